@@ -1,0 +1,37 @@
+# `make demo` and `make test` need Python 3.11 or newer and the network for the first installation, nothing else.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: venv demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(RUN) eval/demo.py
+
+venv: $(VENV)/.installed
+
+# faiss-cpu, not faiss-gpu: the two extras exclude each other (both are the module `faiss`).
+$(VENV)/.installed: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable '.[faiss-cpu]'
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,dev]'
+	touch $@ $(VENV)/.installed
+
+# pytest's own closing line comes last.
+test: $(VENV)/.installed-dev
+	$(RUN) -m pytest --cov --cov-report=
+
+lint: $(VENV)/.installed-dev
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+	$(RUN) -m mypy
+
+bench: $(VENV)/.installed
+	$(RUN) benchmarks/train_speed.py
+
+clean:
+	rm -rf $(VENV)/.installed $(VENV)/.installed-dev build dist *.egg-info .coverage .coverage.*

@@ -1,0 +1,144 @@
+"""Makes the memories that ship, and the documents kept out of them, from the data folder given as the argument.
+
+    python memories/make.py DATA [--demo DOCUMENT]
+
+DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev and test is read
+from eval/splits/. A memory has whole documents, less every pair whose source (as `tmnmt.text.normalise` sees it) also
+stands in a dev or test document of either corpus. The same data give the same files, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tmnmt.formats import Columns, read_memory, write_tmx, write_tsv
+from tmnmt.formats.atomic import writing
+from tmnmt.segments import Segment
+from tmnmt.text import normalise
+
+HERE = Path(__file__).resolve().parent
+SPLITS = HERE.parent / "eval" / "splits"
+LAW_SEGMENTS = 10_000
+# The longest statutes would fill the sample alone.
+LAW_LONGEST = 1_500
+DEMO = "jrc32002L0085"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One corpus in memory, and the ids of its dev and test documents."""
+
+    name: str
+    segments: list[Segment]
+    dev: frozenset[str]
+    test: frozenset[str]
+
+    def held(self) -> Iterator[Segment]:
+        return (segment for segment in self.segments if segment.document in self.dev | self.test)
+
+
+def read_jrc(data: Path) -> Corpus:
+    columns = Columns(src="en", tgt="fr", document="celex_doc", position="en_par")
+    reader = read_memory(data / "jrc-acquis" / "jrc-acquis.en-fr-de-es.tsv.gz", "en", "fr", columns=columns)
+    segments = [replace(segment, origin="JRC-Acquis 3.0") for segment in reader]
+    return Corpus("jrc-acquis", segments, split("jrc-acquis.dev"), split("jrc-acquis.test"))
+
+
+def read_law(data: Path) -> Corpus:
+    """The running text of the statutes: headings, marginal notes and table cells are left out."""
+    # The third column is the XML tag; it is read as the origin only to be filtered on.
+    columns = Columns(src=5, tgt=6, document=1, position=2, origin=3)
+    segments = [
+        replace(segment, origin=f"Justice Laws of Canada, {part}")
+        for part in ("acts", "regs")
+        for segment in read_memory(data / "canadian-law" / f"{part}.tsv.gz", "en", "fr", columns=columns)
+        if segment.origin == "Text"
+    ]
+    return Corpus("law", segments, split("law.dev"), split("law.test"))
+
+
+def split(name: str) -> frozenset[str]:
+    return frozenset((SPLITS / f"{name}.txt").read_text(encoding="utf-8").split())
+
+
+def law_sample(law: Corpus) -> list[Segment]:
+    """Whole documents in the order of the sha256 of their ids, until there are 10,000 segments."""
+    documents: dict[str, list[Segment]] = {}
+    for segment in law.segments:
+        if segment.document not in law.dev | law.test:
+            documents.setdefault(segment.document, []).append(segment)
+    sample: list[Segment] = []
+    for document in sorted(documents, key=lambda name: hashlib.sha256(name.encode()).digest()):
+        if len(sample) < LAW_SEGMENTS and len(documents[document]) <= LAW_LONGEST:
+            sample += documents[document]
+    return sample
+
+
+def without(segments: Iterable[Segment], sources: set[str]) -> list[Segment]:
+    return [segment for segment in segments if normalise(segment.src) not in sources]
+
+
+def row(file: str, segments: list[Segment], dropped: int | None = None) -> str:
+    documents = len({segment.document for segment in segments})
+    words = sum(len(segment.tgt.split()) for segment in segments)
+    return f"| `{file}` | {documents} | {len(segments):,} | {words:,} | {'' if dropped is None else f'{dropped:,}'} |"
+
+
+def write_memory(file: str, segments: list[Segment], sources: set[str]) -> str:
+    kept = without(segments, sources)
+    write_tmx(HERE / file, kept, "en", "fr")
+    return row(file, kept, len(segments) - len(kept))
+
+
+def write_held_out(file: str, corpus: Corpus) -> str:
+    segments = [segment for segment in corpus.segments if segment.document in corpus.test]
+    write_tsv(HERE / file, segments)
+    return row(file, segments)
+
+
+def write_demo(document: str, corpus: Corpus) -> str:
+    segments = [segment for segment in corpus.segments if segment.document == document]
+    if document not in corpus.test:
+        raise SystemExit(f"{document} is no test document of {corpus.name}; allowed: {', '.join(sorted(corpus.test))}")
+    for lang, texts in (("en", [s.src for s in segments]), ("fr", [s.tgt for s in segments])):
+        with writing(HERE / "held-out" / f"{document}.{lang}.txt") as file:
+            file.writelines(f"{text}\n" for text in texts)
+    return row(f"held-out/{document}.en.txt, .fr.txt", segments)
+
+
+def write_counts(rows: list[str]) -> None:
+    table = ["| file | documents | segments | French words | pairs dropped |", "|---|---|---|---|---|", *rows]
+    readme = HERE / "README.md"
+    marked = re.compile(r"(<!-- counts -->\n).*?(<!-- /counts -->)", re.DOTALL)
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(marked.sub(lambda m: m[1] + "\n".join(table) + "\n" + m[2], text), encoding="utf-8")
+    print("\n".join(table))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="the folder with jrc-acquis/ and canadian-law/")
+    parser.add_argument("--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)")
+    options = parser.parse_args()
+    jrc, law = read_jrc(options.data), read_law(options.data)
+    sources = {normalise(segment.src) for corpus in (jrc, law) for segment in corpus.held()}
+    (HERE / "held-out").mkdir(exist_ok=True)
+    jrc_rest = [segment for segment in jrc.segments if segment.document not in jrc.dev | jrc.test]
+    write_counts(
+        [
+            write_memory("jrc-acquis.en-fr.tmx.gz", jrc_rest, sources),
+            write_memory("canadian-law.en-fr.tmx.gz", law_sample(law), sources),
+            write_held_out("held-out/jrc-acquis.test.en-fr.tsv.gz", jrc),
+            write_held_out("held-out/law.test.en-fr.tsv.gz", law),
+            write_demo(options.demo, jrc),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

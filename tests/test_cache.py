@@ -1,0 +1,170 @@
+"""The session cache: written as the paper's loop says, read as worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tmnmt.memories.base import MemoryState
+from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.memories.combine import Memories
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.vocab import EOS
+
+L, D = 3, 2
+
+
+class PaperCache:
+    """Tu et al. 2018, section 3.2, word by word."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.slots: list[tuple[int, Tensor, Tensor, int]] = []  # word, key, value, time of the last write
+        self.time = 0
+
+    def write(self, context: Tensor, hidden: Tensor, word: int) -> None:
+        if word == EOS or self.size == 0:
+            return
+        self.time += 1
+        held = [i for i, slot in enumerate(self.slots) if slot[0] == word]
+        if held:
+            _, key, value, _ = self.slots[held[0]]
+            self.slots[held[0]] = (word, (key + context) / 2, (value + hidden) / 2, self.time)
+        elif len(self.slots) < self.size:
+            self.slots.append((word, context, hidden, self.time))
+        else:
+            oldest = min(range(self.size), key=lambda i: self.slots[i][3])
+            self.slots[oldest] = (word, context, hidden, self.time)
+
+
+words = st.lists(st.lists(st.integers(2, 9), max_size=12), max_size=5)  # 2 is </s>; few words: many repeats
+
+
+@settings(deadline=None, max_examples=150)
+@given(sentences=words, size=st.integers(0, 7))
+def test_the_vectorised_write_equals_the_loop_of_the_paper(sentences: list[list[int]], size: int) -> None:
+    made = torch.Generator().manual_seed(0)
+    fast, slow = CacheContents(size, L, D), PaperCache(size)
+    for ids in sentences:
+        contexts, hiddens = torch.randn(len(ids), L, generator=made), torch.randn(len(ids), D, generator=made)
+        fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))
+        for context, hidden, word in zip(contexts, hiddens, ids, strict=True):
+            slow.write(context, hidden, word)
+        assert fast.ids == [slot[0] for slot in slow.slots]
+        for i, (_, key, value, _) in enumerate(slow.slots):
+            torch.testing.assert_close(fast.keys[i], key, atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(fast.values[i], value, atol=1e-6, rtol=1e-5)
+
+
+def write(cache: CacheContents, *ids: int) -> None:
+    steps = torch.tensor(ids, dtype=torch.float32)[:, None]
+    cache.write(steps.expand(-1, L), steps.expand(-1, D), torch.tensor(ids))
+
+
+def test_without_overwriting_a_repeated_word_takes_its_own_slot() -> None:
+    cache = CacheContents(3, L, D, overwrite=False)
+    write(cache, 5, 6, 5, 7)
+    assert cache.ids == [7, 6, 5]
+
+
+def test_a_word_written_again_is_not_the_oldest() -> None:
+    cache = CacheContents(2, L, D)
+    write(cache, 5, 6, 5, 7)
+    assert cache.ids == [5, 7]
+
+
+def test_the_end_of_a_sentence_is_never_written() -> None:
+    cache = CacheContents(4, L, D)
+    write(cache, 5, EOS)
+    assert cache.ids == [5]
+
+
+def test_clearing_forgets_everything() -> None:
+    cache = CacheContents(2, L, D)
+    write(cache, 5, 6, 7)
+    cache.clear()
+    assert len(cache) == 0 and collate_caches([cache]) is None
+    write(cache, 6)
+    assert cache.ids == [6] and cache.keys.tolist() == [[6.0] * L]
+
+
+def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
+    cache = CacheContents(2, L, D)
+    write(cache, 5)
+    state = collate_caches([cache])
+    write(cache, 6, 7)
+    assert state is not None and state.keys.tolist() == [[[5.0] * L]]
+
+
+def by_hand() -> tuple[SessionCache, CacheContents]:
+    cache = SessionCache(2, 2)
+    for layer in (cache.U, cache.V, cache.W):
+        torch.nn.init.zeros_(layer.weight)
+    with torch.no_grad():  # lambda = sigmoid(s_1 + c_1 + m_1, 0)
+        cache.U.weight[0, 0] = cache.V.weight[0, 0] = cache.W.weight[0, 0] = 1.0
+    contents = CacheContents(5, 2, 2)
+    keys, values = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+    contents.write(keys, values, torch.tensor([5, 6]))
+    return cache, contents
+
+
+def test_read_by_hand() -> None:
+    cache, contents = by_hand()
+    state = collate_caches([contents])
+    assert state is not None
+    hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
+    # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 1/2)
+    weights, recalled = cache.read(context, state)
+    torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(recalled, torch.tensor([[1.5, 1.0]]))
+    gate = 1 / (1 + math.exp(-2) / 3)
+    fused, found = cache.fuse(hidden, context, state)
+    torch.testing.assert_close(found, torch.tensor([[gate, 0.5]]))
+    torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
+
+
+@pytest.fixture
+def backbone() -> RNNsearch:
+    torch.manual_seed(0)
+    return RNNsearch(12, embedding=4, hidden=2, attention=4, dropout=0.0).eval()
+
+
+def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNsearch) -> None:
+    cache, contents = by_hand()
+    state = MemoryState(cache=collate_caches([CacheContents(5, 2, 2), contents], rows_per_sentence=2))
+    prev, hidden, context = torch.tensor([4, 5, 6, 7]), torch.randn(4, 2), torch.randn(4, 2)
+    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
+    plain = backbone.readout(prev, hidden, context).log_softmax(-1)
+    assert torch.equal(log_probs[:2], plain[:2])
+    assert not torch.equal(log_probs[2:], plain[2:])
+    assert trace is not None and trace.cache_gate is not None
+    assert trace.cache_gate[:2].tolist() == [0.0, 0.0] and bool((trace.cache_gate[2:] > 0).all())
+    torch.testing.assert_close(trace.p_plain, plain.exp())
+    torch.testing.assert_close(trace.p_cache, log_probs.exp())
+
+
+def test_gradients_stay_finite_beside_an_empty_cache(backbone: RNNsearch) -> None:
+    cache, contents = by_hand()
+    state = MemoryState(cache=collate_caches([CacheContents(5, 2, 2), contents]))
+    prev, hidden, context = torch.tensor([4, 5]), torch.randn(2, 2), torch.randn(2, 2)
+    log_probs, _, _ = Memories(None, cache).step(backbone, prev, hidden, context, state, "off")
+    log_probs[:, 5].sum().backward()
+    for layer in (cache.U, cache.V, cache.W):
+        assert layer.weight.grad is not None and layer.weight.grad.isfinite().all() and layer.weight.grad.any()
+
+
+def test_a_document_does_not_see_its_neighbours() -> None:
+    cache, contents = by_hand()
+    other = CacheContents(5, 2, 2)
+    other.write(torch.ones(1, 2), torch.ones(1, 2), torch.tensor([7]))
+    together, alone = collate_caches([contents, other]), collate_caches([contents])
+    assert together is not None and alone is not None
+    hidden, context = torch.randn(2, 2), torch.randn(2, 2)
+    torch.testing.assert_close(
+        cache.fuse(hidden, context, together)[0][:1], cache.fuse(hidden[:1], context[:1], alone)[0]
+    )

@@ -1,0 +1,142 @@
+"""What `tmnmt` does around its commands: exit codes, errors on one line, a quick --help."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import tmnmt
+from tmnmt.cli import app, run
+from tmnmt.errors import FormatError, TmnmtError, UsageError
+
+HEAVY = ("torch", "numba", "numpy", "faiss", "lxml", "elasticsearch", "sentencepiece", "sacrebleu", "rapidfuzz")
+COMMANDS = ("build-index", "search", "translate", "train")
+
+
+@pytest.fixture
+def fail() -> Iterator[list[BaseException]]:
+    """A command `fail` that raises the exception put into the list."""
+    raised: list[BaseException] = []
+
+    @app.command("fail")
+    def command() -> None:
+        raise raised.pop()
+
+    yield raised
+    app.registered_commands.pop()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (FormatError("a.tmx:3: no language"), 1, "tmnmt: error: a.tmx:3: no language\n"),
+        (TmnmtError("two\nlines"), 1, "tmnmt: error: two lines\n"),
+        (UsageError("--mode copy: the model cannot"), 2, "tmnmt: error: --mode copy: the model cannot\n"),
+        (PermissionError(13, "Permission denied", "x.tmx"), 1, "tmnmt: error: x.tmx: Permission denied\n"),
+        (OSError(28, "No space left on device"), 1, "tmnmt: error: No space left on device\n"),
+        (KeyboardInterrupt(), 130, "interrupted: stopped before the end\n"),
+        (KeyboardInterrupt("go on with --resume"), 130, "interrupted: go on with --resume\n"),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(
+    error: BaseException, code: int, line: str, fail: list[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail.append(error)
+    assert run(["fail"]) == code
+    assert capsys.readouterr() == ("", line)
+
+
+def test_a_programming_error_is_not_hidden(fail: list[BaseException]) -> None:
+    fail.append(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        run(["fail"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["serch"], "Did you mean 'search'"),
+        (["search", "--treshold", "0.5"], "--threshold"),
+        (["search", "--threshold", "half"], "Invalid value for '--threshold'"),
+        (["train"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_exit_2_and_says_what_is_allowed(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("tmnmt: error: ") and err.count("\n") == 1 and named in err
+
+
+def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"tmnmt {tmnmt.__version__}\n"
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_names_every_command(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([option]) == 0
+    out = capsys.readouterr().out
+    assert [command for command in COMMANDS if f" {command} " not in out] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "-h"]) == 0
+    assert f"Usage: tmnmt {command} " in capsys.readouterr().out
+
+
+def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert "Usage: tmnmt" in out + err and "error" not in err
+
+
+def test_warnings_of_the_package_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--version"])
+    logging.getLogger("tmnmt.formats").warning("3 units skipped")
+    logging.getLogger("tmnmt.formats").info("97 units kept")
+    assert capsys.readouterr().err == "tmnmt: warning: 3 units skipped\n97 units kept\n"
+
+
+def _tmnmt(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from tmnmt.cli import main; main()", *arguments]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from tmnmt.cli import run; [run([*c.split(), '--help']) for c in sys.argv[1:]];"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, "", *COMMANDS], capture_output=True, text=True, check=True)
+    assert [name for name in HEAVY if name in done.stderr.split()] == []
+
+
+def test_help_answers_at_once() -> None:
+    seconds = []
+    for _ in range(3):
+        start = time.monotonic()
+        subprocess.run(_tmnmt("--help"), capture_output=True, check=True)
+        seconds.append(time.monotonic() - start)
+    assert min(seconds) < 1.0  # 0.15 s on an idle machine; the wanted 0.3 s would fail on a busy one
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(_tmnmt("--version"), stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_output_is_utf8_whatever_the_locale() -> None:
+    code = "from tmnmt.cli import run; run(['--version']); print('é \\udcff')"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    assert done.stdout.endswith("é \\udcff\n".encode())

@@ -1,0 +1,187 @@
+"""Beam search: against greedy, against trying everything, batched against one by one, and what it hands back."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+
+from tmnmt.decode import Hypothesis, SearchSettings, beam_search, continuations
+from tmnmt.memories.base import MemoryState
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.vocab import BOS, EOS, PAD, UNK
+
+VOCABULARY = 75  # not a multiple of the block, so that the last one is padded
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def backbone(vocabulary: int = VOCABULARY, seed: int = 0, fast: bool = True) -> Backbone:
+    """A random model with enough contrast to prefer some words."""
+    torch.manual_seed(seed)
+    model = RNNsearch(vocabulary, embedding=8, hidden=16, attention=8, dropout=0.0).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.5)
+    return FastRNNsearch(model) if fast else model
+
+
+def sources(lengths: list[int], vocabulary: int = VOCABULARY) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(len(lengths))
+    src = torch.randint(4, vocabulary, (len(lengths), max(lengths)))
+    for row, length in zip(src, lengths, strict=True):
+        row[length:] = PAD
+    return src, torch.tensor(lengths)
+
+
+def search(
+    model: Backbone, src: Tensor, src_len: Tensor, max_len: int = 12, settings: SearchSettings | None = None
+) -> list[Hypothesis]:
+    with torch.inference_mode():
+        encoded = model.encode(src, src_len)
+    return beam_search(model, None, encoded, MemoryState(), [max_len] * len(src), settings or SearchSettings())
+
+
+def log_prob_of(model: Backbone, src: Tensor, ids: tuple[int, ...], ended: bool) -> float:
+    tgt = torch.tensor([[*ids, EOS]] if ended else [ids])
+    with torch.inference_mode():
+        encoded = model.encode(src, torch.tensor([src.shape[1]]))
+        contexts, hiddens = model.forced(encoded, tgt)
+        prev = torch.cat([torch.tensor([[BOS]]), tgt[:, :-1]], 1)
+        log_p = torch.log_softmax(model.readout(prev, hiddens, contexts), -1)
+    return float(log_p.gather(2, tgt[..., None]).sum())
+
+
+def greedy(model: Backbone, src: Tensor, max_len: int) -> tuple[int, ...]:
+    with torch.inference_mode():
+        encoded = model.encode(src, torch.tensor([src.shape[1]]))
+        state, prev, ids = model.start(encoded), torch.tensor([BOS]), []
+        for _ in range(max_len):
+            state, context, hidden = model.step(prev, state, encoded)
+            logits = model.readout(prev, hidden, context)
+            logits[:, [PAD, BOS, UNK]] = -torch.inf
+            prev = logits.argmax(1)
+            if prev.item() == EOS:
+                break
+            ids.append(int(prev))
+    return tuple(ids)
+
+
+def test_the_fast_step_is_the_plain_step() -> None:
+    fast, plain = backbone(fast=True), backbone(fast=False)
+    src, src_len = sources([5, 3])
+    prev, state = torch.randint(4, VOCABULARY, (6,)), torch.randn(6, 16)
+    with torch.inference_mode():
+        encoded = plain.encode(src, src_len)
+        rows = encoded.rows(torch.tensor([0, 0, 0, 1, 1, 1]))
+        for a, b in zip(fast.step(prev, state, encoded), plain.step(prev, state, rows), strict=True):
+            torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+        _, context, hidden = plain.step(prev, state, rows)
+        torch.testing.assert_close(
+            fast.readout(prev, hidden, context), plain.readout(prev, hidden, context), atol=1e-4, rtol=0
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_beam_one_equals_greedy(seed: int) -> None:
+    model = backbone(seed=seed)
+    src, src_len = sources([7])
+    found = search(model, src, src_len, 15, SearchSettings(beam=1))[0]
+    assert found.ids == greedy(model, src, 15)
+
+
+def test_a_beam_as_wide_as_all_prefixes_finds_the_best_of_all() -> None:
+    model = backbone(vocabulary=7)
+    src, src_len = sources([4], 7)
+    words = [w for w in range(7) if w not in (PAD, BOS, UNK, EOS)]
+    all_outputs = [ids for length in range(4) for ids in itertools.product(words, repeat=length)]
+    scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
+    best = max(scores, key=lambda ids: scores[ids])
+    found = search(model, src, src_len, 4, SearchSettings(beam=27))[0]
+    assert found.ids == best
+    assert found.score == pytest.approx(scores[best], abs=1e-5)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_batched_equals_one_by_one(fast: bool) -> None:
+    model = backbone(seed=3, fast=fast)
+    lengths = [9, 1, 4, 30, 7]
+    src, src_len = sources(lengths)
+    together = search(model, src, src_len, 25)
+    for i, length in enumerate(lengths):
+        alone = search(model, src[i : i + 1, :length], src_len[i : i + 1], 25)[0]
+        assert together[i].ids == alone.ids
+        assert together[i].score == pytest.approx(alone.score, abs=1e-4)
+
+
+def test_score_is_the_log_probability_over_a_power_of_the_length() -> None:
+    model, (src, src_len) = backbone(seed=1), sources([6])
+    with torch.no_grad():
+        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr]
+    for penalty in (0.0, 0.7, 1.0):
+        found = search(model, src, src_len, 20, SearchSettings(length_penalty=penalty))[0]
+        assert found.finished
+        assert found.log_prob == pytest.approx(log_prob_of(model, src, found.ids, ended=True), abs=1e-4)
+        assert found.score == pytest.approx(found.log_prob / (len(found.ids) + 1) ** penalty, abs=1e-6)
+
+
+def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
+    model = backbone()
+    with torch.no_grad():
+        model.model.output_bias[EOS] = -1000  # type: ignore[union-attr]
+    src, src_len = sources([5, 5])
+    with torch.inference_mode():
+        encoded = model.encode(src, src_len)
+    found = beam_search(model, None, encoded, MemoryState(), [3, 8], SearchSettings(beam=2))
+    assert [len(h.ids) for h in found] == [3, 8]
+    assert not any(h.finished for h in found)
+    assert found[1].log_prob == pytest.approx(log_prob_of(model, src[1:], found[1].ids, ended=False), abs=1e-4)
+
+
+def test_unk_padding_and_start_are_never_produced() -> None:
+    model = backbone()
+    with torch.no_grad():
+        model.model.output_bias[[PAD, BOS, UNK]] = 1000  # type: ignore[union-attr]
+    found = search(model, *sources([5, 8]))
+    assert not {PAD, BOS, UNK} & {i for h in found for i in h.ids}
+
+
+def test_contexts_and_hiddens_are_those_of_the_best() -> None:
+    model = backbone(seed=2)
+    lengths = [8, 3]
+    src, src_len = sources(lengths)
+    for i, found in enumerate(search(model, src, src_len, 15, SearchSettings(keep_states=True))):
+        with torch.inference_mode():
+            encoded = model.encode(src[i : i + 1, : lengths[i]], src_len[i : i + 1])
+            contexts, hiddens = model.forced(encoded, torch.tensor([[*found.ids, EOS]]))
+        assert found.contexts is not None and found.hiddens is not None
+        torch.testing.assert_close(found.contexts, contexts[0, : len(found.ids)], atol=1e-4, rtol=0)
+        torch.testing.assert_close(found.hiddens, hiddens[0, : len(found.ids)], atol=1e-4, rtol=0)
+
+
+def test_traces_of_the_plain_model_multiply_to_its_log_probability() -> None:
+    model = backbone(seed=4)
+    found = search(model, *sources([6]), settings=SearchSettings(explain=True))[0]
+    assert len(found.traces) == len(found.ids)
+    assert all(t.p_plain == t.p_cache == t.p_gen == pytest.approx(t.probability) for t in found.traces)
+    plain = search(model, *sources([6]))[0]
+    assert plain.traces == () and plain.contexts is None and plain.ids == found.ids
+
+
+@pytest.mark.parametrize("words", [3, 64, 75, 200])
+def test_continuations_are_the_best_of_all_extensions(words: int) -> None:
+    torch.manual_seed(words)
+    scores, log_probs = torch.randn(3, 2), torch.randn(6, words)
+    found = continuations(scores, log_probs, 4)
+    everything = (log_probs + scores.view(6, 1)).view(3, -1)
+    torch.testing.assert_close(found.scores, everything.topk(4).values)
+    rows, tokens = found.parents, found.tokens
+    torch.testing.assert_close(log_probs[rows, tokens] + scores.view(-1)[rows], found.scores)
+    assert (rows // 2 == torch.arange(3)[:, None]).all()

@@ -1,0 +1,276 @@
+"""Retrieve, decode, remember: who is translated with what, in which order, and what is learnt."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.errors import ModelError, UsageError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.memories.base import PairKeys
+from tmnmt.pair_keys import PairKeyStore, force
+from tmnmt.pieces import pieces
+from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
+from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
+from tmnmt.vocab import EOS, Vocabulary
+
+DOCUMENT = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "Repealed."]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("plain"), memories=False)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    build(tmp_path / "index", segments(), "en", "fr")
+    return tmp_path / "index"
+
+
+def outcome(translations: list[Translation]) -> list[tuple[str, float]]:
+    return [(t.tgt, t.score) for t in translations]
+
+
+def test_as_many_translations_as_texts_and_blank_ones_stay_blank(folder: Path, index: Path) -> None:
+    found = Translator.load(folder, [index]).translate(DOCUMENT)
+    assert [t.src for t in found] == DOCUMENT
+    assert found[2] == Translation("", "", 0.0)
+    assert all(t.tgt for t in found if t.src)
+    assert found[0].matches[0].segment.tgt == PAIRS[0][1]
+
+
+def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(folder: Path, plain_folder: Path) -> None:
+    plain = Translator.load(plain_folder)
+    assert (plain.settings.mode, plain.settings.cache) == ("off", 0)
+    remembering = Translator.load(folder, cache=0)
+    assert remembering.settings.mode == "copy"
+    assert outcome(remembering.translate(DOCUMENT)) == outcome(plain.translate(DOCUMENT))
+
+
+def test_an_empty_index_changes_nothing(folder: Path, index: Path) -> None:
+    nothing_alike = ["Wholly different words stand here", "and none of these either"]
+    off = Translator.load(folder, mode="off", cache=0).translate(nothing_alike)
+    for mode in ("copy", "fusion", "both"):
+        found = Translator.load(folder, [index], mode=mode, cache=0, batch=2).translate(nothing_alike)
+        assert outcome(found) == outcome(off)
+
+
+@pytest.mark.parametrize(("mode", "cache"), [("off", 0), ("copy", 0), ("fusion", 25), ("both", 3)])
+def test_batches_give_what_single_sentences_give(folder: Path, index: Path, mode: str, cache: int) -> None:
+    documents = [DOCUMENT, ["The Member States shall inform the Commission."], [src for src, _ in PAIRS]]
+    many, one = (
+        list(Translator.load(folder, [index], mode=mode, cache=cache, batch=batch).stream(documents))  # type: ignore[arg-type]
+        for batch in (32, 1)
+    )
+    assert [t.src for t in many] == list(itertools.chain(*documents))
+    assert [t.tgt for t in many] == [t.tgt for t in one]
+    assert [t.score for t in many] == pytest.approx([t.score for t in one], abs=1e-4)
+
+
+def test_a_document_remembers_and_a_new_one_forgets(folder: Path) -> None:
+    first, second = PAIRS[0][0], PAIRS[4][0]
+    translator = Translator.load(folder, cache=25)
+    alone = translator.translate([second])
+    remembered, forgotten, other = (
+        found[-1].score
+        for found in (
+            translator.translate([first, second]),
+            translator.translate([first, "", second]),
+            list(translator.stream([[first], [second]])),
+        )
+    )
+    assert remembered != pytest.approx(alone[0].score, abs=1e-4)
+    assert forgotten == pytest.approx(alone[0].score, abs=1e-5)
+    assert other == pytest.approx(alone[0].score, abs=1e-5)
+
+
+def test_a_session_translates_as_the_document_does(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index])
+    texts = [src for src, _ in PAIRS]
+    session = translator.session()
+    one_by_one, whole = [session.translate(text) for text in texts], translator.translate(texts)
+    assert [t.tgt for t in one_by_one] == [t.tgt for t in whole]
+    assert [t.score for t in one_by_one] == pytest.approx([t.score for t in whole], abs=1e-4)
+
+
+def test_a_confirmed_pair_is_found_by_the_very_next_sentence(folder: Path) -> None:
+    translator = Translator.load(folder)
+    session = translator.session()
+    assert session.translate("Notice of the third meeting").matches == ()
+    session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    session.confirm("Notice of the third meeting", "Avis concernant la troisième réunion")
+    found = session.translate("Notice of the fourth meeting")
+    assert [m.segment.tgt for m in found.matches] == [
+        "Avis concernant la troisième réunion", "Avis de la troisième réunion",
+    ]  # fmt: skip
+    assert found.matches[0].score == pytest.approx(0.8)
+
+
+def test_a_confirmed_pair_is_kept_in_a_built_index(folder: Path, index: Path) -> None:
+    session = Translator.load(folder, [index]).session()
+    session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    with MemoryIndex.open(index) as opened:
+        assert opened.search(["Notice of the third meeting"])[0][0].segment.tgt == "Avis de la troisième réunion"
+
+
+def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder: Path) -> None:
+    translator = Translator.load(folder)
+    session = translator.session()
+    session.translate(PAIRS[0][0])
+    session.confirm(*PAIRS[0])
+    ids = translator.vocab.encode(PAIRS[0][1])
+    assert session.cache.ids == list(dict.fromkeys(ids))[-25:]
+    keys = force(translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu")[0]
+    last = session.cache.ids.index(ids[-1])
+    torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
+
+
+def test_a_blank_side_cannot_be_confirmed(folder: Path) -> None:
+    with pytest.raises(UsageError, match="both sides"):
+        Translator.load(folder).session().confirm("Notice", " ")
+
+
+def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(folder: Path, tmp_path: Path) -> None:
+    build(tmp_path / "one", [*segments(), Segment(*PAIRS[0], document="again")], "en", "fr")
+    build(tmp_path / "two", [Segment("The Commission shall inform the Council.", "exact", "two")], "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "one", tmp_path / "two"], top_k=2)
+    found = translator.translate(["The Commission shall inform the Council."])[0]
+    assert [m.segment.tgt for m in found.matches] == ["exact", PAIRS[0][1]]
+    assert found.matches[0].score == 1
+
+
+def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index])
+    text = " ".join(src for src, _ in PAIRS * 6)
+    found = translator.translate([text, PAIRS[0][0]], explain=True)
+    assert [t.src for t in found] == [text, PAIRS[0][0]]
+    assert {m.segment.src for m in found[0].matches} == {src for src, _ in PAIRS}
+    assert all(source.match < len(found[0].matches) for token in found[0].tokens for source in token.sources)
+    assert translator.counts["segments had more than 40 subwords, translated in pieces"] == 1
+
+
+@pytest.mark.parametrize("text", ["\0\0", "a\0b\x07c", "ᚠᛇᚻ ᛒᛦᚦ", "\u2028", "😀" * 200, "x" * 300])
+def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> None:
+    translator = Translator.load(folder, beam=2)
+    found = translator.translate([text, "Repealed."])
+    assert [t.src for t in found] == [text, "Repealed."]
+    assert found[1].tgt
+    assert all(character.isprintable() for t in found for character in t.tgt)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "copy"}, "no parameters for mode copy"),
+        ({"cache": 25}, "no parameters for a session cache"),
+        ({"beam": 0}, "beam is 0"),
+        ({"threshold": 1.5}, "threshold is 1.5"),
+        ({"device": "toaster"}, "device toaster"),
+    ],
+)
+def test_what_the_model_cannot_serve_is_one_line(plain_folder: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        Translator.load(plain_folder, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_that_is_no_model_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no model folder"):
+        Translator.load(tmp_path)
+
+
+def test_keys_are_those_of_each_pair_alone_and_the_oldest_are_forgotten(folder: Path) -> None:
+    translator = Translator.load(folder)
+    store = PairKeyStore(translator.backbone, translator.vocab, 50, positions_kept=80)
+    together = store.keys_of([PAIRS[:3], [], PAIRS[2:]])
+    alone = PairKeyStore(translator.backbone, translator.vocab, 50).keys_of([PAIRS[3:4]])[0][0]
+    assert [len(keys) for keys in together] == [3, 0, 4]
+    torch.testing.assert_close(together[2][1].contexts, alone.contexts, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together[2][1].hiddens, alone.hiddens, atol=1e-5, rtol=0)
+    assert alone.ids.tolist() == [*translator.vocab.encode(PAIRS[3][1]), EOS]
+    assert 0 < len(store) < len(PAIRS)
+    again: PairKeys = store.keys_of([PAIRS[:1]])[0][0]
+    torch.testing.assert_close(again.contexts, together[0][0].contexts, atol=1e-5, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def vocab(folder: Path) -> Vocabulary:
+    return Vocabulary.load(folder / "spm.model")
+
+
+def test_long_texts_are_cut_after_sentences_first(vocab: Vocabulary) -> None:
+    text = " ".join(src for src, _ in PAIRS)
+    assert pieces(text, vocab, 40) == pieces(text + "  ", vocab, 40)
+    assert all(piece.endswith((".", ",", ":")) for piece in pieces(text, vocab, 40))
+
+
+@given(text=st.text(st.sampled_from("ab ,.;。é字😀\u2028"), max_size=300), longest=st.integers(6, 50))
+def test_pieces_fit_and_lose_nothing_but_blanks(vocab: Vocabulary, text: str, longest: int) -> None:
+    found = pieces(text, vocab, longest)
+    assert "".join("".join(found).split()) == "".join(text.split())
+    assert all(len(vocab.encode(piece)) <= longest for piece in found)
+
+
+def piece(segment: int, document: int, length: int = 1) -> Piece:
+    return Piece(f"{segment}", (4,) * length, f"{segment}", segment, document)
+
+
+def retrieved(group: list[Piece]) -> list[Piece]:
+    return group
+
+
+@given(lengths=st.lists(st.integers(1, 5), max_size=9), batch=st.integers(1, 4))
+def test_documents_go_side_by_side_each_in_its_order(lengths: list[int], batch: int) -> None:
+    numbers = itertools.count()
+    documents = [[piece(next(numbers), d) for _ in range(length)] for d, length in enumerate(lengths)]
+    batches = list(side_by_side(iter(documents), batch, retrieved))  # type: ignore[arg-type]
+    assert all(len({p.document for p in found}) == len(found) <= batch for found in batches)
+    for d, document in enumerate(documents):
+        assert [p for found in batches for p in found if p.document == d] == document
+    assert all(len(found) == batch for found in batches[: min(lengths, default=0) if len(lengths) >= batch else 0])
+
+
+def test_sentences_of_like_length_go_together() -> None:
+    lengths = [9, 1, 5, 2, 8, 6]
+    documents = [[piece(i, 0, length) for i, length in enumerate(lengths)]]
+    assert [[len(p.ids) for p in found] for found in by_length(documents, 2)] == [[1, 2], [5, 6], [8, 9]]
+
+
+@given(st.permutations(range(5)))
+def test_translations_come_back_in_order_as_soon_as_they_can(order: list[int]) -> None:
+    queue = InOrder()
+    numbers = [queue.announce(str(i), 1) for i in range(5)]
+    done: list[str] = []
+    for count, i in enumerate(order):
+        queue.put(piece(numbers[i], 0), Translation("", f"t{i}", -1.0), 3)
+        done += [t.tgt for t in queue.ready()]
+        first_missing = min(set(range(5)) - set(order[: count + 1]), default=5)
+        assert done == [f"t{i}" for i in range(first_missing)]
+
+
+def test_joined_pieces_share_their_matches() -> None:
+    one, two = (Match(Segment(t, t), 0.5, 1) for t in "ab")
+    token = Token("x", "memory", 1, 0, 1, 1, 0, 0, 0, 0, 0, (MemorySource(0, 3, 1.0),))
+    parts = [(Translation("", "x", -1.0, (one,), (token,)), 1), (Translation("", "y", -4.0, (two, one), (token,)), 2)]
+    found = join("a b", parts)
+    assert (found.src, found.tgt, found.score) == ("a b", "x y", -3.0)
+    assert found.matches == (one, two)
+    assert [t.sources[0].match for t in found.tokens] == [0, 1]

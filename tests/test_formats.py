@@ -1,0 +1,217 @@
+"""Pairs of plain files, JRC-Acquis alignments, packed files and archives, and plain text to translate."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import lzma
+import zipfile
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmnmt.errors import FormatError
+from tmnmt.formats import Reader, read_memory
+from tmnmt.formats.dates import iso_utc
+from tmnmt.formats.duplicates import Seen
+from tmnmt.formats.text import documents, read_document_lines
+from tmnmt.segments import Segment
+
+FILES = Path(__file__).parent / "data" / "formats"
+
+
+def read(path: Path, src: str = "en", tgt: str = "fr") -> tuple[list[Segment], Reader]:
+    reader = read_memory(path, src, tgt)
+    return list(reader), reader
+
+
+# --- pairs of plain files
+
+
+def test_a_prefix_means_its_two_files_packed_or_not(tmp_path: Path) -> None:
+    (tmp_path / "news.en").write_text("one\ntwo\u2028x\n\nfour")
+    (tmp_path / "news.fr.gz").write_bytes(gzip.compress(b"un\r\ndeux\n\nquatre\n"))
+    segments, reader = read(tmp_path / "news")
+    assert [(s.src, s.tgt, s.document, s.position) for s in segments] == [
+        ("one", "un", "news", 0),
+        ("two\u2028x", "deux", "news", 1),
+        ("four", "quatre", "news", 3),
+    ]
+    assert reader.report.skipped["empty"] == 1
+
+
+def test_different_numbers_of_lines_are_an_error_that_says_both(tmp_path: Path) -> None:
+    (tmp_path / "p.en").write_text("1\n2\n3\n")
+    (tmp_path / "p.fr").write_text("1\n")
+    with pytest.raises(FormatError, match=r"p\.en has 3 lines and .*p\.fr 1:"):
+        read(tmp_path / "p")
+
+
+def test_one_file_of_a_pair_and_none_at_all(tmp_path: Path) -> None:
+    (tmp_path / "p.en").write_text("1\n")
+    with pytest.raises(FormatError, match=r"p\.fr: no such file; a pair of plain files needs both languages"):
+        read(tmp_path / "p")
+    with pytest.raises(FormatError, match=r"q: no such file"):
+        read(tmp_path / "q")
+
+
+# --- JRC-Acquis
+
+
+@pytest.mark.parametrize(("src", "tgt"), [("en", "fr"), ("fr", "en"), ("en-GB", "fr-FR")])
+def test_jrc_acquis_is_read_in_either_direction(src: str, tgt: str) -> None:
+    segments, reader = read(FILES / "jrc-acquis-excerpt.en-fr.xml.gz", src, tgt)
+    assert (reader.report.read, reader.report.kept) == (194, 194)
+    texts = {"en": "THE SWISS FEDERAL COUNCIL,", "fr": "LE CONSEIL FÉDÉRAL SUISSE,"}
+    assert (segments[3].src, segments[3].tgt) == (texts[src[:2]], texts[tgt[:2]])
+    assert [segments[at].document for at in (0, -1)] == ["21970A0720(01)", "21972A0722(03)"]
+    assert segments[3].position == 3
+
+
+def test_jrc_acquis_joins_paragraphs_and_resolves_its_escapes() -> None:
+    segments, _ = read(FILES / "jrc-acquis-excerpt.en-fr.xml.gz")
+    assert 'the description "Swiss" for watches' in segments[7].src
+    assert any(s.tgt == "La commission mixte se saisit de ce rapport dès la réunion suivante." for s in segments)
+
+
+def test_jrc_acquis_of_other_languages_is_an_error() -> None:
+    with pytest.raises(FormatError, match=r"no de; languages in the file: en, fr"):
+        read(FILES / "jrc-acquis-excerpt.en-fr.xml.gz", "en", "de")
+
+
+def test_broken_links_and_links_without_text_are_skipped(tmp_path: Path) -> None:
+    links = (
+        b"<link><s1>a</s1><s2>b</s2></link><link><s1>a & b</s1></link>\n<link/><link><s1>\xe9</s1></link><link><s1>c"
+    )
+    (tmp_path / "m.xml").write_bytes(b'<TEI.2 select="en fr"><div n="&quot;x">' + links)
+    segments, reader = read(tmp_path / "m.xml")
+    assert segments == [Segment("a", "b", '"x', 0, origin="m.xml")]
+    assert (reader.report.read, reader.report.skipped["malformed"]) == (5, 4)
+    assert reader.report.examples["malformed"][1].detail.startswith("a link without text")
+
+
+# --- packed files and archives
+
+TMX = b'<tmx><body><tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="fr"><seg>b</seg></tuv></tu></body></tmx>'
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_packing_is_seen_in_the_bytes_not_in_the_name(tmp_path: Path, pack: object) -> None:
+    assert callable(pack)
+    (tmp_path / "m.tmx").write_bytes(pack(TMX))
+    assert read(tmp_path / "m.tmx")[0] == [Segment("a", "b", "m", 0, origin="m.tmx")]
+
+
+def test_an_archive_gives_each_memory_in_it_and_names_the_rest(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "m.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/one.tmx", TMX)
+        archive.writestr("two.tsv.gz", gzip.compress(b"en\tfr\nc\td\n"))
+        archive.writestr("three.fr", "f\n")
+        archive.writestr("three.en", "e\n")
+        archive.writestr("README", "hello")
+        archive.writestr("config.xml", "<config/>")
+    segments, reader = read(tmp_path / "m.zip")
+    assert [(s.src, s.tgt, s.document) for s in segments] == [("a", "b", "one"), ("c", "d", "two"), ("e", "f", "three")]
+    assert reader.report.files == 3
+    assert "2 members are no memories, passed over: README, config.xml" in str(reader.report)
+
+
+def test_an_archive_without_a_memory_is_an_error(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
+        archive.writestr("README", "hello")
+    with pytest.raises(FormatError, match=r"m\.zip: no memory among its 1 members; allowed: TMX, TSV"):
+        read(tmp_path / "m.zip")
+
+
+def test_damaged_packing_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "m.tmx.gz").write_bytes(gzip.compress(TMX * 100)[:-30])
+    with pytest.raises(FormatError, match="damaged, cannot be read on"):
+        read(tmp_path / "m.tmx.gz")
+    (tmp_path / "m.zip").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(FormatError, match="a damaged zip archive"):
+        read(tmp_path / "m.zip")
+
+
+@pytest.mark.parametrize("kind", ["gz", "zip"])
+def test_a_decompression_bomb_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tmnmt.formats.stream.ALWAYS_ALLOWED", 1 << 20)
+    bomb = b"src\ttgt\n" + (b"a" * 1000 + b"\tb\n") * 4000
+    path = tmp_path / f"m.tsv.{kind}"
+    if kind == "gz":
+        path.write_bytes(gzip.compress(bomb))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("m.tsv", bomb)
+    with pytest.raises(FormatError, match="refused as a decompression bomb"):
+        read(path)
+
+
+def test_files_of_no_format_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "m.txt").write_text("only words\n")
+    with pytest.raises(FormatError, match="no memory that can be read"):
+        read(tmp_path / "m.txt")
+    with pytest.raises(FormatError, match="a folder, where a file is wanted"):
+        read(tmp_path)
+
+
+# --- small parts
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("20020523T091200Z", "2002-05-23T09:12:00Z"),
+        ("2002-05-23", "2002-05-23T00:00:00Z"),
+        ("2002-05-23 09:12:00.25+02:00", "2002-05-23T07:12:00Z"),
+        ("20021323T091200Z", None),
+        ("soon", None),
+    ],
+)
+def test_dates(text: str, date: str | None) -> None:
+    assert iso_utc(text) == date
+
+
+def test_seen_knows_what_it_was_told_as_it_grows() -> None:
+    seen = Seen()
+    segments = [Segment(str(n), "x", "d", n) for n in range(10_000)]
+    assert all(seen.add(segment) for segment in segments)
+    assert not any(seen.add(segment) for segment in segments)
+    assert len(seen) == 10_000
+
+
+# --- plain text to translate
+
+
+def test_lines_of_a_document_are_as_many_as_it_has() -> None:
+    raw = io.BufferedReader(io.BytesIO(b"\xef\xbb\xbfone\r\ntwo\x0bx\x85\n\n\xc2\x85\nlast"))  # type: ignore[arg-type]
+    assert list(read_document_lines(raw)) == ["one", "two\x0bx\ufffd", "", "\x85", "last"]
+
+
+def test_damage_in_a_document_is_replaced_and_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "d.txt").write_bytes(b"good\n\xff bad \xfe\nnul\x00nul\n\xfd\n")
+    with caplog.at_level(logging.WARNING):
+        lines = read_document_lines(tmp_path / "d.txt")
+        assert list(lines) == ["good", "\ufffd bad \ufffd", "nulnul", "\ufffd"]
+    assert (lines.undecodable, lines.control) == (2, 1)
+    assert [record.message.split("d.txt: ")[1] for record in caplog.records] == [
+        "2 lines had bytes that are not UTF-8, replaced by U+FFFD (first: line 2)",
+        "1 lines had NUL bytes or other control characters, taken out (first: line 3)",
+    ]
+
+
+def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").touch()
+    with pytest.raises(FormatError, match="the file is empty"):
+        list(read_document_lines(tmp_path / "d.txt"))
+    assert list(read_document_lines(io.BufferedReader(io.BytesIO(b"")))) == []  # type: ignore[arg-type]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "", " "])))
+def test_documents_one_after_another_are_the_input(lines: list[str]) -> None:
+    split = list(documents(lines))
+    assert list(chain(*split)) == lines
+    assert all(line.strip() for document in split for line in document[:-1])

@@ -1,0 +1,251 @@
+"""Training of the memories: the batched forward is the decoder's own step, losses fall, and nothing leaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tmnmt.errors import DataError, UsageError
+from tmnmt.index import fuzzy_score
+from tmnmt.memories.base import MemoryState
+from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.memories.combine import Memories, Mode
+from tmnmt.memories.tm import TranslationMemory, collate
+from tmnmt.models.base import shift
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.pair_keys import PairKeyStore
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+from tmnmt.training.cache import CachePart, stretches
+from tmnmt.training.memory import MemoryConfig, train_memories
+from tmnmt.training.parts import PartTrainer
+from tmnmt.training.retrieve import Found, choose, draw, retrieve
+from tmnmt.training.tm import ForcedBatch, batches, force_references, tm_log_probs
+from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
+
+PLACES = [("court", "tribunal"), ("minister", "ministre"), ("board", "conseil"), ("bank", "banque"), ("agent", "agent")]
+ACTS = [("may refuse", "peut refuser"), ("shall grant", "accorde"), ("may cancel", "peut annuler")]
+THINGS = [("the licence", "la licence"), ("the permit", "le permis"), ("the appeal", "un appel"), ("a fee", "un droit")]
+
+
+def sentences() -> list[Segment]:
+    """60 sentences made of the same parts: every one has near matches among the others."""
+    made = [
+        Segment(f"The {p[0]} {a[0]} {t[0]} .", f"Le {p[1]} {a[1]} {t[1]} .")
+        for p in PLACES for a in ACTS for t in THINGS
+    ]  # fmt: skip
+    return [Segment(s.src, s.tgt, f"d{i // 10}", i % 10) for i, s in enumerate(made)]
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocabulary:
+    return Vocabulary.train([text for s in sentences() for text in (s.src, s.tgt)], 340)
+
+
+@pytest.fixture(scope="module")
+def backbone(vocab: Vocabulary) -> RNNsearch:
+    """An untrained base: what it says does not matter, that the memories learn on it does."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = RNNsearch(len(vocab), embedding=8, hidden=16, attention=8, dropout=0.0)
+    return model.eval().requires_grad_(False)
+
+
+class BruteForce:
+    """The index's answer by scoring every segment."""
+
+    src_lang, tgt_lang = "en", "fr"
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments, self.searches = segments, 0
+
+    def search(
+        self, queries: Sequence[str], k: int = 4, threshold: float = 0.5, *, exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+    ) -> list[list[Match]]:  # fmt: skip
+        self.searches += 1
+        return [self._best(query, threshold, exclude_sources)[:k] for query in queries]
+
+    def _best(self, query: str, threshold: float, exclude: bool) -> list[Match]:
+        tokens = match_tokens(query)
+        others = [s for s in self.segments if not (exclude and match_tokens(s.src) == tokens)]
+        scored = [Match(s, fuzzy_score(tokens, match_tokens(s.src)), 0) for s in others]
+        return sorted((m for m in scored if m.score >= threshold), key=lambda m: -m.score)
+
+
+def learned(tm: TranslationMemory) -> TranslationMemory:
+    """As after some training: nothing is at its starting value."""
+    made = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in tm.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=made))
+        tm.coverage_weight.fill_(1.5)
+    return tm
+
+
+def by_steps(
+    memories: Memories, backbone: RNNsearch, batch: ForcedBatch, state: MemoryState, mode: Mode
+) -> dict[tuple[int, int], Tensor]:
+    """log p of the references' words by the decoder's own step, one position after the other."""
+    found = {}
+    for t, prev in enumerate(shift(batch.tgt, BOS).unbind(1)):
+        hidden, context = batch.hiddens[:, t], batch.contexts[:, t]
+        log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+        for b, word in enumerate(batch.tgt[:, t].tolist()):
+            if word != PAD:
+                found[b, t] = log_probs[b, word]
+    return found
+
+
+@pytest.mark.parametrize("mode", ["copy", "fusion"])
+def test_the_batched_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, mode: Mode) -> None:
+    segments = sentences()[:4]
+    tm = learned(TranslationMemory(16, 16))
+    pairs = [[(s.src, s.tgt) for s in some] for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])]
+    with torch.no_grad():
+        state = collate(PairKeyStore(backbone, vocab, 50).keys_of(pairs))
+        assert state is not None
+        batch = force_references(backbone, vocab, segments, "cpu")
+        log_p = tm_log_probs(tm, backbone, batch, state)[mode]
+        expected = by_steps(Memories(tm), backbone, batch, MemoryState(tm=state), mode)
+    positions = [tuple(p) for p in batch.real.nonzero().tolist()]
+    torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
+    plain = tm_log_probs(tm, backbone, batch, state)["plain"]
+    without = torch.tensor([b == 2 for b, _ in positions])
+    assert torch.equal(log_p[without], plain[without]) and not torch.equal(log_p[~without], plain[~without])
+
+
+def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary) -> None:
+    torch.manual_seed(2)
+    part = CachePart(SessionCache(16, 16), backbone, vocab, [], [], 7, 2, 1)
+    contents = [CacheContents(7, 16, 16) for _ in range(2)]
+    with torch.no_grad():
+        before = force_references(backbone, vocab, sentences()[:2], "cpu")
+        part._write(before, contents)
+        batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
+        log_p = part._log_probs(batch, contents)
+        state = MemoryState(cache=collate_caches(contents))
+        expected = by_steps(Memories(None, part.cache), backbone, batch, state, "off")
+    assert log_p is not None
+    positions = [tuple(p) for p in batch.real.nonzero().tolist()]
+    torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
+
+
+def test_leave_one_out_never_gives_the_pair_itself_nor_a_duplicate(tmp_path: Path) -> None:
+    segments = [*sentences(), Segment(sentences()[0].src, "Une autre traduction .", "d9", 1), sentences()[1]]
+    found = retrieve(lambda: BruteForce(segments), segments, 4, 0.3, tmp_path / "found.gz")
+    assert all(pairs for pairs in found)
+    for segment, pairs in zip(segments, found, strict=True):
+        assert all(match_tokens(pair.src) != match_tokens(segment.src) for pair in pairs)
+        assert len({(pair.src, pair.tgt) for pair in pairs}) == len(pairs)
+
+
+def test_retrieval_is_done_once_for_the_same_questions(tmp_path: Path) -> None:
+    index, path = BruteForce(sentences()), tmp_path / "found.gz"
+    first = retrieve(lambda: index, sentences(), 4, 0.3, path)
+    searched = index.searches
+    assert retrieve(lambda: index, sentences(), 4, 0.3, path) == first
+    assert index.searches == searched
+    assert retrieve(lambda: index, sentences()[:7], 4, 0.3, path) == first[:7]
+    assert index.searches > searched
+
+
+def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
+    strong, weak = [Found("a b", "x", 0.8), Found("a c", "y", 0.4)], [Found("c", "z", 0.35)]
+    found = [strong] * 800 + [weak] * 800 + [[]] * 50
+    chosen = choose(found, 0.5, 1000, 0.2, seed=1)
+    assert sum(i < 800 for i in chosen) == 800 and sum(800 <= i < 1600 for i in chosen) == 200 == len(chosen) - 800
+    pool = [Segment("foreign", "f")]
+    _, pairs = draw(found, chosen, pool, 4, 0.5, 0.25, "1")
+    kinds = [tuple(shown) for shown in pairs]
+    foreign = sum(kind == (("foreign", "f"),) * 4 for kind in kinds)
+    assert 200 < foreign < 300
+    assert set(kinds) == {(("foreign", "f"),) * 4, (("a b", "x"),), (("c", "z"),)}
+    assert (
+        draw(found, chosen, pool, 4, 0.5, 0.25, "1").pairs == pairs != draw(found, chosen, pool, 4, 0.5, 0.25, "2")[1]
+    )
+
+
+def test_batches_hold_every_sentence_once_within_the_limit() -> None:
+    sizes = {i: (1 + i % 9, 1 + i % 13) for i in range(200)}
+    made = batches(sizes, 40, "1")
+    assert sorted(i for batch in made for i in batch) == list(range(200))
+    assert max(len(batch) * max(max(sizes[i]) for i in batch) for batch in made) <= 40
+
+
+def test_stretches_keep_the_order_and_have_a_past() -> None:
+    documents = [[Segment(str(i), "", f"d{d}", i) for i in range(d)] for d in range(1, 8)]
+    made = stretches(documents, 3, 1000, 1)
+    assert all(2 <= len(s) <= 3 and len({x.document for x in s}) == 1 for s in made)
+    assert all([x.position for x in s] == list(range(s[0].position, s[0].position + len(s))) for s in made)
+
+
+CONFIG = MemoryConfig(
+    max_pairs=40, cache_pairs=60, batch_tokens=200, dev_segments=20, tm_epochs=4, cache_epochs=4, cache_size=8,
+    documents_together=4, validate_every=12, checkpoint_every=3, learning_rate=1e-2,
+)  # fmt: skip
+
+
+def documents() -> list[list[Segment]]:
+    made = sentences()
+    return [made[i : i + 10] for i in range(0, 60, 10)]
+
+
+def log_of(folder: Path, part: str, key: str) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
+    return [line[key] for line in lines if line["part"] == part and key in line]
+
+
+def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_one(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = documents()[:5], documents()[5:]
+    whole = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+    plain = log_of(tmp_path / "whole", "tm", "dev_plain")[0]
+    assert min(log_of(tmp_path / "whole", "tm", "dev_copy")) < plain - 0.2
+    # the states of an untrained base say little of the next word, so fusion and cache can gain little
+    assert min(log_of(tmp_path / "whole", "tm", "dev_fusion")) < plain
+    assert min(log_of(tmp_path / "whole", "cache", "dev_cache")) < log_of(tmp_path / "whole", "cache", "dev_plain")[0]
+    _interrupt_at(monkeypatch, 8)
+    with pytest.raises(KeyboardInterrupt):
+        train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG)
+    monkeypatch.undo()
+    resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True)
+    for name, parameter in whole.state_dict().items():
+        assert torch.equal(parameter, resumed.state_dict()[name]), name
+    loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", 16, 16)
+    assert loaded.modes == ("copy", "fusion", "both", "off") and loaded.cache is not None
+    with pytest.raises(UsageError, match="--resume"):
+        train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+
+
+def _interrupt_at(monkeypatch: pytest.MonkeyPatch, update: int) -> None:
+    original = PartTrainer._after_unit
+
+    def interrupt(self: PartTrainer, units: int) -> None:
+        original(self, units)
+        if self.standing.update >= update:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(PartTrainer, "_after_unit", interrupt)
+
+
+def test_nothing_to_learn_from_is_one_clear_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+    lonely = [[Segment("Only this .", "Seulement cela .", "a")], [Segment("And that", "Et cela", "b")]]
+    with pytest.raises(DataError, match="none of 2 training sentences"):
+        train_memories(backbone, vocab, lonely, lonely, tmp_path, CONFIG)
+
+
+def test_a_table_that_trains_nothing_is_a_usage_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+    with pytest.raises(UsageError, match="nothing is to be trained"):
+        train_memories(backbone, vocab, [], [], tmp_path, MemoryConfig(copy=False, fusion=False, cache=False))
+
+
+def test_references_end_with_the_end_of_the_sentence(backbone: RNNsearch, vocab: Vocabulary) -> None:
+    batch = force_references(backbone, vocab, sentences()[:3], "cpu")
+    assert all(row[row != PAD][-1] == EOS for row in batch.tgt)

@@ -1,0 +1,357 @@
+"""TM copy and fusion: numbers worked by hand, and the laws of a memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tmnmt.errors import ModelError, UsageError
+from tmnmt.memories.base import MemoryState, PairKeys, TMState
+from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.combine import Memories, Mode
+from tmnmt.memories.rows import Rows, compact
+from tmnmt.memories.tm import TranslationMemory, collate, mix_copy
+from tmnmt.models.rnnsearch import RNNsearch
+
+L = D = 16
+V = 12
+MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
+
+
+@pytest.fixture
+def backbone() -> RNNsearch:
+    torch.manual_seed(0)
+    return RNNsearch(V, embedding=8, hidden=D, attention=8, dropout=0.0).eval()
+
+
+@pytest.fixture
+def memories() -> Memories:
+    torch.manual_seed(1)
+    tm = TranslationMemory(L, D)
+    with torch.no_grad():
+        tm.coverage_weight.fill_(0.7)
+        tm.log_eta.fill_(0.3)
+    return Memories(tm, SessionCache(L, D))
+
+
+def pair(length: int, seed: int = 0) -> PairKeys:
+    made = torch.Generator().manual_seed(seed)
+    return PairKeys(
+        torch.randn(length, L, generator=made), torch.randn(length, D, generator=made),
+        torch.randint(4, V, (length,), generator=made),
+    )  # fmt: skip
+
+
+def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """prev (R,), hidden (R, d), context (R, l)"""
+    made = torch.Generator().manual_seed(9)
+    return (
+        torch.randint(4, V, (count,), generator=made), torch.randn(count, D, generator=made),
+        torch.randn(count, L, generator=made),
+    )  # fmt: skip
+
+
+def plain(backbone: RNNsearch, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+    return backbone.readout(prev, hidden, context).log_softmax(-1)
+
+
+def set_gates(memories: Memories, logit: float) -> None:
+    assert memories.tm is not None
+    for gate in (memories.tm.copy, memories.tm.fusion):
+        assert gate is not None
+        torch.nn.init.zeros_(gate.out.weight)
+        torch.nn.init.constant_(gate.out.bias, logit)
+
+
+class TwoWords(RNNsearch):
+    """Read-out by hand: the logits are the state itself, so V = d = 2."""
+
+    def __init__(self) -> None:
+        super().__init__(2, embedding=2, hidden=2, attention=2, dropout=0.0)
+
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        return hidden
+
+
+def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+    # c M = (1, 0) * (2, 1) = (2, 0); keys (1, 0) word 1, (0, 1) word 0, (1, 1) word 1: E0 = 2, 0, 2
+    # lambda = 1, eta = 2: E / eta = (1, 0, 1) - beta / 2
+    tm = TranslationMemory(2, 2)
+    with torch.no_grad():
+        tm.M.copy_(torch.tensor([2.0, 1.0]))
+        tm.coverage_weight.fill_(1.0)
+        tm.log_eta.fill_(math.log(2))
+    memories = Memories(tm)
+    set_gates(memories, math.log(3))  # zeta = 3/4
+    keys = PairKeys(
+        torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+        torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]), torch.tensor([1, 0, 1]),
+    )  # fmt: skip
+    state = collate([[keys]])
+    assert state is not None
+    state = replace(state, coverage=torch.tensor([coverage]))
+    step = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    return memories, MemoryState(tm=state), step
+
+
+def test_copy_by_hand() -> None:
+    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
+    # E / eta = (1, 0, 0): q = (e, 1, 1) / (e + 2); p_copy = (1, e + 1) / (e + 2); p_gen = (1/2, 1/2)
+    e, total = math.e, math.e + 2
+    expected = [0.75 / total + 0.125, 0.75 * (e + 1) / total + 0.125]
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
+    assert after.tm is not None
+    beta = [0.75 * e / total, 0.75 / total, 2 + 0.75 / total]
+    torch.testing.assert_close(after.tm.coverage, torch.tensor([beta]))
+
+
+def test_fusion_by_hand() -> None:
+    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "fusion")
+    # z~ = (e (1, 0) + (0, 1) + (2, 2)) / (e + 2) = (e + 2, 3) / (e + 2); h = 3/4 z~ + 1/4 (0, 0) are the logits
+    h = torch.tensor([[0.75, 0.75 * 3 / (math.e + 2)]])
+    torch.testing.assert_close(log_probs, h.log_softmax(-1))
+    assert after.tm is not None
+    torch.testing.assert_close(after.tm.coverage[0, 1].item(), 0.75 / (math.e + 2))
+
+
+def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> None:
+    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None and memories.tm.fusion is not None
+    torch.nn.init.constant_(memories.tm.fusion.out.bias, -math.log(3))  # 1/4, while copy keeps 3/4
+    log_probs, after, trace = memories.step(TwoWords(), prev, hidden, context, state, "both", explain=True)
+    p_gen = torch.tensor([[0.25, 0.25 * 3 / (math.e + 2)]]).softmax(-1)
+    total = math.e + 2
+    p_copy = torch.tensor([[1 / total, (math.e + 1) / total]])
+    torch.testing.assert_close(log_probs.exp(), 0.75 * p_copy + 0.25 * p_gen)
+    assert after.tm is not None and trace is not None
+    torch.testing.assert_close(after.tm.coverage[0, 1].item(), 0.75 / total)
+    torch.testing.assert_close(trace.p_gen, p_gen)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_probabilities_sum_to_one(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+    state = MemoryState(tm=collate([[pair(5), pair(3, 1)], [pair(4, 2)]], rows_per_sentence=2))
+    prev, hidden, context = rows(4)
+    log_probs, _, _ = memories.step(backbone, prev, hidden, context, state, mode)
+    torch.testing.assert_close(log_probs.exp().sum(-1), torch.ones(4))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_closed_gate_is_the_plain_model_bit_for_bit(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+    set_gates(memories, -torch.inf)
+    prev, hidden, context = rows(2)
+    state = MemoryState(tm=collate([[pair(5)], [pair(4)]]))
+    log_probs, after, _ = memories.step(backbone, prev, hidden, context, state, mode)
+    assert torch.equal(log_probs, plain(backbone, prev, hidden, context))
+    assert after.tm is not None and not after.tm.coverage.any()
+
+
+def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: Memories) -> None:
+    set_gates(memories, torch.inf)
+    prev, hidden, context = rows(1)
+    keys = pair(5)
+    log_probs, _, trace = memories.step(
+        backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "copy", explain=True
+    )
+    assert trace is not None and trace.p_copy is not None
+    torch.testing.assert_close(log_probs.exp(), trace.p_copy)
+    assert set(log_probs[0].isfinite().nonzero()[:, 0].tolist()) == set(keys.ids.tolist())
+
+
+def test_an_open_fusion_gate_reads_out_the_memory_alone(backbone: RNNsearch, memories: Memories) -> None:
+    set_gates(memories, torch.inf)
+    prev, hidden, context = rows(1)
+    keys = pair(1)
+    log_probs, _, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "fusion")
+    torch.testing.assert_close(log_probs, plain(backbone, prev, keys.hiddens, context))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_without_pairs_are_the_plain_model_bit_for_bit(
+    backbone: RNNsearch, memories: Memories, mode: Mode
+) -> None:
+    prev, hidden, context = rows(4)
+    tm = collate([[], [pair(4)]], rows_per_sentence=2)
+    log_probs, after, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=tm), mode)
+    expected = plain(backbone, prev, hidden, context)
+    assert torch.equal(log_probs[:2], expected[:2])
+    assert not torch.equal(log_probs[2:], expected[2:])
+    assert after.tm is not None and not after.tm.coverage[:2].any() and after.tm.coverage[2:].any()
+
+
+def test_no_pairs_at_all_is_no_state() -> None:
+    assert collate([[], []]) is None
+
+
+def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: Memories) -> None:
+    prev, hidden, context = rows(1)
+    log_probs, _, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate([[pair(4)]])), "off")
+    assert torch.equal(log_probs, plain(backbone, prev, hidden, context))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_order_of_pairs_does_not_matter(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+    prev, hidden, context = rows(1)
+    one, other = pair(5), pair(3, 1)
+    results = []
+    for pairs in ([one, other], [other, one]):
+        state = MemoryState(tm=collate([pairs]))
+        for _ in range(3):
+            log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+        results.append(log_probs)
+    torch.testing.assert_close(results[0], results[1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_row_does_not_see_its_neighbours(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+    prev, hidden, context = rows(3)
+    pairs = [[pair(5), pair(2, 3)], [], [pair(9, 1)]]
+    together, after, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate(pairs)), mode)
+    assert after.tm is not None
+    for n in (0, 2):
+        row = slice(n, n + 1)
+        state = MemoryState(tm=collate([pairs[n]]))
+        alone, alone_after, _ = memories.step(backbone, prev[row], hidden[row], context[row], state, mode)
+        torch.testing.assert_close(together[row], alone)
+        assert alone_after.tm is not None
+        length = alone_after.tm.coverage.shape[1]
+        torch.testing.assert_close(after.tm.coverage[row, :length], alone_after.tm.coverage)
+
+
+def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: Memories) -> None:
+    prev, hidden, context = rows(4)
+    state = MemoryState(tm=collate([[pair(5)], [pair(4, 1)]], rows_per_sentence=2))
+    log_probs, after, _ = memories.step(backbone, prev, hidden, context, state, "copy")
+    index = torch.tensor([3, 0, 3, 1, 2])
+    moved, moved_after, _ = memories.step(
+        backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
+    )
+    torch.testing.assert_close(moved, log_probs[index])
+    assert after.tm is not None and moved_after.tm is not None
+    torch.testing.assert_close(moved_after.tm.coverage, after.tm.coverage[index])
+
+
+def test_sentences_that_nobody_reads_are_dropped_without_a_change(backbone: RNNsearch, memories: Memories) -> None:
+    prev, hidden, context = rows(4)
+    state = MemoryState(tm=collate([[pair(5)], [pair(4, 1)], [pair(3, 2)], [pair(6, 3)]]))
+    log_probs, _, _ = memories.step(backbone, prev, hidden, context, state, "copy")
+    index = torch.tensor([2])
+    alone, after, _ = memories.step(backbone, prev[index], hidden[index], context[index], state.rows(index), "copy")
+    torch.testing.assert_close(alone, log_probs[index])
+    assert after.tm is not None and len(after.tm.keys) == 1
+    assert compact(state).tm is state.tm
+
+
+def test_rows_of_a_sentence_read_its_keys() -> None:
+    sentence = torch.tensor([2, 0, 2, 2, 0])
+    queries, keys = torch.randn(5, 3), torch.randn(3, 4, 3)
+    expected = torch.stack([keys[n] @ q for n, q in zip(sentence.tolist(), queries, strict=True)])
+    torch.testing.assert_close(Rows.of(sentence, 3).dot(queries, keys), expected)
+    weights = torch.randn(5, 4)
+    blended = torch.stack([w @ keys[n] for n, w in zip(sentence.tolist(), weights, strict=True)])
+    torch.testing.assert_close(Rows.of(sentence, 3).blend(weights, keys), blended)
+
+
+def test_collate_numbers_pairs_and_positions() -> None:
+    state = collate([[pair(2), pair(3, 1)], []], rows_per_sentence=2)
+    assert isinstance(state, TMState)
+    assert state.pair[0].tolist() == [0, 0, 1, 1, 1]
+    assert state.position[0].tolist() == [0, 1, 0, 1, 2]
+    assert state.mask.tolist() == [[True] * 5, [False] * 5]
+    assert state.sentence.tolist() == [0, 0, 1, 1]
+
+
+def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
+    made = torch.Generator().manual_seed(4)
+    log_gen = torch.randn(3, 6, generator=made, dtype=torch.float64).log_softmax(-1).requires_grad_()
+    q = torch.rand(3, 5, generator=made, dtype=torch.float64).softmax(-1).requires_grad_()
+    logit = torch.tensor([0.3, -torch.inf, 1.0], dtype=torch.float64, requires_grad=True)
+    ids = torch.tensor([[1, 1, 2, 1, 0], [0, 0, 0, 0, 0], [5, 4, 4, 5, 4]])
+    zeta = torch.sigmoid(logit)[:, None]
+    dense = zeta * torch.zeros_like(log_gen).scatter_add(1, ids, q) + (1 - zeta) * log_gen.exp()
+    weights = torch.randn(3, 6, generator=made, dtype=torch.float64)
+    expected = torch.autograd.grad((dense.log() * weights).sum(), (log_gen, q, logit))
+    mixed = mix_copy(log_gen, q, ids, logit)
+    torch.testing.assert_close(mixed, dense.log())
+    found = torch.autograd.grad((mixed * weights).sum(), (log_gen, q, logit))
+    for gradient, wanted in zip(found, expected, strict=True):
+        finite = wanted.isfinite()
+        torch.testing.assert_close(gradient[finite], wanted[finite])
+
+
+def test_gradients_stay_finite_beside_rows_without_pairs(backbone: RNNsearch, memories: Memories) -> None:
+    prev, hidden, context = rows(2)
+    for mode in MODES:
+        memories.zero_grad()
+        state = MemoryState(tm=collate([[], [pair(4)]]))
+        for _ in range(2):
+            log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+        log_probs[:, 5].sum().backward()
+        gradients = [p.grad for p in memories.parameters() if p.grad is not None]
+        assert gradients and all(g.isfinite().all() for g in gradients)
+
+
+def test_an_explanation_sums_to_the_probability(backbone: RNNsearch, memories: Memories) -> None:
+    prev, hidden, context = rows(2)
+    state = MemoryState(tm=collate([[pair(4)], [pair(5, 1)]]))
+    log_probs, _, trace = memories.step(backbone, prev, hidden, context, state, "both", explain=True)
+    assert trace is not None and trace.copy_gate is not None and trace.p_copy is not None
+    zeta = trace.copy_gate[:, None]
+    torch.testing.assert_close(log_probs.exp(), zeta * trace.p_copy + (1 - zeta) * trace.p_gen)
+    torch.testing.assert_close(trace.p_plain, plain(backbone, prev, hidden, context).exp())
+    assert torch.equal(trace.p_cache, trace.p_plain)
+    assert not torch.equal(trace.p_gen, trace.p_plain)
+
+
+def test_a_matrix_for_m_starts_as_the_identity() -> None:
+    tm = TranslationMemory(L, D, diagonal=False)
+    context = torch.randn(2, L)
+    torch.testing.assert_close(tm.query(context), context)
+
+
+@pytest.mark.parametrize("parts", [(True, True, True), (True, False, False), (False, True, True), (None, None, True)])
+def test_the_file_says_which_parts_there_are(tmp_path: Path, parts: tuple[bool | None, bool | None, bool]) -> None:
+    copy, fusion, cache = parts
+    tm = TranslationMemory(L, D, bool(copy), bool(fusion)) if copy is not None else None
+    memories = Memories(tm, SessionCache(L, D) if cache else None)
+    memories.save(tmp_path / "memory.safetensors")
+    loaded = Memories.load(tmp_path / "memory.safetensors", L, D)
+    assert loaded.modes == memories.modes
+    for name, tensor in memories.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+    assert loaded.state_dict().keys() == memories.state_dict().keys()
+
+
+def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Memories) -> None:
+    from safetensors import safe_open
+
+    memories.save(tmp_path / "memory.safetensors", dtype=torch.float16)
+    with safe_open(tmp_path / "memory.safetensors", "pt") as file:
+        assert {name.split(".")[0] for name in file.keys()} == {"tm", "copy", "fusion", "cache"}
+
+
+def test_parameters_of_another_base_are_one_clear_error(tmp_path: Path, memories: Memories) -> None:
+    memories.save(tmp_path / "memory.safetensors")
+    with pytest.raises(ModelError, match="d 20") as error:
+        Memories.load(tmp_path / "memory.safetensors", 20, 20)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_none_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "memory.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(ModelError, match=r"memory\.safetensors"):
+        Memories.load(tmp_path / "memory.safetensors", L, D)
+
+
+def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None:
+    memories = Memories(TranslationMemory(L, D, copy=False))
+    prev, hidden, context = rows(1)
+    with pytest.raises(UsageError, match="mode copy"):
+        memories.step(backbone, prev, hidden, context, MemoryState(), "copy")

@@ -1,0 +1,218 @@
+"""Training: the split, what is left out, exact resume, several processes, and the configuration's errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tmnmt.errors import UsageError
+from tmnmt.models.folder import load_model
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.segments import Segment
+from tmnmt.training.config import CorpusConfig, DataConfig, TrainingConfig, load_config
+from tmnmt.training.data import Pairs, encode_pairs, load_corpora, split_of, token_batches
+from tmnmt.training.trainer import Trainer, dev_loss
+from tmnmt.vocab import Vocabulary
+
+WORDS = [
+    "the",
+    "act",
+    "of",
+    "law",
+    "and",
+    "order",
+    "council",
+    "minister",
+    "shall",
+    "may",
+    "person",
+    "fee",
+    "date",
+    "port",
+]
+
+
+def sentences(n: int, seed: int = 0) -> list[str]:
+    """Random sentences of law words; their "translation" is the same words upside down."""
+    choice = random.Random(seed)
+    return [" ".join(choice.choices(WORDS, k=choice.randint(2, 7))) for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocabulary:
+    return Vocabulary.train(sentences(500), 360)
+
+
+def pairs(vocab: Vocabulary, n: int, seed: int = 0) -> Pairs:
+    segments = [Segment(s, " ".join(reversed(s.split()))) for s in sentences(n, seed)]
+    return encode_pairs(segments, vocab, None, Counter())
+
+
+CONFIG = TrainingConfig(updates=12, batch_tokens=120, warmup=4, validate_every=6, checkpoint_every=4, precision="fp32")
+
+
+def trainer(vocab: Vocabulary, folder: Path, config: TrainingConfig = CONFIG) -> Trainer:
+    torch.manual_seed(0)
+    model = RNNsearch(len(vocab), embedding=8, hidden=16, attention=8, dropout=0.2)
+    return Trainer(model, vocab, pairs(vocab, 80), pairs(vocab, 10, 1), config, folder)
+
+
+def test_a_resumed_run_equals_an_unbroken_one(vocab: Vocabulary, tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir(), (tmp_path / "broken").mkdir()
+    whole = trainer(vocab, tmp_path / "whole")
+    whole.run()
+    first = trainer(vocab, tmp_path / "broken")
+    calls, update = [], first.update
+
+    def interrupted(group: list[list[int]]) -> tuple[float, int]:
+        calls.append(1)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return update(group)
+
+    first.update = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        first.run()
+    second = trainer(vocab, tmp_path / "broken")
+    second.restore()
+    assert second.progress.update == 7
+    second.run()
+    for name, parameter in whole.model.state_dict().items():
+        assert torch.equal(parameter, second.model.state_dict()[name]), name
+    assert whole.progress.best == second.progress.best
+
+
+def test_training_learns_to_reverse_short_sentences(vocab: Vocabulary, tmp_path: Path) -> None:
+    config = replace(CONFIG, updates=150, learning_rate=1e-2, batch_tokens=400, precision="bf16")
+    run = trainer(vocab, tmp_path, config)
+    before = dev_loss(run.model, run.dev, 400)
+    run.run()
+    assert run.progress.best < 0.6 * before
+    log = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().split("\n") if line]
+    assert log[-1]["update"] == 150 and "dev_bleu" in log[-1]
+
+
+def test_early_stopping_ends_the_run(vocab: Vocabulary, tmp_path: Path) -> None:
+    run = trainer(vocab, tmp_path, replace(CONFIG, updates=100, validate_every=1, patience=2, learning_rate=0.0))
+    run.run()
+    assert run.progress.update == 3 and "has not improved" in run.progress.stopped
+
+
+WORKER = """
+import sys, torch, torch.distributed as dist
+from dataclasses import replace
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_training import CONFIG, sentences, trainer
+from tmnmt.vocab import Vocabulary
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+run = trainer(Vocabulary.train(sentences(500), 360), Path(sys.argv[1]), replace(CONFIG, accumulate=2))
+run.run()
+dist.destroy_process_group()
+"""
+
+
+def test_two_processes_equal_one(vocab: Vocabulary, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
+    one = trainer(vocab, tmp_path / "one", replace(CONFIG, accumulate=2))
+    one.run()
+    (tmp_path / "worker.py").write_text(WORKER)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += [str(tmp_path / "worker.py"), str(tmp_path / "two"), str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    two = trainer(vocab, tmp_path / "two")
+    two.restore()
+    for name, parameter in one.model.state_dict().items():
+        torch.testing.assert_close(parameter, two.model.state_dict()[name], atol=1e-5, rtol=1e-4)
+
+
+def test_batches_hold_every_pair_once_and_keep_to_the_budget(vocab: Vocabulary) -> None:
+    data = pairs(vocab, 200)
+    batches = token_batches(data, 100, seed=3)
+    assert sorted(i for batch in batches for i in batch) == list(range(200))
+    assert all(len(b) * max(len(data.src[i]) for i in b) <= 100 for b in batches)
+    assert batches == token_batches(data, 100, seed=3) != token_batches(data, 100, seed=4)
+
+
+def test_the_split_is_stable_and_near_its_shares() -> None:
+    kinds = Counter(split_of(f"SOR-{i}", dev=0.1, test=0.2) for i in range(5000))
+    assert abs(kinds["test"] / 5000 - 0.2) < 0.02 and abs(kinds["dev"] / 5000 - 0.1) < 0.02
+    assert split_of("jrc31962L2005", 0.06, 0.12) == "train"
+
+
+def test_sources_of_dev_and_test_are_dropped_from_training(tmp_path: Path) -> None:
+    rows = [
+        ("A", "Fee  due.", "Droit."),
+        ("A", "Other", "Autre"),
+        ("B", "Fee due.", "Droits."),
+        ("C", "Third", "Trois"),
+    ]
+    (tmp_path / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
+    (tmp_path / "test.txt").write_text("B\n")
+    corpus = CorpusConfig("x", (str(tmp_path / "m.tsv"),), "doc=1,src=2,tgt=3", test=str(tmp_path / "test.txt"))
+    corpora = load_corpora(DataConfig((corpus,)))
+    assert [[s.src for s in d] for d in corpora.train] == [["Other"], ["Third"]]
+    assert corpora.counts["dropped from training: source stands in dev or test"] == 1
+
+
+def test_long_odd_and_repeated_pairs_are_left_out_and_counted(vocab: Vocabulary) -> None:
+    counts: Counter[str] = Counter()
+    long = " ".join(WORDS * 10)
+    segments = [
+        Segment("the act", "act the"),
+        Segment("the act", "act the"),
+        Segment(long, long),
+        Segment(long[:60], "a"),
+    ]
+    kept = encode_pairs(segments, vocab, DataConfig((), max_subwords=100), counts)
+    assert len(kept) == 1 and sorted(counts.values()) == [1, 1, 1]
+
+
+GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("folder = 1\n[data]\ncorpus = []", "not of the kind"),
+        (GOOD + "[training]\nupdate = 3", "did you mean `updates`"),
+        (GOOD.replace('"b"', '"${NO_SUCH_VARIABLE}"'), "NO_SUCH_VARIABLE is not set"),
+        (GOOD.replace('name = "a"\n', ""), "`name` is missing"),
+        ("folder = ", "no valid TOML"),
+    ],
+)
+def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(UsageError, match=message) as caught:
+        load_config(tmp_path / "c.toml")
+    assert "c.toml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_train_makes_a_model_folder_that_loads(vocab: Vocabulary, tmp_path: Path) -> None:
+    from tmnmt.training.run import train
+
+    rows = [(f"D{i // 8}", s, " ".join(reversed(s.split()))) for i, s in enumerate(sentences(160))]
+    (tmp_path / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
+    (tmp_path / "dev.txt").write_text("D0\nD1\n")
+    (tmp_path / "c.toml").write_text(
+        f'folder = "{tmp_path}/run"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["{tmp_path}/m.tsv"]\n'
+        f'columns = "doc=1,src=2,tgt=3"\ndev = "{tmp_path}/dev.txt"\n[vocabulary]\nsize = 360\n'
+        "[model]\nembedding = 8\nhidden = 16\nattention = 8\n[training]\nupdates = 4\nbatch_tokens = 200\n"
+    )
+    config = load_config(tmp_path / "c.toml")
+    folder = train(config)
+    model = load_model(folder)
+    assert model.backbone.hidden_size == 16 and model.config["tgt_lang"] == "fr" and len(model.hash) == 16
+    with pytest.raises(UsageError, match="--resume"):
+        train(config)

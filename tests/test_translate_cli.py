@@ -1,0 +1,161 @@
+"""`tmnmt translate` as it is used: files and pipes in, as many lines out, one line for what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt.cli import run
+from tmnmt.index import build
+
+TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """model, plain (without memory parameters), index, memory.tsv, input.txt"""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("cli")
+    write_tiny_model(folder / "model")
+    write_tiny_model(folder / "plain", memories=False)
+    build(folder / "index", segments(), "en", "fr")
+    rows = ["src\ttgt", *("\t".join(pair) for pair in PAIRS)]
+    (folder / "memory.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "input.txt").write_text(TEXT, encoding="utf-8")
+    return folder
+
+
+def translate(folder: Path, *arguments: str, model: str = "model") -> int:
+    return run(["translate", "--model", str(folder / model), "--beam", "2", "--threads", "1", *arguments])
+
+
+def test_as_many_lines_out_as_in_and_the_empty_one_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index")) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == len(TEXT.split("\n"))
+    assert lines[1] == "" and all(lines[i] for i in (0, 2, 3))
+
+
+def test_stdin_is_read_and_several_files_are_several_documents(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(folder / "input.txt")
+    stdin = io.BufferedReader(io.BytesIO(TEXT.encode()))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
+    assert translate(folder) == 0
+    once = capsys.readouterr().out
+    assert translate(folder, path, path) == 0
+    assert capsys.readouterr().out == 2 * once
+
+
+def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--json") == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
+    first = records[0]
+    assert set(first) == {"src", "tgt", "score", "matches", "tokens"}
+    match = first["matches"][0]
+    assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
+    for token in first["tokens"]:
+        assert token["origin"] in ("model", "memory", "cache")
+        assert token["generated"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
+    assert records[1] == {"src": "", "tgt": "", "score": 0, "matches": [], "tokens": []}
+
+
+def test_explain_shows_the_target_by_origin_and_the_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--explain") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "copy gate" in out and PAIRS[0][1] in out and "match 1  0.75" in out
+
+
+def test_output_is_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate(folder, str(folder / "input.txt"), "-o", str(tmp_path / "out.txt")) == 0
+    assert len((tmp_path / "out.txt").read_text().split("\n")) == len(TEXT.split("\n"))
+    assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.txt"]
+
+
+def test_a_memory_file_is_indexed_and_found_again(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    arguments = [str(folder / "input.txt"), "--memory", str(folder / "memory.tsv"), "--json"]
+    assert translate(folder, *arguments) == 0
+    first = capsys.readouterr().out
+    assert json.loads(first.splitlines()[0])["matches"][0]["tgt"] == PAIRS[0][1]
+    assert translate(folder, *arguments) == 0
+    assert capsys.readouterr().out == first
+    assert any(tmp_path.rglob("manifest.json"))
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "code", "message"),
+    [
+        ("plain", ["--mode", "copy", "--memory", "{index}"], 2, "no parameters for mode copy; it serves off"),
+        ("plain", ["--memory", "{index}"], 2, "no parameters for mode copy"),
+        ("plain", ["--cache", "25"], 2, "no parameters for a session cache"),
+        ("model", ["--mode", "fusion"], 2, "needs a --memory"),
+        ("model", ["--explain", "--json"], 2, "exclude each other"),
+        ("model", ["--mode", "magic"], 2, "magic"),
+        ("model", ["--threshold", "2"], 2, "threshold"),
+        ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
+        ("model", ["--memory", "{missing}"], 1, "missing"),
+        ("model", ["{missing}"], 1, "missing"),
+        ("model", ["{empty}"], 1, "empty"),
+        ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),
+        ("index", [], 1, "no model folder"),
+        ("missing", [], 1, "no model folder"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    folder: Path, model: str, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty").touch()
+    names = {name: str(folder / name) for name in ("index", "missing", "empty")}
+    assert translate(folder, str(folder / "input.txt"), *(a.format(**names) for a in arguments), model=model) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    long = " ".join(src for src, _ in PAIRS * 4)
+    path = tmp_path / "damaged.txt"
+    path.write_bytes(f"{long}\nnul \0 here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
+    assert translate(folder, str(path)) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.split("\n")) == 7 and captured.out.endswith("\n")
+    assert "1 segments had more than 40 subwords" in captured.err
+    assert "1 lines had bytes that are not UTF-8" in captured.err + caplog.text
+    assert "1 lines had NUL bytes" in captured.err + caplog.text
+
+
+def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
+    program = "from tmnmt.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "translate", "--model", str(folder / "model")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(b"Repealed.\n\n" * 40)
+    process.stdin.flush()
+    assert process.stdout.readline().strip()
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"Traceback" not in err and b"interrupted" in err

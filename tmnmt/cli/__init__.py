@@ -1,0 +1,133 @@
+"""The command line. One module holds one command: it parses, calls the library and prints.
+
+Results go to stdout, talk and progress to stderr. Exit codes: 0 done (also when nothing was found), 1 files and data,
+2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from tmnmt import __version__
+from tmnmt.errors import TmnmtError
+
+# The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
+from tmnmt.cli import build_index, search, train, translate  # isort: skip
+
+INTERRUPTED = 130
+OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
+
+app = typer.Typer(
+    name="tmnmt",
+    help="Translation that remembers: a translation memory and a neural decoder that reads it, token by token.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("build-index")(build_index.build_index)
+app.command("search")(search.search)
+app.command("translate")(translate.translate)
+app.command("train")(train.train)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"tmnmt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Only --version: every other option belongs to a command."""
+
+
+def main() -> None:
+    """The console script: runs `sys.argv` and ends the process with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command and gives its exit code (see the module); an error is one line on stderr, never a traceback.
+
+    A command that has something to say about an interruption raises `KeyboardInterrupt("what to do next")`.
+    """
+    _set_up_output()
+    try:
+        return _invoke(arguments)
+    except (TmnmtError, typer.TyperException) as error:
+        return _fail(error, error.exit_code)
+    except BrokenPipeError:
+        _abandon_stdout()
+        return OUTPUT_CLOSED
+    except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
+        return _fail(error, TmnmtError.exit_code)
+    except KeyboardInterrupt as stop:
+        print(f"interrupted: {str(stop) or 'stopped before the end'}", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    # Not `command.main()`: it has ways of its own with Ctrl-C and a closed pipe, which differ between versions.
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("tmnmt", list(arguments)) as context:
+            command.invoke(context)
+        code = 0
+    except typer.Exit as left:
+        code = left.exit_code
+    sys.stdout.flush()  # here, where a closed pipe is still caught
+    return code
+
+
+def _fail(error: Exception, code: int) -> int:
+    message = _one_line(error)
+    if message:  # typer's "no arguments: here is the help" has none
+        print(f"tmnmt: error: {message}", file=sys.stderr)
+    return code
+
+
+def _one_line(error: Exception) -> str:
+    """What is wrong, on one line; an OSError as `path: reason`."""
+    if isinstance(error, typer.TyperException):
+        message = error.format_message()
+    elif isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    else:
+        message = str(error)
+    return " ".join(message.split())
+
+
+def _set_up_output() -> None:
+    """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's log on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_LogLine())
+    logger = logging.getLogger("tmnmt")
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
+
+
+class _LogLine(logging.Formatter):
+    """`message` for what is told, `tmnmt: warning: message` for what should be looked at."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = super().format(record)
+        return message if record.levelno < logging.WARNING else f"tmnmt: {record.levelname.lower()}: {message}"
+
+
+def _abandon_stdout() -> None:
+    # What is still buffered has no reader: without this the interpreter complains about it on its way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

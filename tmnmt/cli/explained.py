@@ -1,0 +1,134 @@
+"""A translation and where it came from, as a line of JSON or as coloured text for people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tmnmt.segments import Match, Token, Translation
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
+STYLES = {"memory": "green", "cache": "magenta", "model": ""}
+MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
+LEGEND = "[from the memory]  {from the session cache}  from the model"
+
+
+def json_line(translation: Translation) -> str:
+    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits."""
+    record = {
+        "src": translation.src, "tgt": translation.tgt, "score": round(translation.score, DIGITS),
+        "matches": [_match(match) for match in translation.matches],
+        "tokens": [{k: _rounded(v) for k, v in asdict(token).items()} for token in translation.tokens],
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _match(match: Match) -> dict[str, Any]:
+    segment = match.segment
+    score = round(match.score, DIGITS)
+    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, tuple | list):
+        return [_rounded(item) for item in value]
+    return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def explained(to: TextIO) -> Callable[[Translation], None]:
+    """Prints a translation for people to `to`: coloured on a terminal, with brackets elsewhere."""
+    from rich.console import Console
+
+    console = Console(file=to, highlight=False, soft_wrap=True)
+    colour = console.is_terminal
+    if not colour:
+        console.print(LEGEND, markup=False)
+
+    def show(translation: Translation) -> None:
+        for line in lines_of(translation, colour):
+            console.print(line)
+
+    return show
+
+
+def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
+    """Source, target by origin, the numbers behind it, and every match with what was read from it."""
+    from rich.text import Text
+
+    yield Text(translation.src, style="dim" if colour else "")
+    yield target(translation.tokens, colour)
+    if translation.tokens:
+        yield Text("  " + numbers(translation), style="dim" if colour else "")
+    for number, match in enumerate(translation.matches):
+        document = f"  ({match.segment.document})" if match.segment.document else ""
+        yield Text(f"  match {number + 1}  {match.score:.2f}  {copied(translation, number)}{document}")
+        yield Text(f"    {match.segment.src}", style="dim" if colour else "")
+        yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
+    yield Text("")
+
+
+def target(tokens: tuple[Token, ...], colour: bool) -> Text:
+    """The target's words, each in the colour (or the brackets) of what most of it came from."""
+    from rich.text import Text
+
+    text = Text()
+    for origin, run in groupby(words(tokens), key=lambda word: word[1]):
+        opening, closing = ("", "") if colour else MARKS[origin]
+        if text:
+            text.append(" ")
+        text.append(opening + " ".join(word for word, _ in run) + closing, style=STYLES[origin] if colour else "")
+    return text
+
+
+def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
+    """Subwords joined to words, each with the origin of the greater part of its subwords."""
+    found: list[tuple[list[str], list[str]]] = []
+    for token in tokens:
+        if not found or token.text.startswith("▁"):
+            found.append(([], []))
+        found[-1][0].append(token.text)
+        found[-1][1].append(token.origin)
+    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
+
+
+def _spelt(pieces: list[str]) -> str:
+    """Subwords as text; bytes such as <0xE2> are put together to characters."""
+    data = b"".join(
+        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
+    )
+    return data.decode("utf-8", "replace")
+
+
+def numbers(translation: Translation) -> str:
+    """Origins counted and the mean gates."""
+    tokens = translation.tokens
+    origins = Counter(token.origin for token in tokens)
+    parts = [f"score {translation.score:.3f}", ", ".join(f"{count} {name}" for name, count in origins.most_common())]
+    for name in ("copy_gate", "fusion_gate", "cache_gate"):
+        mean = sum(getattr(token, name) for token in tokens) / len(tokens)
+        if mean:
+            parts.append(f"{name.replace('_', ' ')} {mean:.2f} on average")
+    return "; ".join(parts)
+
+
+def copied(translation: Translation, number: int) -> str:
+    """How many subwords were read mostly from this match."""
+    tokens = [token for token in translation.tokens if token.origin == "memory" and token.sources]
+    heaviest = Counter(_heaviest(token) for token in tokens)
+    return f"{heaviest[number]} of {len(translation.tokens)} subwords"
+
+
+def _heaviest(token: Token) -> int:
+    weights: dict[int, float] = {}
+    for source in token.sources:
+        weights[source.match] = weights.get(source.match, 0.0) + source.weight
+    return max(weights, key=lambda match: weights[match])

@@ -1,0 +1,154 @@
+"""`tmnmt translate`: text through a model with its memories."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from tmnmt.errors import UsageError
+from tmnmt.progress import Progress
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from tmnmt.engine import Translator
+    from tmnmt.segments import Translation
+
+
+class ModeName(StrEnum):
+    """How the decoder uses the retrieved pairs."""
+
+    copy = "copy"
+    fusion = "fusion"
+    both = "both"
+    off = "off"
+
+
+def translate(
+    model: Annotated[Path, typer.Option("--model", help="Model folder.")],
+    inputs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin.")
+    ] = None,
+    memory: Annotated[
+        list[Path] | None,
+        typer.Option("--memory", help="Built index or memory file; several: the best matches of all."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Written whole, at the end.")] = None,
+    mode: Annotated[
+        ModeName | None, typer.Option(help="How pairs are used: copy when a memory is given, else off.")
+    ] = None,
+    cache: Annotated[
+        int | None, typer.Option(min=0, help="Slots of the session cache: 25 when the model has one; 0: off.")
+    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, help="Pairs retrieved for a segment.")] = 4,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
+    batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
+    length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
+    explain: Annotated[bool, typer.Option("--explain", help="Show where every word comes from.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, origins of tokens too.")] = False,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU where there is one.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores.")] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Language in memory files; the model's.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Language in memory files; the model's.")] = None,
+) -> None:
+    """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
+
+    What is finished is written at once to stdout, or all at the end to --output."""
+    if explain and json:
+        raise UsageError("--explain and --json exclude each other")
+    if mode not in (None, ModeName.off) and not memory:
+        raise UsageError(f"--mode {mode} needs a --memory to read")
+    sources = _checked(inputs or [Path("-")])
+
+    from tmnmt.engine import Translator
+
+    with Progress("indexing", "segments") as progress:
+        translator = Translator.load(
+            model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
+            length_penalty, device, threads, src_lang, tgt_lang, progress.advance,
+        )  # fmt: skip
+    with ExitStack() as stack:
+        write = _writer(output, explain, json, stack)
+        try:
+            if sources == [None] and sys.stdin.isatty():
+                _talk(translator, write, explain or json)
+            else:
+                _run(translator, sources, write, explain or json, quiet=output is None and sys.stdout.isatty())
+        finally:
+            _warn(translator)
+
+
+def _checked(inputs: list[Path]) -> list[Path | None]:
+    """The inputs, stdin as None; a missing or empty file is told before the model is loaded."""
+    from tmnmt.formats.stream import file_source
+
+    sources = [None if str(path) == "-" else path for path in inputs]
+    for path in sources:
+        if path is not None:
+            with file_source(path).stream():
+                pass
+    return sources
+
+
+def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
+    from tmnmt.formats.text import documents, read_document_lines
+
+    for source in sources:
+        yield from documents(read_document_lines(source if source is not None else _stdin()))
+
+
+def _stdin() -> BufferedReader:
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _run(
+    translator: Translator, sources: list[Path | None], write: Callable[[Translation], None], explain: bool, quiet: bool
+) -> None:
+    translations = translator.stream(_documents(sources), explain)
+    if quiet:  # the output itself shows how far it is
+        for translation in translations:
+            write(translation)
+        return
+    with Progress("translating", "segments") as progress:
+        for translation in translations:
+            write(translation)
+            progress.advance()
+
+
+def _talk(translator: Translator, write: Callable[[Translation], None], explain: bool) -> None:
+    """Answers every line that is typed; an empty one starts a new document."""
+    from tmnmt.formats.text import read_document_lines
+
+    session = translator.session()
+    for line in read_document_lines(_stdin()):
+        write(session.translate(line, explain))
+        if not line.strip():
+            session = translator.session()
+
+
+def _writer(output: Path | None, explain: bool, json: bool, stack: ExitStack) -> Callable[[Translation], None]:
+    """What a translation is given to, to be printed in the form that was asked for."""
+    from tmnmt.cli.explained import explained, json_line
+    from tmnmt.formats.atomic import writing
+
+    to = stack.enter_context(writing(output)) if output is not None else sys.stdout
+    if explain:
+        return explained(to)
+
+    def write(translation: Translation) -> None:
+        print(json_line(translation) if json else translation.tgt, file=to, flush=output is None)
+
+    return write
+
+
+def _warn(translator: Translator) -> None:
+    for what, count in translator.counts.items():
+        if count:
+            print(f"tmnmt: warning: {count:,} {what}", file=sys.stderr)

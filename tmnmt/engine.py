@@ -1,0 +1,311 @@
+"""Translation that remembers: retrieve -> decode -> remember.
+
+`Translator.translate_batch` is the whole idea; what stands around it decides which sentences are translated together.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from tmnmt.decode import Hypothesis, Mode, SearchSettings, beam_search
+from tmnmt.errors import UsageError
+from tmnmt.formats.clean import clean
+from tmnmt.formats.text import documents as split_at_blanks
+from tmnmt.index.base import Index
+from tmnmt.index.cached import open_memory
+from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.memories.base import MemoryState, PairKeys, TMState
+from tmnmt.memories.cache import CacheContents, collate_caches
+from tmnmt.memories.combine import Memories
+from tmnmt.memories.tm import collate
+from tmnmt.models.folder import Model, load_model
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.pair_keys import PairKeyStore, force, padded
+from tmnmt.pieces import pieces
+from tmnmt.provenance import tokens_of
+from tmnmt.retrieve import Retriever
+from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
+from tmnmt.segments import Segment, Translation
+from tmnmt.text import normalise
+from tmnmt.vocab import EOS
+
+CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
+MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to translate. `mode` "off" and `cache` 0 are the plain model, bit for bit."""
+
+    mode: Mode = "off"
+    cache: int = 0  # slots of the session cache
+    top_k: int = 4  # pairs retrieved for a sentence
+    threshold: float = 0.5  # smallest fuzzy score of a pair, in [0, 1]
+    beam: int = 5
+    batch: int = 32  # sentences decoded together
+    length_penalty: float = 1.0
+
+
+class Translator:
+    """A model with its memories. `counts` says how many segments had to be changed before they could be translated,
+    `seconds` where the time went: "search", "keys", "decode". Not for several threads at once."""
+
+    def __init__(
+        self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
+        device: str = "cpu", writable: MemoryIndex | None = None,
+    ) -> None:  # fmt: skip
+        check(settings, memories)
+        self.settings, self.memories, self.device = settings, memories, device
+        self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
+        plain = model.backbone
+        self.backbone = FastRNNsearch(plain) if isinstance(plain, RNNsearch) else plain
+        self.longest = int(model.config.get("max_subwords", MAX_SUBWORDS))
+        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, writable)
+        self.keys = PairKeyStore(self.backbone, self.vocab, 2 * self.longest, device=device)
+        self.counts: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @classmethod
+    def load(
+        cls, model_dir: str | Path, memories: Sequence[str | Path | Index] = (), mode: Mode | None = None,
+        cache: int | None = None, top_k: int = 4, threshold: float = 0.5, beam: int = 5, batch: int = 32,
+        length_penalty: float = 1.0, device: str | None = None, threads: int | None = None,
+        src_lang: str | None = None, tgt_lang: str | None = None, progress: Callable[[int], None] | None = None,
+    ) -> Translator:  # fmt: skip
+        """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
+        best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
+        model has parameters for it, `device` a GPU where there is one; languages are the model's.
+        progress: called with units read, when a memory file has to be indexed.
+
+        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
+        an option that is wrong or that this model cannot serve."""
+        if threads:
+            torch.set_num_threads(threads)
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        model = load_on(Path(model_dir), device)
+        parameters = load_memories(model, device)
+        if cache is None:
+            cache = CACHE_SIZE if parameters is not None and parameters.cache is not None else 0
+        copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
+        settings = Settings(mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty)
+        check(settings, parameters)  # before a memory is indexed, which may take minutes
+        languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
+        indexes, writable = open_memories(memories, *languages, progress)
+        return cls(model, parameters, indexes, settings, device, writable)
+
+    def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
+        """The translations of one document's segments, in order. A blank text is translated as "" and starts a new
+        document. `explain`: with the origin of every token."""
+        return list(self.stream([list(texts)], explain))
+
+    def stream(self, documents: Iterable[Sequence[str]], explain: bool = False) -> Iterator[Translation]:
+        """The translations of all segments of all documents in order, each as soon as those before it are there.
+
+        With a session cache the documents go side by side, each in its own order; without one, sentences of similar
+        length go together."""
+        queue, caches = InOrder(), dict[int, CacheContents]()
+        prepared = self._prepare(documents, queue)
+        if self.settings.cache:
+            batches = side_by_side(prepared, self.settings.batch, self.retrieve)
+        else:
+            batches = by_length(prepared, self.settings.batch)
+        for batch in batches:
+            own = [caches.setdefault(piece.document, self.new_cache()) for piece in batch]
+            for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
+                queue.put(piece, *done)
+                if piece.last:
+                    del caches[piece.document]
+            yield from queue.ready()
+        yield from queue.ready()
+
+    def translate_batch(
+        self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
+    ) -> list[tuple[Translation, int]]:
+        """The next sentence of each of several documents, and its length: retrieve -> decode -> remember."""
+        batch = self.retrieve(batch)
+        pairs = self._keys(batch)
+        tm = collate(pairs, 1, self.device) if self.settings.mode != "off" else None
+        memory = MemoryState(tm, collate_caches(list(caches), 1, self.device))
+        found = self.decode(batch, memory, explain)
+        for cache, hypothesis in zip(caches, found, strict=True):
+            remember(cache, hypothesis)
+        return [
+            (self._translation(piece, best, tm, row), len(best.ids) + best.finished)
+            for row, (piece, best) in enumerate(zip(batch, found, strict=True))
+        ]
+
+    def retrieve(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The pieces with their matches; those that have them already stay as they are. The keys of all pairs found are
+        computed together."""
+        wanted = [piece for piece in pieces if piece.matches is None]
+        if self.settings.mode == "off" or not wanted:
+            return list(pieces)
+        with self._timed("search"):
+            found = dict(zip(wanted, self.retriever.search([piece.text for piece in wanted]), strict=True))
+            # a part of a long segment that is like nothing reads what the whole segment is like
+            bare = [piece for piece in wanted if not found[piece] and piece.text != piece.whole]
+            found |= zip(bare, self.retriever.search([piece.whole for piece in bare]), strict=True)
+        done = [replace(piece, matches=found[piece]) if piece in found else piece for piece in pieces]
+        self._keys(done)
+        return done
+
+    def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
+        """The best hypothesis for each piece by beam search, with what the session cache will want of it."""
+        ids = [[*piece.ids, EOS] for piece in pieces]
+        settings = self.settings
+        search = SearchSettings(settings.beam, settings.length_penalty, settings.mode, settings.cache > 0, explain)
+        with self._timed("decode"), torch.inference_mode():
+            src_len = torch.tensor([len(row) for row in ids], device=self.device)
+            encoded = self.backbone.encode(padded(ids, self.device), src_len)
+            return beam_search(
+                self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
+            )
+
+    def session(self) -> Session:
+        """A document that is translated sentence by sentence and learns from every confirmed translation."""
+        return Session(self)
+
+    def new_cache(self) -> CacheContents:
+        """An empty session cache."""
+        sizes = self.backbone.context_size, self.backbone.hidden_size
+        return CacheContents(self.settings.cache, *sizes, device=self.device)
+
+    def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
+        with self._timed("keys"):
+            return self.keys.keys_of([(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces)
+
+    def _prepare(self, documents: Iterable[Sequence[str]], queue: InOrder) -> Iterator[list[Piece]]:
+        """Every document as the pieces to be translated; blank lines part documents. Announces all to `queue`."""
+        parts = (part for document in documents for part in split_at_blanks(document))
+        for number, part in enumerate(parts):
+            prepared = [piece for text in part for piece in self.pieces_of(text, number, queue)]
+            if prepared:
+                yield [*prepared[:-1], replace(prepared[-1], last=True)]
+
+    def pieces_of(self, text: str, document: int, queue: InOrder) -> list[Piece]:
+        """A segment as what the model can translate: no control characters, no piece longer than it was trained on."""
+        cleaned, changed = clean(text)
+        texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
+        self.counts["segments had control characters, taken out"] += changed
+        self.counts[f"segments had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
+        number = queue.announce(text, len(texts))
+        return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]
+
+    def _translation(self, piece: Piece, best: Hypothesis, tm: TMState | None, row: int) -> Translation:
+        tokens = tokens_of(best, self.vocab, tm, row) if best.traces else ()
+        text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
+        return Translation(piece.text, text, best.score, piece.matches or (), tokens)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.perf_counter() - start
+
+
+class Session:
+    """One document, sentence by sentence, with a session cache of its own."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+        self.cache = translator.new_cache()
+        self._before: tuple[str, CacheContents] | None = None  # the last text, and the cache as it was before it
+
+    def translate(self, text: str, explain: bool = False) -> Translation:
+        """The translation of the document's next segment, which is then in the cache."""
+        queue = InOrder()
+        self._before = text, copy.deepcopy(self.cache)
+        for piece in self.translator.pieces_of(text, 0, queue):
+            done = self.translator.translate_batch([piece], [self.cache], explain)
+            queue.put(piece, *done[0])
+        return next(queue.ready())
+
+    def confirm(self, src: str, tgt: str) -> None:
+        """Learns a translation: the very next sentence can retrieve the pair, and the session cache holds it, in place
+        of the translator's own words where `src` is what was translated last.
+
+        The pair is kept in the first memory that is a built index one may write to; elsewhere it lasts as long as the
+        translator. Raises UsageError for a blank side, LockedError where another process writes to that index."""
+        src, tgt = clean(src)[0], clean(tgt)[0]
+        if not src or not tgt:
+            raise UsageError("a confirmed pair needs a text on both sides")
+        translator = self.translator
+        translator.retriever.add(Segment(src, tgt))
+        if self._before is not None and normalise(self._before[0]) == normalise(src):
+            self.cache = self._before[1]
+            self._before = None
+        if translator.settings.cache:
+            coded = [[*translator.vocab.encode(text)[: 2 * translator.longest], EOS] for text in (src, tgt)]
+            keys = force(translator.backbone, [(coded[0], coded[1])], translator.device)[0]
+            self.cache.write(keys.contexts, keys.hiddens, keys.ids)
+
+
+def remember(cache: CacheContents, hypothesis: Hypothesis) -> None:
+    """Writes what was translated to the document's session cache."""
+    if hypothesis.contexts is not None and hypothesis.hiddens is not None:
+        cache.write(hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids))
+
+
+def check(settings: Settings, memories: Memories | None) -> None:
+    """Raises UsageError for a setting that is wrong or that the model has no parameters for."""
+    for name in ("top_k", "beam", "batch"):
+        if getattr(settings, name) < 1:
+            raise UsageError(f"{name.replace('_', '-')} is {getattr(settings, name)}; it must be at least 1")
+    for name in ("cache", "length_penalty"):
+        if getattr(settings, name) < 0:
+            raise UsageError(f"{name.replace('_', '-')} is {getattr(settings, name)}; it must not be negative")
+    if not 0 <= settings.threshold <= 1:
+        raise UsageError(f"the threshold is {settings.threshold}; it must be in [0, 1]")
+    served = memories.modes if memories is not None else ("off",)
+    if settings.mode not in served:
+        raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")
+    if settings.cache and (memories is None or memories.cache is None):
+        raise UsageError("this model has no parameters for a session cache; use cache 0")
+
+
+def load_on(model_dir: Path, device: str) -> Model:
+    """The model on `device`. Raises UsageError for a device that is not there, ModelError for what is no model."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"device {device}: {str(error).splitlines()[0]}") from error
+    return load_model(model_dir, device)
+
+
+def load_memories(model: Model, device: str) -> Memories | None:
+    """The memories' parameters of a model folder, if it has any."""
+    path = model.folder / "memory.safetensors"
+    if not path.exists():
+        return None
+    return Memories.load(path, model.backbone.context_size, model.backbone.hidden_size, device)
+
+
+def open_memories(
+    memories: Iterable[str | Path | Index], src_lang: str, tgt_lang: str,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Index], MemoryIndex | None]:  # fmt: skip
+    """The indexes, and the first of them that was named as a built index and may be written to."""
+    indexes: list[Index] = []
+    writable = None
+    for memory in memories:
+        if isinstance(memory, str | Path):
+            index: Index = open_memory(Path(memory), src_lang, tgt_lang, progress)
+            own = Path(memory).is_dir()  # an index that was made of a memory file belongs to that file's content
+        else:
+            index, own = memory, True
+        indexes.append(index)
+        if writable is None and own and isinstance(index, MemoryIndex) and os.access(index.path, os.W_OK):
+            writable = index
+    return indexes, writable

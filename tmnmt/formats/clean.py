@@ -1,0 +1,38 @@
+"""Text as a segment may hold it: one line, no control characters, no more than a thousand tokens."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from tmnmt.text import match_tokens
+
+MAX_TOKENS = 1000
+
+_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_LINE_BREAK = re.compile("[ \t]*[\n\r][ \t\n\r]*")
+# White space among the control characters: words must not run together where it stood.
+_SPACE = re.compile("[\t\x0b\x0c\x1c-\x1f\x85]")
+
+
+def clean(text: str) -> tuple[str, bool]:
+    """`text` on one line and stripped, and whether control characters other than tabs and line ends were in it.
+
+    A line end with the blanks around it becomes one space, so do tabs and other control characters that are white
+    space; the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of them legal in XML or of use to a model) is
+    taken out. U+2028 and U+2029 are no control characters and stay.
+    """
+    if text.isprintable() or not _UNWANTED.search(text):
+        return text.strip(), False
+    text = _LINE_BREAK.sub(" ", text).replace("\t", " ")
+    if not _UNWANTED.search(text):
+        return text.strip(), False
+    return _UNWANTED.sub("", _SPACE.sub(" ", text)).strip(), True
+
+
+def too_long(text: str) -> bool:
+    """Whether `text` has more than 1,000 match tokens."""
+    # A token is at least one character of the NFC form, which is at most three times as long as the text.
+    if len(text) <= MAX_TOKENS // 3 or len(unicodedata.normalize("NFC", text)) <= MAX_TOKENS:
+        return False
+    return len(match_tokens(text)) > MAX_TOKENS

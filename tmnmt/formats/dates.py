@@ -1,0 +1,41 @@
+"""Dates of units: ISO 8601 in UTC in a Segment, 20260131T120000Z in TMX."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+_DATE = re.compile(
+    r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?", re.I
+)
+
+
+@lru_cache(maxsize=4096)
+def iso_utc(text: str) -> str | None:
+    """ "2026-01-31T12:00:00Z" for a TMX or ISO 8601 date; None when `text` is no date.
+
+    Without a time it is midnight, without a zone UTC; a fraction of a second is cut.
+    """
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    try:
+        date = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _offset(match[7])
+    except (ValueError, OverflowError):
+        return None
+    return f"{date.year:04}" + date.strftime("-%m-%dT%H:%M:%SZ")
+
+
+def _offset(zone: str | None) -> timedelta:
+    if zone is None or zone in "Zz":
+        return timedelta()
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return -offset if zone[0] == "-" else offset
+
+
+def tmx_date(iso: str) -> str:
+    """The TMX form of a Segment's date: "2026-01-31T12:00:00Z" is "20260131T120000Z"."""
+    return iso.replace("-", "").replace(":", "")

@@ -1,0 +1,168 @@
+"""An XML file cut into its units, so that a broken unit costs that unit and nothing after it.
+
+A parser that meets an error somewhere in a document can promise nothing about the rest. So the file is cut at the
+start and end tags of its units (comments, CDATA and processing instructions are seen and stepped over), and each unit
+is parsed on its own. Nothing outside the units is ever parsed: no DOCTYPE, hence no entities and no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from lxml import etree
+
+from tmnmt.formats.encoding import Bytes
+from tmnmt.formats.stream import BLOCK
+
+MAX_BYTES = 10_000_000
+
+_CLOSED_BY = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
+_ASIDE = rb"<!--|<!\[CDATA\[|<\?"
+_START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
+_LONGEST_OPENING = 64
+# What XML 1.0 allows in no way, as characters and as references to them.
+_ILLEGAL = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]"
+    rb"|&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])|x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef]));",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r",? line \d+, column \d+.*", re.DOTALL)
+_PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+)
+
+
+class Element(NamedTuple):
+    """A unit's bytes from its start tag to its end tag, or only a start tag where that was asked for."""
+
+    line: int  # where it starts, from 1
+    name: bytes
+    data: bytes
+    problem: str  # "" when the element is whole
+
+
+class Malformed(Exception):
+    """A unit that is no XML; `undecodable`: because its bytes are not of the file's encoding."""
+
+    def __init__(self, why: str, undecodable: bool = False) -> None:
+        super().__init__(why)
+        self.undecodable = undecodable
+
+
+def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
+    """The element of `data` (UTF-8), and whether characters illegal in XML had to be taken out of it first.
+
+    `namespaces` holds the declarations of prefixes that the unit may use. Malformed when it is no XML even so.
+    """
+    try:
+        return _parse(data, namespaces), False
+    except etree.XMLSyntaxError as error:
+        why = _PLACE.sub("", error.msg or "no XML")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as undecodable:
+        raise Malformed("cannot be decoded", undecodable=True) from undecodable
+    legal, repairs = _ILLEGAL.subn(b" ", data)
+    try:
+        return _parse(legal, namespaces), repairs > 0
+    except etree.XMLSyntaxError as broken:
+        raise Malformed(why) from broken
+
+
+def _parse(data: bytes, namespaces: bytes) -> etree._Element:
+    if not namespaces:
+        return etree.fromstring(data, _PARSER)
+    return etree.fromstring(b"<unit " + namespaces + b">" + data + b"</unit>", _PARSER)[0]
+
+
+def elements(stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...] = ()) -> Iterator[Element]:
+    """The elements named in `whole` and the start tags named in `tags`, in order, from UTF-8 bytes.
+
+    Memory: one block and the longest unit. An element that never ends, or is longer than 10 MB, comes with its
+    `problem`, and the search goes on behind its name.
+    """
+    return _Cutter(stream, whole, tags).run()
+
+
+class _Cutter:
+    def __init__(self, stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...]) -> None:
+        self._stream, self._tags = stream, tags
+        names = b"|".join(re.escape(name) for name in (*whole, *tags))
+        self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
+        self._data, self._at = b"", 0
+        self._line, self._counted = 1, 0
+
+    def run(self) -> Iterator[Element]:
+        while True:
+            found = self._opening.search(self._data, self._at)
+            if found is None:
+                self._at = max(self._at, len(self._data) - _LONGEST_OPENING)
+                if not self._more():
+                    return
+                continue
+            self._at = found.start()
+            end, problem = self._extent(found)
+            if not end:
+                if len(self._data) - self._at <= MAX_BYTES and self._more():
+                    continue
+                end, problem = found.end(), self._why_no_end()
+            if found[1] is not None:
+                yield Element(self._line_here(), found[1], self._data[self._at : end], problem)
+            self._at = end
+
+    def _extent(self, found: re.Match[bytes]) -> tuple[int, str]:
+        """Where what was found ends, 0 when that is not in the buffer, and what is wrong with it."""
+        if found[1] is None:
+            return _aside_end(self._data, found), ""
+        tag = _START_TAG.match(self._data, self._at)
+        if tag is None and self._data.find(b"<", found.end()) < 0:
+            return 0, ""
+        after_tag = tag.end() if tag else found.end()
+        if found[1] in self._tags or (tag and tag[0].endswith(b"/>")):
+            return after_tag, ""
+        return _element_end(self._data, after_tag, found[1])
+
+    def _more(self) -> bool:
+        self._line_here()
+        block = self._stream.read(BLOCK)
+        self._data = self._data[self._at :] + block
+        self._at = self._counted = 0
+        return bool(block)
+
+    def _line_here(self) -> int:
+        self._line += self._data.count(b"\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def _why_no_end(self) -> str:
+        if len(self._data) - self._at > MAX_BYTES:
+            return f"longer than {MAX_BYTES // 1_000_000} MB"
+        return "the file ends inside it"
+
+
+def _element_end(data: bytes, at: int, name: bytes) -> tuple[int, str]:
+    inside = _inside(name)
+    while found := inside.search(data, at):
+        if found[0].startswith(b"</"):
+            return found.end(), ""
+        if found[0] not in _CLOSED_BY:
+            return found.start(), "no end tag before the next one starts"
+        at = _aside_end(data, found)
+        if not at:
+            break
+    return 0, ""
+
+
+def _aside_end(data: bytes, found: re.Match[bytes]) -> int:
+    closing = _CLOSED_BY[found[0]]
+    at = data.find(closing, found.end())
+    return at + len(closing) if at >= 0 else 0
+
+
+@cache
+def _inside(name: bytes) -> re.Pattern[bytes]:
+    name = re.escape(name)
+    return re.compile(rb"</" + name + rb"\s*>|<" + name + rb"(?=[\s/>])|" + _ASIDE)

@@ -1,0 +1,119 @@
+"""From bytes to UTF-8 and to lines: byte-order marks, XML declarations, and bytes that cannot be decoded."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from tmnmt.errors import FormatError
+
+# What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be in a good text.
+MARK = "\udcff"
+_MARKING = "tmnmt-mark"
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    if isinstance(error, UnicodeDecodeError):
+        return MARK, error.end
+    raise error
+
+
+codecs.register_error(_MARKING, _mark)
+
+
+class Bytes(Protocol):
+    """Whatever gives the next bytes, b"" at the end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def byte_order_mark(head: bytes) -> tuple[str, int]:
+    """The encoding that the first bytes of a file name and the length of its mark; UTF-8 and 0 without one."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding, len(mark)
+    return "utf-8", 0
+
+
+def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
+    """Encoding and length of the mark of an XML file, from mark, declaration and first bytes.
+
+    A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2 does.
+    FormatError: an encoding that nobody knows.
+    """
+    encoding, length = byte_order_mark(head)
+    if length:
+        return encoding, length
+    if head[:2] == b"<\x00":
+        return "utf-16-le", 0
+    if head[:2] == b"\x00<":
+        return "utf-16-be", 0
+    declared = _DECLARED.match(head)
+    if declared is None:
+        return "utf-8", 0
+    try:
+        known = codecs.lookup(declared[1].decode("ascii", "replace")).name
+    except LookupError as error:
+        raise FormatError(f"{shown}: unknown encoding {declared[1].decode('ascii', 'replace')!r}") from error
+    return ("utf-8", 0) if known.startswith(("utf-16", "utf-32", "ascii")) else (known, 0)
+
+
+def head_text(stream: io.BufferedReader) -> str:
+    """The beginning of a file as text, for telling what it is; nothing is consumed."""
+    head = stream.peek(1)
+    encoding, length = byte_order_mark(head)
+    if not length and head[:2] in (b"<\x00", b"\x00<"):
+        encoding = "utf-16-le" if head[:1] == b"<" else "utf-16-be"
+    return head[length:].decode(encoding, "replace")
+
+
+def utf8(stream: io.BufferedReader, encoding: str, mark_length: int) -> Bytes:
+    """The same text in UTF-8 without its mark; undecodable bytes become bytes that no UTF-8 decoder takes."""
+    stream.read(mark_length)
+    return stream if encoding == "utf-8" else _Transcoder(stream, encoding)
+
+
+class _Transcoder:
+    def __init__(self, stream: Bytes, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
+
+    def read(self, size: int, /) -> bytes:
+        while block := self._stream.read(size):
+            if text := self._decoder.decode(block):
+                return text.encode("utf-8", "surrogatepass")
+        return self._decoder.decode(b"", True).encode("utf-8", "surrogatepass")
+
+
+def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
+    """The lines of a text, without their ends, from a stream at its beginning.
+
+    A line ends at \\n or \\r\\n and nowhere else (not where `str.splitlines` would: \\x0b, \\x85, U+2028). UTF-8, or
+    what a byte-order mark says. Bytes that cannot be decoded become MARK. A line of more than `limit` characters is
+    cut there.
+    """
+    encoding, length = byte_order_mark(stream.peek(4))
+    stream.read(length)
+    wrapper = io.TextIOWrapper(stream, encoding=encoding, errors=_MARKING, newline="\n")
+    try:
+        while line := wrapper.readline(limit):
+            if line[-1] == "\n":
+                yield line[:-2] if line.endswith("\r\n") else line[:-1]
+                continue
+            yield line
+            while line and line[-1] != "\n":
+                line = wrapper.readline(limit)
+    finally:
+        wrapper.detach()

@@ -1,0 +1,53 @@
+"""Which of a unit's languages is meant: fr finds FR-01, fr-CA and fr, the exact code first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+NO_RANK = 99
+
+
+def normal_code(code: str) -> str:
+    """A language code in lower case with hyphens: "FR_ca" is "fr-ca"."""
+    return code.strip().replace("_", "-").lower()
+
+
+def rank(code: str, wanted: str, srclang: str = "") -> int | None:
+    """How well `code` serves a request for `wanted`, 0 best; None: not at all. All three in their normal form.
+
+    0 the exact code; 1 a region of the language asked for that is also the file's source language; 2 another region
+    (fr-ca for fr); 3 the language itself where a region was asked for (fr for fr-ca). fr-ca never serves fr-fr.
+    """
+    if code == wanted:
+        return 0
+    if code.startswith(wanted + "-"):
+        return 1 if code == srclang else 2
+    return 3 if wanted.startswith(code + "-") else None
+
+
+class PairRanks:
+    """The ranks of codes as written for a source and a target language, remembered: a file has a handful of codes in
+    millions of units."""
+
+    def __init__(self, src_lang: str, tgt_lang: str) -> None:
+        self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
+        self._known: dict[str, dict[str, tuple[int, int] | None]] = {}
+
+    def known(self, srclang: str) -> dict[str, tuple[int, int] | None]:
+        """What `ranks` found before for this source language of the file."""
+        return self._known.setdefault(srclang, {})
+
+    def ranks(self, code: str, srclang: str) -> tuple[int, int] | None:
+        """The ranks of `code` as source and as target, NO_RANK for none; None when it is neither."""
+        found = [rank(normal_code(code), wanted, normal_code(srclang)) for wanted in (self.src, self.tgt)]
+        as_src, as_tgt = (NO_RANK if each is None else each for each in found)
+        pair = None if as_src == as_tgt == NO_RANK else (as_src, as_tgt)
+        self.known(srclang)[code] = pair
+        return pair
+
+
+def listed(codes: Iterable[str], at_most: int = 40) -> str:
+    """Codes for a message: "de, en-gb, fr", "de, en-gb and 20 more"; "none" when there is none."""
+    names = sorted({normal_code(code) for code in codes})
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return (", ".join(names[:at_most]) or "none") + more

@@ -1,0 +1,78 @@
+"""A pair of plain files, line by line each other's translation: PREFIX for PREFIX.en and PREFIX.fr (Moses, OPUS)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import clean
+from tmnmt.formats.encoding import MARK, lines
+from tmnmt.formats.report import Report
+from tmnmt.formats.stream import Source, file_source
+from tmnmt.formats.tsv import MAX_LINE
+from tmnmt.segments import Segment
+
+_PACKINGS = ("", ".gz", ".xz")
+
+
+def moses_pair(prefix: Path, src_lang: str, tgt_lang: str) -> tuple[Source, Source] | None:
+    """The two files PREFIX.src and PREFIX.tgt, each also as .gz or .xz; None where neither is there.
+
+    FormatError when one is there without the other.
+    """
+    found = [_existing(prefix, lang) for lang in (src_lang, tgt_lang)]
+    if found[0] is None and found[1] is None:
+        return None
+    for lang, path in zip((src_lang, tgt_lang), found, strict=True):
+        if path is None:
+            raise FormatError(f"{prefix}.{lang}: no such file; a pair of plain files needs both languages")
+    src, tgt = (file_source(path) for path in found if path is not None)
+    return src, tgt
+
+
+def _existing(prefix: Path, lang: str) -> Path | None:
+    candidates = (prefix.with_name(f"{prefix.name}.{lang}{packing}") for packing in _PACKINGS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def moses_pairs(sources: Iterable[Source], src_lang: str, tgt_lang: str) -> dict[str, Source]:
+    """The target member for the source member (by its `shown`) of every pair NAME.src and NAME.tgt in an archive."""
+    by_path = {_path_of(source): source for source in sources}
+    pairs = {}
+    for path, source in by_path.items():
+        other = by_path.get(path[: -len(src_lang)] + tgt_lang)
+        if path.endswith(f".{src_lang}") and other is not None:
+            pairs[source.shown] = other
+    return pairs
+
+
+def _path_of(source: Source) -> str:
+    return source.shown[:-3] if source.shown.lower().endswith(_PACKINGS[1:]) else source.shown
+
+
+def read_moses(src: Source, tgt: Source, report: Report) -> Iterator[tuple[int, Segment]]:
+    """Every pair of lines with its number; the document is the prefix's name, the position the line counted from 0.
+
+    FormatError when the files have different numbers of lines, which says both.
+    """
+    document = src.stem
+    with src.stream() as src_stream, tgt.stream() as tgt_stream:
+        src_count = tgt_count = 0
+        for src_line, tgt_line in zip_longest(lines(src_stream, MAX_LINE), lines(tgt_stream, MAX_LINE)):
+            src_count += src_line is not None
+            tgt_count += tgt_line is not None
+            if src_line is None or tgt_line is None:
+                continue
+            if MARK in src_line or MARK in tgt_line:
+                report.skip_undecodable(src_count, "UTF-8")
+                continue
+            (src_text, src_cleaned), (tgt_text, tgt_cleaned) = clean(src_line), clean(tgt_line)
+            report.cleaned += src_cleaned + tgt_cleaned
+            yield src_count, Segment(src_text, tgt_text, document, src_count - 1, 0, src.stem)
+    if src_count != tgt_count:
+        raise FormatError(
+            f"{src.shown} has {src_count:,} lines and {tgt.shown} {tgt_count:,}: they are no line-by-line translation"
+        )
+    report.end_file("UTF-8")

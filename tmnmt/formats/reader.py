@@ -1,0 +1,187 @@
+"""From paths to segments: what kind of file each is, its units one by one, and the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import MAX_TOKENS, too_long
+from tmnmt.formats.duplicates import Seen
+from tmnmt.formats.encoding import head_text
+from tmnmt.formats.languages import listed
+from tmnmt.formats.moses import moses_pair, moses_pairs, read_moses
+from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
+from tmnmt.formats.stream import Source, file_source, is_zip, zip_sources
+from tmnmt.formats.tsv import Columns, read_tsv
+from tmnmt.segments import Segment
+
+PROGRESS_EVERY = 500
+ALLOWED = (
+    "allowed: TMX, TSV, a JRC-Acquis alignment with text (.xml), each also as .gz, .xz or in a .zip, "
+    "or the PREFIX of two plain files"
+)
+TSV_SUFFIXES = (".tsv", ".tab")
+
+_XML_KINDS = {"tmx": "tmx", "TEI.2": "jrc"}
+_BEFORE_ROOT = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
+_ROOT = re.compile(r"\s*<([^\s<>/!?]+)")
+
+Pairs = Iterator[tuple[int, Segment]]
+
+
+@dataclass
+class Reader:
+    """The segments of some memories, in order; iterating reads the files, again each time, and makes a new `report`.
+
+    Memory is constant but for 11 to 22 bytes a unit, by which duplicates are found. `progress` is called with the
+    number of units read since the last call. FormatError: a file that is missing, empty, damaged, of another format
+    or encoding, or has no unit in both languages.
+    """
+
+    paths: Sequence[Path]
+    src_lang: str
+    tgt_lang: str
+    columns: Columns | None = None
+    progress: Callable[[int], None] | None = None
+    report: Report = field(default_factory=Report)
+
+    def __iter__(self) -> Iterator[Segment]:
+        self.report = report = Report()
+        seen = Seen()
+        told = 0
+        for path in self.paths:
+            report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
+            for line, segment in self._pairs(path):
+                if self._keep(line, segment, seen):
+                    yield segment
+                if self.progress and report.read - told >= PROGRESS_EVERY:
+                    self.progress(report.read - told)
+                    told = report.read
+            self._check_languages(path, *before)
+        if self.progress and report.read > told:
+            self.progress(report.read - told)
+
+    def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
+        report = self.report
+        if not segment.src or not segment.tgt:
+            report.skip(EMPTY, line, "no target" if segment.src else "no source" if segment.tgt else "no text")
+        elif too_long(segment.src) or too_long(segment.tgt):
+            report.skip(TOO_LONG, line, f"more than {MAX_TOKENS:,} tokens")
+        elif not seen.add(segment):
+            report.skip(DUPLICATE, line, f"again {segment.src[:60]!r} in document {segment.document!r}")
+        else:
+            report.read += 1
+            report.kept += 1
+            return True
+        return False
+
+    def _check_languages(self, path: Path, read: int, wrong: int) -> None:
+        read, wrong = self.report.read - read, self.report.skipped[WRONG_LANGUAGE] - wrong
+        if read and wrong == read:
+            raise FormatError(
+                f"{path}: none of its {read:,} units has both {self.src_lang} and {self.tgt_lang}; "
+                f"languages in the file: {listed(self.report.languages)}"
+            )
+
+    def _pairs(self, path: Path) -> Pairs:
+        pair = None if path.exists() else moses_pair(path, self.src_lang, self.tgt_lang)
+        if pair is not None:
+            yield from self._moses(*pair)
+        elif is_zip(path):
+            yield from self._members(path)
+        else:
+            yield from self._file(file_source(path))
+
+    def _moses(self, src: Source, tgt: Source) -> Pairs:
+        self.report.begin_file(f"{src.shown}, {tgt.shown}")
+        yield from read_moses(src, tgt, self.report)
+
+    def _members(self, path: Path) -> Pairs:
+        """The memories in a zip archive, each a file of its own; what else lies there is named in a warning."""
+        passed_over = []
+        with zip_sources(path) as sources:
+            pairs = moses_pairs(sources, self.src_lang, self.tgt_lang)
+            targets = {tgt.shown for tgt in pairs.values()}
+            for source in sources:
+                if source.shown in pairs:
+                    yield from self._moses(source, pairs[source.shown])
+                elif _is_memory(source):
+                    yield from self._file(source)
+                elif source.shown not in targets:
+                    passed_over.append(source.name)
+            if len(passed_over) == len(sources):
+                raise FormatError(f"{path}: no memory among its {len(sources)} members; {ALLOWED}")
+        if passed_over:
+            names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
+            self.report.warnings.append(f"{path}: {len(passed_over)} members are no memories, passed over: {names}")
+
+    def _file(self, source: Source) -> Pairs:
+        from tmnmt.formats.jrc import read_jrc
+        from tmnmt.formats.tmx import read_tmx
+
+        self.report.begin_file(source.shown)
+        with source.stream() as stream:
+            kind = _kind(head_text(stream), source, self.columns)
+            if kind == "tsv":
+                yield from read_tsv(stream, source, self.src_lang, self.tgt_lang, self.report, self.columns)
+            elif kind == "tmx":
+                yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
+            else:
+                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report)
+
+
+def _is_memory(source: Source) -> bool:
+    """Whether a member of an archive is meant as a memory: by its name, and for .xml by its root element."""
+    suffix = source.suffix
+    if suffix != ".xml":
+        return suffix in (".tmx", *TSV_SUFFIXES)
+    with source.stream() as stream:
+        return _root(head_text(stream)) in _XML_KINDS
+
+
+def _kind(head: str, source: Source, columns: Columns | None) -> str:
+    """ "tmx", "jrc" or "tsv", by the root element, the name and the first line; FormatError when it is none of them."""
+    if source.suffix in TSV_SUFFIXES:
+        return "tsv"
+    root = _root(head)
+    if root in _XML_KINDS:
+        return _XML_KINDS[root]
+    what = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
+    if root:
+        raise FormatError(f"{source.shown}: {what}: its root element is <{root}>; {ALLOWED}")
+    if source.suffix != ".tmx" and (columns is not None or "\t" in head.partition("\n")[0]):
+        return "tsv"
+    raise FormatError(f"{source.shown}: {what}: it does not begin as XML or as tab-separated columns do; {ALLOWED}")
+
+
+def _root(head: str) -> str:
+    """The name of the root element, "" when the text does not begin as XML does."""
+    root = _ROOT.match(_BEFORE_ROOT.sub("", head))
+    return root[1] if root else ""
+
+
+def read_memory(
+    path: Path,
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    columns: Columns | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Reader:
+    """The segments of one memory file, archive or PREFIX of plain files; see Reader."""
+    return read_memories([path], src_lang, tgt_lang, columns=columns, progress=progress)
+
+
+def read_memories(
+    paths: Iterable[Path],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    columns: Columns | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Reader:
+    """The segments of several memories, one after another, duplicates among them left out; see Reader."""
+    return Reader([Path(path) for path in paths], src_lang, tgt_lang, columns, progress)

@@ -1,0 +1,97 @@
+"""What became of every unit: read, kept, skipped by reason, with the file and line of the first ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tmnmt.errors import FormatError
+
+DUPLICATE = "duplicate"
+EMPTY = "empty"
+TOO_LONG = "too long"
+WRONG_LANGUAGE = "wrong language"
+MALFORMED = "malformed"
+REASONS = (DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, MALFORMED)
+
+EXAMPLES_KEPT = 3
+# A few undecodable lines are damage; more than this many, and more than a tenth, is a file in another encoding.
+UNDECODABLE_ALLOWED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One unit that was passed over: `line` counts from 1 and is where the unit starts."""
+
+    file: str
+    line: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.detail}"
+
+
+@dataclass(slots=True)
+class Report:
+    """The count of a reading. `kept + total_skipped == read`, while reading and after it."""
+
+    read: int = 0
+    kept: int = 0
+    files: int = 0
+    cleaned: int = 0  # texts that lost control characters
+    skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+    examples: dict[str, list[Skipped]] = field(default_factory=lambda: {reason: [] for reason in REASONS})
+    warnings: list[str] = field(default_factory=list)
+    languages: set[str] = field(default_factory=set)  # found in the path being read
+    _file: str = ""
+    _file_start: int = 0
+    _undecodable: int = 0
+
+    @property
+    def total_skipped(self) -> int:
+        return sum(self.skipped.values())
+
+    def begin_file(self, file: str) -> None:
+        self.files += 1
+        self._file, self._file_start, self._undecodable = file, self.read, 0
+
+    def skip(self, reason: str, line: int, detail: str) -> None:
+        """Counts one unit as read and skipped."""
+        self.read += 1
+        self.skipped[reason] += 1
+        if len(self.examples[reason]) < EXAMPLES_KEPT:
+            self.examples[reason].append(Skipped(self._file, line, detail))
+
+    def skip_undecodable(self, line: int, encoding: str) -> None:
+        """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for mere damage."""
+        self.skip(MALFORMED, line, f"bytes that are not {encoding}")
+        self._undecodable += 1
+        if self._undecodable > max(UNDECODABLE_ALLOWED, (self.read - self._file_start) // 10):
+            raise self._wrong_encoding(encoding)
+
+    def end_file(self, encoding: str) -> None:
+        """FormatError when more than half of a short file could not be decoded."""
+        if self._undecodable * 2 > self.read - self._file_start:
+            raise self._wrong_encoding(encoding)
+
+    def _wrong_encoding(self, encoding: str) -> FormatError:
+        units = self.read - self._file_start
+        return FormatError(
+            f"{self._file}: not {encoding} ({self._undecodable} of its first {units} units cannot be decoded): "
+            "convert it first, as in `iconv -f WINDOWS-1252 -t UTF-8`; allowed: UTF-8, UTF-16 with a byte-order mark, "
+            "or what an XML declaration names"
+        )
+
+    def lines(self) -> list[str]:
+        """The closing report: one line of counts, one for each reason met with examples, then the warnings."""
+        files = "1 file" if self.files == 1 else f"{self.files:,} files"
+        out = [f"read {self.read:,} units from {files}: kept {self.kept:,}, skipped {self.total_skipped:,}"]
+        for reason, count in self.skipped.items():
+            if count:
+                out.append(f"  {reason}: {count:,}")
+                out += [f"    {example}" for example in self.examples[reason]]
+        if self.cleaned:
+            out.append(f"  {self.cleaned:,} texts had control characters, which were taken out")
+        return out + [f"  {warning}" for warning in self.warnings]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

@@ -1,0 +1,232 @@
+"""TMX 1.4b (Savourel 2004, OSCAR recommendation): the reader. The writer is tmx_writer.
+
+What the standard leaves to the tool is decided so:
+- The content of bpt, ept, it, ph and ut is native code and no text; hi is text. A ph or ut leaves a space where it is
+  of type "lb" (a line break) or stood between two letters or digits. A sub flow (a footnote, an ALT text) is a text
+  of its own inside a code and no part of the sentence: left out.
+- Several tuv in one language: see `languages.rank`; of equals the first.
+- Dates and user are those of the target's tuv, or else of the tu; changeid before creationid.
+- The document is the unit's or else the header's property with one of the names in DOCUMENT_PROPERTIES, or else the
+  file's name. The position counts the document's units in the file, those skipped too, so that it is the same for
+  every language pair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BufferedReader
+
+from lxml import etree
+
+from tmnmt.formats.clean import clean
+from tmnmt.formats.dates import iso_utc
+from tmnmt.formats.elements import Malformed, elements, parsed
+from tmnmt.formats.encoding import utf8, xml_encoding
+from tmnmt.formats.languages import NO_RANK, PairRanks, listed
+from tmnmt.formats.report import MALFORMED, WRONG_LANGUAGE, Report
+from tmnmt.formats.stream import Source
+from tmnmt.formats.tmx_writer import DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
+from tmnmt.segments import Segment
+
+# What tools call it: this project, Euramis (DGT-TM), Okapi and Olifant, OmegaT, Déjà Vu, memoQ; compared in lower case.
+DOCUMENT_PROPERTIES = (
+    DOCUMENT_PROPERTY, "document", "txt::document", "txt::doc. no.", "x-doc", "doc", "celex",
+    "file", "filename", "txt::filename", "x-filename", "x-file",
+)  # fmt: skip
+
+_RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPERTIES)} | {
+    POSITION_PROPERTY: ("position", 0),
+    ORIGIN_PROPERTY: ("origin", 0),
+}
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
+_PLACEHOLDERS = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>believ</b>able
+_NAMESPACE = re.compile(rb"""xmlns:[\w.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*')""")
+
+Properties = list[tuple[str, str]]
+
+
+def read_tmx(
+    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report
+) -> Iterator[tuple[int, Segment]]:
+    """The units that have both languages, with the line each starts at; the others go to the report."""
+    encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
+    reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
+    closed = False
+    for line, name, data, problem in elements(
+        utf8(stream, encoding, mark_length), (b"header", b"tu"), (b"tmx", b"/tmx")
+    ):
+        if name == b"tu":
+            if problem:
+                report.skip(MALFORMED, line, problem)
+            elif (segment := reader.unit(line, data)) is not None:
+                yield line, segment
+        elif name == b"tmx":
+            reader.namespaces = b" ".join(_NAMESPACE.findall(data))
+        elif name == b"header":
+            reader.header(data, line)
+        else:
+            closed = True
+    if not closed:
+        report.warnings.append(f"{source.shown}: the file ends without </tmx>: it may have been cut off")
+    report.end_file(encoding.upper())
+
+
+class _TmxReader:
+    def __init__(self, source: Source, src_lang: str, tgt_lang: str, report: Report, encoding: str) -> None:
+        self._source, self._report, self._encoding = source, report, encoding
+        self._languages = PairRanks(src_lang, tgt_lang)
+        self._document, self._srclang = source.stem, ""
+        self._units_of: dict[str, int] = {}
+        self.namespaces = b""
+
+    def header(self, data: bytes, line: int) -> None:
+        """Takes the source language and the document from the header."""
+        try:
+            header, _ = parsed(data, self.namespaces)
+        except Malformed as error:
+            self._report.warnings.append(f"{self._source.shown}, line {line}: the header cannot be read: {error}")
+            return
+        self._srclang = header.get("srclang", "")
+        named = _reserved([(prop.get("type") or "", prop.text or "") for prop in header.iterfind("prop")])
+        self._document = named.get("document", self._document)
+
+    def unit(self, line: int, data: bytes) -> Segment | None:
+        """The unit's pair; None when it was skipped, which the report then knows."""
+        try:
+            tu, repaired = parsed(data, self.namespaces)
+        except Malformed as error:
+            if error.undecodable:
+                self._report.skip_undecodable(line, self._encoding)
+            else:
+                self._report.skip(MALFORMED, line, str(error))
+            return None
+        self._report.cleaned += repaired
+        src, tgt, codes, properties = self._children(tu)
+        named = _reserved(properties) if properties else {}
+        document = named.get("document", self._document)
+        position = self._units_of.get(document, 0)
+        self._units_of[document] = position + 1
+        if src is None or tgt is None or src is tgt:
+            self._report.skip(WRONG_LANGUAGE, line, self._missing(src, tgt, codes))
+            return None
+        src_seg, tgt_seg = src.find("seg"), tgt.find("seg")
+        if src_seg is None or tgt_seg is None:
+            self._report.skip(MALFORMED, line, "a language without <seg>")
+            return None
+        pair = self._text(src_seg), self._text(tgt_seg)
+        if named or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:
+            return self._described(pair, document, position, tu, tgt, named, properties)
+        return Segment(*pair, document, position, 0, self._source.name)
+
+    def _children(
+        self, tu: etree._Element
+    ) -> tuple[etree._Element | None, etree._Element | None, list[str], Properties]:
+        src = tgt = None
+        best_src = best_tgt = NO_RANK
+        srclang = tu.get("srclang") or self._srclang
+        known = self._languages.known(srclang)
+        codes: list[str] = []
+        properties: Properties = []
+        for child in tu:
+            tag = child.tag
+            if tag == "tuv":
+                code = child.get(_XML_LANG) or child.get("lang") or "?"
+                codes.append(code)
+                ranks = known[code] if code in known else self._languages.ranks(code, srclang)
+                if ranks is None:
+                    continue
+                if ranks[0] < best_src:
+                    src, best_src = child, ranks[0]
+                if ranks[1] < best_tgt:
+                    tgt, best_tgt = child, ranks[1]
+            elif tag == "prop":
+                properties.append((child.get("type") or "", child.text or ""))
+            elif tag == "note":
+                properties.append(("note", child.text or ""))
+        self._report.languages.update(codes)
+        return src, tgt, codes, properties
+
+    def _missing(self, src: etree._Element | None, tgt: etree._Element | None, codes: list[str]) -> str:
+        wanted = ((self._languages.src, src), (self._languages.tgt, tgt))
+        missing = [code for code, tuv in wanted if tuv is None]
+        what = f"no {' and no '.join(missing)}" if missing else "source and target are one"
+        return f"{what}; the unit has: {listed(codes, 6)}"
+
+    def _text(self, seg: etree._Element) -> str:
+        text, cleaned = clean(_flow(seg) if len(seg) else seg.text or "")
+        self._report.cleaned += cleaned
+        return text
+
+    def _described(
+        self,
+        pair: tuple[str, str],
+        document: str,
+        position: int,
+        tu: etree._Element,
+        tgt: etree._Element,
+        named: dict[str, str],
+        properties: Properties,
+    ) -> Segment:
+        """The segment with dates, user and properties: the tu's, its tuid first, then the target's own."""
+        if len(tgt) > 1:
+            properties += [(prop.get("type") or "", prop.text or "") for prop in tgt.iterfind("prop")]
+        created, changed = (
+            self._date(tu, tgt, "creationdate", properties),
+            self._date(tu, tgt, "changedate", properties),
+        )
+        if tuid := tu.get("tuid"):
+            properties.insert(0, ("tuid", tuid))
+        written = named.get("position", "")
+        return Segment(
+            pair[0],
+            pair[1],
+            document,
+            int(written) if written.isdecimal() else position,
+            0,
+            named.get("origin", self._source.name),
+            created,
+            changed,
+            _attribute(tu, tgt, "changeid") or _attribute(tu, tgt, "creationid"),
+            tuple(properties),
+        )
+
+    def _date(self, tu: etree._Element, tgt: etree._Element, name: str, properties: Properties) -> str:
+        written = _attribute(tu, tgt, name)
+        date = iso_utc(written) if written else ""
+        if date is None:
+            properties.append((name, written))
+        return date or ""
+
+
+def _attribute(tu: etree._Element, tgt: etree._Element, name: str) -> str:
+    return tgt.get(name) or tu.get(name) or ""
+
+
+def _reserved(properties: Properties) -> dict[str, str]:
+    """Document, position and origin out of the properties: of each the best-named, then first; it is removed there."""
+    best: dict[str, tuple[int, int]] = {}
+    for at, (name, _) in enumerate(properties):
+        known = _RESERVED.get(name) or _RESERVED.get(name.lower())
+        if known is not None:
+            what, rank = known
+            if what not in best or rank < best[what][0]:
+                best[what] = rank, at
+    values = {what: properties[at][1] for what, (_, at) in best.items()}
+    for at in sorted((at for _, at in best.values()), reverse=True):
+        del properties[at]
+    return values
+
+
+def _flow(seg: etree._Element) -> str:
+    """The text of a segment with inline elements."""
+    text = seg.text or ""
+    for child in seg:
+        tail = child.tail or ""
+        if child.tag not in _CODES:
+            text += _flow(child)
+        elif child.tag in _PLACEHOLDERS and (child.get("type") == "lb" or (text[-1:].isalnum() and tail[:1].isalnum())):
+            text += " "
+        text += tail
+    return text

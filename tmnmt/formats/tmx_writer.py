@@ -1,0 +1,101 @@
+"""TMX 1.4 from segments: UTF-8, one unit after another in constant memory, the file replaced as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
+from tmnmt.formats.clean import clean
+from tmnmt.formats.dates import iso_utc, tmx_date
+from tmnmt.segments import Segment
+
+DOCUMENT_PROPERTY, POSITION_PROPERTY, ORIGIN_PROPERTY = "x-document", "x-position", "x-origin"
+
+# Not allowed in XML 1.0, written in any way.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_HEADER = """<?xml version="1.0" encoding="UTF-8"?>
+<tmx version="1.4">
+<header creationtool="tmnmt" creationtoolversion="1" segtype="sentence" o-tmf="tmnmt" adminlang="en" \
+srclang="{src_lang}" datatype="plaintext"/>
+<body>
+"""
+
+
+def write_tmx(
+    path: Path,
+    segments: Iterable[Segment],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Written:
+    """Writes `segments` to `path` (.tmx, .tmx.gz or .tmx.xz); an existing file is replaced at the end, atomically.
+
+    Reading the file again gives equal segments, `id` excepted, which is the store's: document, position and origin
+    travel as properties x-document, x-position, x-origin. Source and target are written as `clean` leaves them; how
+    many that changed is in the result. FormatError: a date that is not ISO 8601, or a file that cannot be written.
+    """
+    written = cleaned = 0
+    with writing(path) as file:
+        file.write(_HEADER.format(src_lang=_attribute(src_lang)))
+        src_start = f'<tuv xml:lang="{_attribute(src_lang)}"><seg>'
+        tgt_start = f'<tuv xml:lang="{_attribute(tgt_lang)}"><seg>'
+        for segment in segments:
+            (src, src_changed), (tgt, tgt_changed) = _seg(segment.src), _seg(segment.tgt)
+            file.write(
+                f"<tu{_dates(segment)}>\n{_properties(segment)}"
+                f"{src_start}{src}</seg></tuv>\n{tgt_start}{tgt}</seg></tuv>\n</tu>\n"
+            )
+            written += 1
+            cleaned += src_changed + tgt_changed
+            if progress and written % REPORT_EVERY == 0:
+                progress(REPORT_EVERY)
+        file.write("</body>\n</tmx>\n")
+    if progress and written % REPORT_EVERY:
+        progress(written % REPORT_EVERY)
+    return Written(written, cleaned)
+
+
+def _seg(text: str) -> tuple[str, bool]:
+    whole = clean(text)[0]
+    return _escape(whole), whole != text
+
+
+def _dates(segment: Segment) -> str:
+    attributes = []
+    for name, value in (("creationdate", segment.created), ("changedate", segment.changed)):
+        if value:
+            if iso_utc(value) != value:
+                raise FormatError(
+                    f"document {segment.document!r}, position {segment.position}: {value!r} is no date of a segment; "
+                    'allowed: ISO 8601 in UTC, "2026-01-31T12:00:00Z"'
+                )
+            attributes.append(f' {name}="{tmx_date(value)}"')
+    if segment.user:
+        attributes.append(f' changeid="{_attribute(segment.user)}"')
+    return "".join(attributes)
+
+
+def _properties(segment: Segment) -> str:
+    own = (
+        (DOCUMENT_PROPERTY, segment.document),
+        (POSITION_PROPERTY, str(segment.position)),
+        (ORIGIN_PROPERTY, segment.origin),
+    )
+    return "".join(
+        f'<prop type="{_attribute(name)}">{_escape(_ILLEGAL.sub("", value))}</prop>\n'
+        for name, value in (*own, *segment.properties)
+    )
+
+
+def _escape(text: str) -> str:
+    # "\r" would be read as "\n" if it stood there as it is.
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+def _attribute(text: str) -> str:
+    text = _escape(_ILLEGAL.sub("", text)).replace('"', "&quot;")
+    return text.replace("\n", "&#10;").replace("\t", "&#9;")

@@ -1,0 +1,231 @@
+"""Tab-separated memories: columns by the names in the first line, or as told by `--columns src=5,tgt=6,doc=1`.
+
+No quoting: a tab always separates, a line end always ends. So a text that holds one cannot be written (FormatError);
+TMX can. Properties are one column of JSON, [["name", "value"], ...].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from io import BufferedReader
+from pathlib import Path
+
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
+from tmnmt.formats.clean import clean
+from tmnmt.formats.dates import iso_utc
+from tmnmt.formats.encoding import MARK, byte_order_mark, lines
+from tmnmt.formats.languages import normal_code, rank
+from tmnmt.formats.report import MALFORMED, Report
+from tmnmt.formats.stream import Source
+from tmnmt.segments import Segment
+
+MAX_LINE = 10_000_000  # characters
+
+# What a header may call each column; `src` and `tgt` also by their language codes.
+NAMES = {
+    "src": ("src", "source"),
+    "tgt": ("tgt", "target", "trg"),
+    "document": ("document", "doc", "doc_id", "document_id", "celex", "celex_doc", "filename"),
+    "position": ("position", "pos", "idx", "index"),
+    "origin": ("origin",),
+    "created": ("created",),
+    "changed": ("changed",),
+    "user": ("user",),
+    "properties": ("properties",),
+}
+_EXPECTED = "expected a header with src and tgt (or the language codes), or --columns src=1,tgt=2,doc=3"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where each field stands: a column counted from 1, or its name in the header; None: there is none."""
+
+    src: int | str
+    tgt: int | str
+    document: int | str | None = None
+    position: int | str | None = None
+    origin: int | str | None = None
+    created: int | str | None = None
+    changed: int | str | None = None
+    user: int | str | None = None
+    properties: int | str | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether a header is needed; with numbers alone the first line is data."""
+        return any(isinstance(getattr(self, field.name), str) for field in fields(self))
+
+
+def parse_columns(text: str) -> Columns:
+    """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it says nothing."""
+    known = {name: field for field, names in NAMES.items() for name in names}
+    found: dict[str, int | str] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if key not in known:
+            nearest = get_close_matches(key, known, 1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise UsageError(f"columns {text!r}: unknown column {key!r}{hint} allowed: {', '.join(NAMES)}")
+        if not equals or not value or value == "0":
+            raise UsageError(f"columns {text!r}: {part!r} needs a column counted from 1, or its name, as in src=5")
+        found[known[key]] = int(value) if value.isdecimal() else value
+    if "src" not in found or "tgt" not in found:
+        raise UsageError(f"columns {text!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
+    return Columns(**found)
+
+
+def read_tsv(
+    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report, columns: Columns | None
+) -> Iterator[tuple[int, Segment]]:
+    """Every line's pair with its line number; lines with a column missing or undecodable go to the report.
+
+    Without a document column the document is the file's name; without a position column the position counts the
+    document's lines. FormatError: no usable header, or a column that the file does not have.
+    """
+    encoding = byte_order_mark(stream.peek(4))[0].upper()
+    reader: _Rows | None = None
+    for number, line in enumerate(lines(stream, MAX_LINE), 1):
+        cells = line.split("\t")
+        if reader is None:
+            reader = _Rows(source, report, _places(cells, src_lang, tgt_lang, columns, source.shown))
+            if columns is None or columns.by_name:
+                continue
+        if MARK in line:
+            report.skip_undecodable(number, encoding)
+        elif (segment := reader.segment(number, cells)) is not None:
+            yield number, segment
+    report.end_file(encoding)
+
+
+def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, shown: str) -> dict[str, int]:
+    """The index of each field's column, from the first line."""
+    if columns is None:
+        return _from_header(cells, src_lang, tgt_lang, shown)
+    places: dict[str, int] = {}
+    for field in NAMES:
+        column = getattr(columns, field)
+        if isinstance(column, str):
+            if column not in cells:
+                raise FormatError(f"{shown}: no column {column!r} in the first line, which has: {_shown(cells)}")
+            places[field] = cells.index(column)
+        elif column is not None:
+            if column > len(cells):
+                raise FormatError(
+                    f"{shown}, line 1: {len(cells)} columns, but {field}={column} asked for; columns count from 1"
+                )
+            places[field] = column - 1
+    return places
+
+
+def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str) -> dict[str, int]:
+    lower = [cell.strip().lower() for cell in cells]
+    places = {field: lower.index(name) for field, names in NAMES.items() for name in names[::-1] if name in lower}
+    for field, wanted in (("src", normal_code(src_lang)), ("tgt", normal_code(tgt_lang))):
+        ranked = [(r, at) for at, name in enumerate(lower) if (r := rank(normal_code(name), wanted)) is not None]
+        if field not in places and ranked:
+            places[field] = min(ranked)[1]
+        if field not in places:
+            raise FormatError(f"{shown}: the first line names no column for {wanted} ({_shown(cells)}); {_EXPECTED}")
+    return places
+
+
+def _shown(cells: Sequence[str]) -> str:
+    return ", ".join(cell if len(cell) <= 30 else cell[:27] + "..." for cell in cells[:12])
+
+
+class _Rows:
+    def __init__(self, source: Source, report: Report, places: dict[str, int]) -> None:
+        self._source, self._report = source, report
+        self._src, self._tgt = places.pop("src"), places.pop("tgt")
+        self._document = places.pop("document", None)
+        self._others = places
+        self._needed = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
+        self._lines_of: dict[str, int] = {}
+
+    def segment(self, line: int, cells: list[str]) -> Segment | None:
+        if len(cells) < self._needed:
+            if cells == [""]:
+                return Segment("", "")
+            self._report.skip(MALFORMED, line, f"{len(cells)} columns where {self._needed} are needed")
+            return None
+        document = self._source.stem if self._document is None else cells[self._document]
+        position = self._lines_of.get(document, 0)
+        self._lines_of[document] = position + 1
+        src, src_cleaned = clean(cells[self._src])
+        tgt, tgt_cleaned = clean(cells[self._tgt])
+        self._report.cleaned += src_cleaned + tgt_cleaned
+        if not self._others:
+            return Segment(src, tgt, document, position, 0, self._source.name)
+        try:
+            return self._full(src, tgt, document, position, cells)
+        except ValueError as error:
+            self._report.skip(MALFORMED, line, str(error))
+            return None
+
+    def _full(self, src: str, tgt: str, document: str, position: int, cells: list[str]) -> Segment:
+        values = {field: cells[at] for field, at in self._others.items()}
+        if "position" in values:
+            position = _whole_number(values["position"])
+        properties = _pairs(values.get("properties", ""))
+        dates = {}
+        for field in ("created", "changed"):
+            date = iso_utc(values[field]) if values.get(field) else ""
+            if date is None:
+                properties += ((field, values[field]),)
+            dates[field] = date or ""
+        return Segment(
+            src, tgt, document, position, 0, values.get("origin", self._source.name),
+            dates["created"], dates["changed"], values.get("user", ""), properties,
+        )  # fmt: skip
+
+
+def _whole_number(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"position {text[:30]!r} is no whole number")
+    return int(text)
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    if not text:
+        return ()
+    try:
+        return tuple((str(name), str(value)) for name, value in json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"properties {text[:30]!r} are no JSON list of pairs") from error
+
+
+def write_tsv(path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None) -> Written:
+    """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing file atomically.
+
+    Reading the file again gives equal segments, `id` excepted. FormatError: a field with a tab or a line end in it.
+    """
+    written = 0
+    with writing(path) as file:
+        file.write("\t".join(NAMES) + "\n")
+        for segment in segments:
+            file.write("\t".join(_cells(segment)) + "\n")
+            written += 1
+            if progress and written % REPORT_EVERY == 0:
+                progress(REPORT_EVERY)
+    if progress and written % REPORT_EVERY:
+        progress(written % REPORT_EVERY)
+    return Written(written, 0)
+
+
+def _cells(segment: Segment) -> list[str]:
+    pairs = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
+    cells = [
+        segment.src, segment.tgt, segment.document, str(segment.position), segment.origin,
+        segment.created, segment.changed, segment.user, pairs,
+    ]  # fmt: skip
+    for field, cell in zip(NAMES, cells, strict=True):
+        if "\t" in cell or "\n" in cell or "\r" in cell:
+            raise FormatError(
+                f"document {segment.document!r}, position {segment.position}: its {field} has a tab or a line end, "
+                "which TSV cannot hold; write TMX instead"
+            )
+    return cells

@@ -1,0 +1,10 @@
+"""Retrieval: the pairs of a memory that are most similar to a sentence, exactly."""
+
+from tmnmt.index.base import Index
+from tmnmt.index.build import build
+from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.manifest import Manifest
+from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.index.select import select_greedy, select_top
+
+__all__ = ["Index", "Manifest", "MemoryIndex", "build", "fuzzy_score", "select_greedy", "select_top"]

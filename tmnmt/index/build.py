@@ -1,0 +1,123 @@
+"""Building an index: a new generation beside the old one, valid from one atomic rename on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import chain, islice
+from pathlib import Path
+
+from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.index.inversion import Inversion
+from tmnmt.index.lock import LOCK_FILE, writing
+from tmnmt.index.manifest import MANIFEST_FILE, STORE_FILE, Manifest, describe_files, read_manifest, write_manifest
+from tmnmt.index.store import Store
+from tmnmt.segments import Segment
+from tmnmt.text import MAX_TOKEN_CHARS, match_tokens
+
+SEGMENTS_A_WRITE = 2000
+
+
+class IndexExistsError(UsageError):
+    """There is an index already, and `force` was not given."""
+
+
+def build(
+    index_dir: Path,
+    segments: Iterable[Segment],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+    seconds_to_wait: float = 0.0,
+) -> Manifest:
+    """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given order.
+
+    Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises IndexExistsError where
+    there is one and `force` is not given, MemoryIndexError where the folder holds something else, LockedError where
+    another process still writes after `seconds_to_wait`; an error of `segments` leaves everything as it was.
+    """
+    _check_place(index_dir, force)
+    runs = _runs(segments)
+    first = next(runs, [])  # before anything is made: most errors of a memory file show here
+    index_dir.mkdir(parents=True, exist_ok=True)
+    with writing(index_dir, seconds_to_wait):
+        _check_place(index_dir, force)
+        current = _current_generation(index_dir)
+        _remove_generations(index_dir, keep=current)
+        folder = index_dir / f"generation-{current + 1}"
+        try:
+            manifest = _build_generation(folder, current + 1, chain([first], runs), (src_lang, tgt_lang), progress)
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+        write_manifest(manifest, index_dir)
+        _remove_generations(index_dir, keep=manifest.generation)
+    return manifest
+
+
+def _build_generation(
+    folder: Path,
+    generation: int,
+    runs: Iterable[list[Segment]],
+    languages: tuple[str, str],
+    progress: Callable[[int], None] | None,
+) -> Manifest:
+    folder.mkdir()
+    store = Store.create(folder / STORE_FILE)
+    inversion = Inversion()
+    count = 0
+    for some in runs:
+        for number, segment in zip(store.add(some), some, strict=True):
+            inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
+        count += len(some)
+        if progress:
+            progress(len(some))
+    store.seal()
+    sources, tokens = inversion.write(folder / "postings-1")
+    return Manifest(
+        *languages, segments=count, sources=sources, tokens=tokens, last_id=count, generation=generation, postings=1,
+        created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        files=describe_files(folder, folder / "postings-1"), settings={"max_token_chars": MAX_TOKEN_CHARS},
+    )  # fmt: skip
+
+
+def _runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    rest = iter(segments)
+    while some := list(islice(rest, SEGMENTS_A_WRITE)):
+        yield some
+
+
+def _check_place(index_dir: Path, force: bool) -> None:
+    if index_dir.exists() and not index_dir.is_dir():
+        raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file")
+    foreign = [p.name for p in index_dir.iterdir() if not _ours(p)] if index_dir.exists() else []
+    if foreign:
+        raise MemoryIndexError(f"{index_dir}: holds {foreign[0]}, which is no part of an index; give an empty folder")
+    if (index_dir / MANIFEST_FILE).exists() and not force:
+        raise IndexExistsError(f"{index_dir}: there is an index already; --force replaces it")
+
+
+def _ours(path: Path) -> bool:
+    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name == LOCK_FILE
+
+
+def _current_generation(index_dir: Path) -> int:
+    try:
+        return read_manifest(index_dir).generation
+    except MemoryIndexError:
+        # Damaged or of another format: nothing to keep, but a number that no leftover has.
+        return max((_number(path) for path in index_dir.glob("generation-*")), default=0)
+
+
+def _remove_generations(index_dir: Path, keep: int) -> None:
+    for path in index_dir.glob("generation-*"):
+        if _number(path) != keep:
+            shutil.rmtree(path)
+
+
+def _number(path: Path) -> int:
+    digits = path.name.removeprefix("generation-")
+    return int(digits) if digits.isdecimal() else -1

@@ -1,0 +1,71 @@
+"""A memory by its path, whatever lies there: a built index, or a memory file that is indexed once and found again."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.formats.languages import normal_code
+from tmnmt.formats.moses import moses_pair
+from tmnmt.formats.stream import BLOCK, file_source
+from tmnmt.index.build import IndexExistsError
+from tmnmt.index.from_files import build_from_files
+from tmnmt.index.manifest import FORMAT, MANIFEST_FILE
+from tmnmt.index.memory_index import MemoryIndex
+
+SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
+
+log = logging.getLogger(__name__)
+
+
+def open_memory(path: Path, src_lang: str, tgt_lang: str, progress: Callable[[int], None] | None = None) -> MemoryIndex:
+    """The memory at `path`: an index folder is opened; a memory file (or PREFIX of two plain files) is indexed once
+    under the user's cache folder, and found there by name and content from then on, wherever the file then lies.
+
+    progress: called with units read, when the file has to be indexed. Raises MemoryIndexError and FormatError.
+    """
+    if path.is_dir():
+        return MemoryIndex.open(path, src_lang, tgt_lang)
+    folder = cache_dir() / "indexes" / _key(path, src_lang, tgt_lang)
+    if (folder / MANIFEST_FILE).exists():
+        try:
+            return MemoryIndex.open(folder)
+        except MemoryIndexError as error:
+            log.warning("%s; indexing %s again", error, path)
+            return _index(path, folder, (src_lang, tgt_lang), progress, force=True)
+    log.info("%s: indexing it once, under %s", path, folder)
+    return _index(path, folder, (src_lang, tgt_lang), progress, force=False)
+
+
+def cache_dir() -> Path:
+    """Where things are kept that can be made again: $XDG_CACHE_HOME/tmnmt, else ~/.cache/tmnmt."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / "tmnmt"
+
+
+def _index(
+    path: Path, folder: Path, languages: tuple[str, str], progress: Callable[[int], None] | None, force: bool
+) -> MemoryIndex:
+    try:
+        _, report = build_from_files(
+            folder, [path], *languages, force=force, progress=progress, seconds_to_wait=SECONDS_TO_WAIT
+        )
+        log.info("%s: %s", path, report)
+    except IndexExistsError:
+        pass  # another process was faster
+    return MemoryIndex.open(folder)
+
+
+def _key(path: Path, src_lang: str, tgt_lang: str) -> str:
+    """The name is part of it because documents without one of their own are called by it."""
+    pair = None if path.exists() else moses_pair(path, src_lang, tgt_lang)
+    digest = hashlib.sha256(path.name.encode("utf-8", "surrogateescape"))
+    for source in pair or [file_source(path)]:
+        with source.open() as content:
+            for block in iter(lambda: content.read(BLOCK), b""):
+                digest.update(block)
+    return f"{digest.hexdigest()[:32]}-{normal_code(src_lang)}-{normal_code(tgt_lang)}-{FORMAT}"

@@ -1,0 +1,61 @@
+"""What was added after the postings were built: a small list in memory, searched whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.fuzzy import SLACK, score_of
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+
+_UNKNOWN = "\0"
+_MOST_TOKENS = 0x10FFFF
+
+
+class Delta:
+    """Segments as strings of one character a token, which rapidfuzz compares fastest."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._written: list[str] = []
+        self._character: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def add(self, segment: Segment) -> None:
+        """A segment that the next search finds; one without tokens matches nothing."""
+        tokens = match_tokens(segment.src)
+        if not tokens:
+            return
+        if len(self._character) + len(tokens) > _MOST_TOKENS:
+            raise MemoryIndexError("too many distinct tokens in additions to one index; build it again")
+        self._written.append(
+            "".join(self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens)
+        )
+        self._segments.append(segment)
+
+    def search(
+        self, tokens: Sequence[str], threshold: float, without_equal: bool, without_document: str
+    ) -> list[Match]:
+        """Every match of score >= `threshold`, in no order."""
+        if not tokens or not self._written:
+            return []
+        query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
+        cutoff = max(0.0, threshold - SLACK)
+        found = process.extract(
+            query, self._written, scorer=Levenshtein.normalized_similarity, score_cutoff=cutoff, limit=None
+        )
+        matches = []
+        for written, similarity, i in found:
+            longer = max(len(query), len(written))
+            edits = round((1.0 - similarity) * longer)
+            segment = self._segments[i]
+            if (without_equal and edits == 0) or (without_document and segment.document == without_document):
+                continue
+            matches.append(Match(segment, score_of(edits, longer), edits))
+        return matches

@@ -1,0 +1,39 @@
+"""An index over memory files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.formats import Columns, Reader, Report, read_memories
+from tmnmt.index.build import build
+from tmnmt.index.manifest import Manifest
+from tmnmt.segments import Segment
+
+
+def build_from_files(
+    index_dir: Path,
+    paths: Sequence[Path],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    columns: Columns | None = None,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+    seconds_to_wait: float = 0.0,
+) -> tuple[Manifest, Report]:
+    """`build` over the segments of memory files, and what became of their units. Raises FormatError where a file is
+    unusable or no unit of all is kept; then nothing has changed."""
+    reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
+    manifest = build(index_dir, _some(reader), src_lang, tgt_lang, force=force, seconds_to_wait=seconds_to_wait)
+    return manifest, reader.report
+
+
+def _some(reader: Reader) -> Iterator[Segment]:
+    yield from reader
+    report = reader.report
+    if not report.kept:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count) or "no units"
+        names = ", ".join(map(str, reader.paths))
+        raise FormatError(f"{names}: nothing to index: 0 of {report.read:,} units kept ({reasons})")

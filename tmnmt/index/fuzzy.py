@@ -1,0 +1,52 @@
+"""The fuzzy score of two token sequences (Gu et al., eq. 5) and the word edits behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, cast
+
+from rapidfuzz.distance import Levenshtein
+
+SLACK = 1e-9  # added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
+
+Tag = Literal["equal", "replace", "insert", "delete"]
+
+
+class WordEdit(NamedTuple):
+    """One step from x to y: x[x_start:x_end] becomes y[y_start:y_end]."""
+
+    tag: Tag
+    x_start: int
+    x_end: int
+    y_start: int
+    y_end: int
+
+
+def score_of(edits: int, longer: int) -> float:
+    """1 - ED / max(|x|, |y|), in [0, 1]. Equal fractions give the same float, so that ties are ties."""
+    return 1.0 - edits / longer
+
+
+def edit_distance(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> int:
+    """Unit-cost Levenshtein distance in tokens."""
+    return Levenshtein.distance(*_numbered(x_tokens, y_tokens))
+
+
+def fuzzy_score(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> float:
+    """1 - ED(x, y) / max(|x|, |y|) over match tokens, in [0, 1]; 0 where x or y has no token (Gu et al., eq. 5)."""
+    if not x_tokens or not y_tokens:
+        return 0.0
+    return score_of(edit_distance(x_tokens, y_tokens), max(len(x_tokens), len(y_tokens)))
+
+
+def word_edits(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> list[WordEdit]:
+    """The fewest word edits that turn x into y, as spans in order, equal ones included; they cover both whole."""
+    opcodes = Levenshtein.opcodes(*_numbered(x_tokens, y_tokens))
+    return [WordEdit(cast(Tag, op.tag), op.src_start, op.src_end, op.dest_start, op.dest_end) for op in opcodes]
+
+
+def _numbered(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> tuple[list[int], list[int]]:
+    # rapidfuzz compares hashes of strings; numbers make the comparison exact.
+    numbers: dict[str, int] = {}
+    x = [numbers.setdefault(token, len(numbers)) for token in x_tokens]
+    return x, [numbers.setdefault(token, len(numbers)) for token in y_tokens]

@@ -1,0 +1,43 @@
+"""One writer: a lock on the index folder that ends with its holder, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tmnmt.errors import LockedError, MemoryIndexError
+
+LOCK_FILE = ".lock"
+
+
+@contextmanager
+def writing(index_dir: Path, seconds: float) -> Iterator[None]:
+    """Holds the right to write to `index_dir`. Raises LockedError with the holder's pid after waiting `seconds`."""
+    path = index_dir / LOCK_FILE
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise MemoryIndexError(f"{index_dir}: cannot be written to: {error.strerror}") from error
+    try:
+        _take(handle, index_dir, time.monotonic() + seconds)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)  # the kernel gives the lock back, as it does when the holder is killed
+
+
+def _take(handle: int, index_dir: Path, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                holder = os.pread(handle, 20, 0).decode() or "unknown"
+                message = f"{index_dir}: process {holder} is writing to this index; try again when it has ended"
+                raise LockedError(message) from None
+        time.sleep(0.02)

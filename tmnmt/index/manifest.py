@@ -1,0 +1,137 @@
+"""The manifest: the one file that says which generation of an index is valid."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tmnmt.errors import MemoryIndexError
+
+FORMAT = 1
+TOKENISATION = "match-tokens-1"
+MANIFEST_FILE = "manifest.json"
+STORE_FILE = "segments.db"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index holds and which files are its parts; `files` maps a path below the generation's folder to its
+    size in bytes and sha256 (the store, which changes, is not among them)."""
+
+    src_lang: str
+    tgt_lang: str
+    segments: int  # when the postings were built
+    sources: int  # distinct token sequences
+    tokens: int  # distinct match tokens
+    last_id: int  # rows of the store with greater ids are not in the postings
+    generation: int
+    postings: int
+    created: str
+    files: dict[str, tuple[int, str]]
+    settings: dict[str, str | int | float]
+    tokenisation: str = TOKENISATION
+    format: int = FORMAT
+
+    def generation_dir(self, index_dir: Path) -> Path:
+        return index_dir / f"generation-{self.generation}"
+
+    def postings_dir(self, index_dir: Path) -> Path:
+        return self.generation_dir(index_dir) / f"postings-{self.postings}"
+
+    def store_path(self, index_dir: Path) -> Path:
+        return self.generation_dir(index_dir) / STORE_FILE
+
+
+def read_manifest(index_dir: Path) -> Manifest:
+    """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of another format."""
+    path = index_dir / MANIFEST_FILE
+    if not index_dir.exists():
+        raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise MemoryIndexError(_no_manifest(index_dir)) from error
+    except NotADirectoryError as error:
+        raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file") from error
+    except (OSError, ValueError) as error:
+        raise MemoryIndexError(f"{path}: damaged ({error}); build the index again with --force") from error
+    return _checked(content, path)
+
+
+def check_files(manifest: Manifest, index_dir: Path) -> None:
+    """Raises MemoryIndexError where a part is missing or has another size. Reads no content: see `check_content`."""
+    folder = manifest.generation_dir(index_dir)
+    for name, (size, _) in manifest.files.items():
+        found = (folder / name).stat().st_size if (folder / name).is_file() else None
+        if found != size:
+            what = "is missing" if found is None else f"has {found} bytes instead of {size}"
+            raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
+    if not manifest.store_path(index_dir).is_file():
+        raise MemoryIndexError(f"{manifest.store_path(index_dir)}: is missing; build the index again with --force")
+
+
+def check_content(manifest: Manifest, index_dir: Path) -> None:
+    """Raises MemoryIndexError where a part's content is not what was built (sha256). Reads everything."""
+    check_files(manifest, index_dir)
+    folder = manifest.generation_dir(index_dir)
+    for name, (_, sha256) in manifest.files.items():
+        if _sha256(folder / name) != sha256:
+            raise MemoryIndexError(f"{folder / name}: content differs from what was built; build it again with --force")
+
+
+def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
+    """Size and sha256 of every file in `below`, named by its path below `folder`; each is on disk afterwards."""
+    described = {}
+    for path in sorted(below.iterdir()):
+        described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
+        _sync(path)
+    _sync(below)
+    _sync(folder)
+    return described
+
+
+def write_manifest(manifest: Manifest, index_dir: Path) -> None:
+    """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new one stands."""
+    new = index_dir / (MANIFEST_FILE + ".new")
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(asdict(manifest), file, ensure_ascii=False, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(index_dir / MANIFEST_FILE)
+    _sync(index_dir)
+
+
+def _checked(content: Any, path: Path) -> Manifest:
+    known = {field.name for field in fields(Manifest)}
+    if not isinstance(content, dict) or "format" not in content:
+        raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
+    if content["format"] != FORMAT or content.get("tokenisation", TOKENISATION) != TOKENISATION:
+        have = f"format {content['format']}, {content.get('tokenisation')}"
+        want = f"format {FORMAT}, {TOKENISATION}"
+        raise MemoryIndexError(f"{path}: {have}, but this version reads {want}; build the index again with --force")
+    if set(content) != known or not isinstance(content["files"], dict):
+        raise MemoryIndexError(f"{path}: damaged (keys missing or unknown); build the index again with --force")
+    return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})
+
+
+def _no_manifest(index_dir: Path) -> str:
+    if index_dir.is_dir() and any(index_dir.glob("generation-*")):
+        return f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted; build it again"
+    return f"{index_dir}: not an index (no {MANIFEST_FILE}); make one with tmnmt build-index"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,81 @@
+"""What every memory keeps for the rows of a batch while they are decoded, and what a step reports of it.
+
+R: rows (sentences x beam)   N: sentences   P: positions of all pairs of a sentence   C: cache slots
+l, d: as in models/base
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PairKeys:
+    """The keys of one TM pair, from `forced(x', y')`: y' includes </s>."""
+
+    contexts: Tensor  # (T, l) c'
+    hiddens: Tensor  # (T, d) z'
+    ids: Tensor  # (T,) int64 y'
+
+
+@dataclass(frozen=True)
+class TMState:
+    """The retrieved pairs of every sentence. Keys are shared by a sentence's beam, coverage belongs to a row."""
+
+    keys: Tensor  # (N, P, l)
+    values: Tensor  # (N, P, d)
+    ids: Tensor  # (N, P) int64
+    mask: Tensor  # (N, P) bool
+    pair: Tensor  # (N, P) int64: index of the pair in the sentence's list
+    position: Tensor  # (N, P) int64: subword position in that pair's target
+    sentence: Tensor  # (R,) int64: which of the N each row belongs to
+    coverage: Tensor  # (R, P) beta: mass used so far
+
+    def rows(self, index: Tensor) -> TMState:
+        """The rows `index` (R',) in that order."""
+        return replace(
+            self, sentence=self.sentence.index_select(0, index), coverage=self.coverage.index_select(0, index)
+        )
+
+
+@dataclass(frozen=True)
+class CacheState:
+    """A snapshot of every sentence's session cache; does not change while a sentence is decoded."""
+
+    keys: Tensor  # (N, C, l)
+    values: Tensor  # (N, C, d)
+    mask: Tensor  # (N, C) bool
+    sentence: Tensor  # (R,) int64
+
+    def rows(self, index: Tensor) -> CacheState:
+        return replace(self, sentence=self.sentence.index_select(0, index))
+
+
+@dataclass(frozen=True)
+class MemoryState:
+    """All that the memories keep for the rows of a batch; None: that memory is off."""
+
+    tm: TMState | None = None
+    cache: CacheState | None = None
+
+    def rows(self, index: Tensor) -> MemoryState:
+        return MemoryState(
+            self.tm.rows(index) if self.tm is not None else None,
+            self.cache.rows(index) if self.cache is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one step can say of where each word comes from; kept only when an explanation is asked for."""
+
+    q: Tensor | None  # (R, P) attention over the memory's positions
+    copy_gate: Tensor | None  # (R,)
+    fusion_gate: Tensor | None  # (R,) mean over elements
+    cache_gate: Tensor | None  # (R,) mean over elements
+    p_copy: Tensor | None  # (R, V)
+    p_plain: Tensor  # (R, V) read-out of the raw state
+    p_cache: Tensor  # (R, V) + cache effect (p_plain where the cache is empty or off)
+    p_gen: Tensor  # (R, V) + fusion effect

@@ -1,0 +1,155 @@
+"""The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
+
+read    P_m = softmax(c k)        m = sum P_m v                                          eq. 5
+        lambda = sigmoid(U s + V c + W m)        s~ = (1 - lambda) s + lambda m          eq. 6, 8
+write   after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
+        else an empty slot is taken, else the least recently written one
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from tmnmt.memories.base import CacheState
+from tmnmt.memories.rows import Rows
+from tmnmt.vocab import EOS, PAD
+
+
+class SessionCache(nn.Module):
+    """The parameters U, V, W of the gate; a document's slots are in `CacheContents`."""
+
+    def __init__(self, context_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.U = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.V = nn.Linear(context_size, hidden_size, bias=False)
+        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def read(self, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """P_m (R, C) over the slots of the row's sentence and m (R, d) (eq. 5); zero where the cache is empty."""
+        rows = Rows.of(state.sentence, len(state.keys))
+        mask = state.mask[state.sentence]  # (R, C)
+        scores = rows.dot(context, state.keys)
+        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
+        return weights, rows.blend(weights, state.values)
+
+    def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s itself and 0 where the cache is empty (eq. 6, 8)."""
+        _, recalled = self.read(context, state)
+        filled = state.mask.any(-1)[state.sentence][:, None]
+        gate = torch.sigmoid(self.U(hidden) + self.V(context) + self.W(recalled))
+        return torch.where(filled, (1 - gate) * hidden + gate * recalled, hidden), gate * filled
+
+
+class CacheContents:
+    """The slots of one document, at most `size` (0: nothing is ever kept), in fp32.
+
+    With `overwrite` off a repeated word takes a slot of its own (Tu et al., table 3)."""
+
+    def __init__(
+        self, size: int, context_size: int, hidden_size: int, overwrite: bool = True,
+        device: torch.device | str = "cpu",
+    ) -> None:  # fmt: skip
+        self.size, self.overwrite = size, overwrite
+        self._keys = torch.zeros(size, context_size, device=device)
+        self._values = torch.zeros(size, hidden_size, device=device)
+        self._words: OrderedDict[int, int] = OrderedDict()  # slot -> subword id, least recently written first
+        self._slots: dict[int, int] = {}  # subword id -> slot
+
+    def __len__(self) -> int:
+        """How many slots are filled: always the first ones."""
+        return len(self._words)
+
+    @property
+    def keys(self) -> Tensor:
+        """(len, l)"""
+        return self._keys[: len(self)]
+
+    @property
+    def values(self) -> Tensor:
+        """(len, d)"""
+        return self._values[: len(self)]
+
+    @property
+    def ids(self) -> list[int]:
+        """The subword of every filled slot."""
+        return [self._words[slot] for slot in range(len(self))]
+
+    def clear(self) -> None:
+        """Forget everything: a new document starts."""
+        self._words.clear()
+        self._slots.clear()
+
+    def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); </s> and padding are left out.
+
+        Equal to the loop of the paper to rounding, in two products: the slots are found first, then every slot is a
+        weighted sum of what it held and of the sentence's positions, since averaging twice is 1/4, 1/4, 1/2."""
+        if self.size == 0:
+            return
+        held: dict[int, float] = {}  # slot -> share of what it held before this sentence
+        shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
+        for t, word in enumerate(ids.tolist()):
+            if word in (EOS, PAD):
+                continue
+            slot, again = self._slot(word)
+            if again:
+                held[slot] = held.get(slot, 1.0) / 2
+                shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {t: 0.5}
+            else:
+                held[slot], shares[slot] = 0.0, {t: 1.0}
+        if shares:
+            self._blend(held, shares, contexts.detach(), hiddens.detach())
+
+    def _slot(self, word: int) -> tuple[int, bool]:
+        """The slot that `word` is written to, and whether it holds the same word already."""
+        slot = self._slots.get(word) if self.overwrite else None
+        again = slot is not None
+        if slot is None and len(self._words) < self.size:
+            slot = len(self._words)
+        elif slot is None:
+            slot, forgotten = self._words.popitem(last=False)
+            if self._slots.get(forgotten) == slot:
+                del self._slots[forgotten]
+        self._words[slot], self._slots[word] = word, slot
+        self._words.move_to_end(slot)
+        return slot, again
+
+    def _blend(
+        self,
+        held: dict[int, float],
+        shares: dict[int, dict[int, float]],
+        contexts: Tensor,
+        hiddens: Tensor,
+    ) -> None:
+        weights = torch.zeros(len(shares), len(contexts))
+        for row, of_slot in zip(weights, shares.values(), strict=True):
+            row[list(of_slot)] = torch.tensor(list(of_slot.values()))
+        device = self._keys.device
+        slots = torch.tensor(list(shares), device=device)
+        before = torch.tensor([held[slot] for slot in shares], device=device)[:, None]
+        weights = weights.to(device)
+        self._keys[slots] = before * self._keys[slots] + weights @ contexts.to(device).float()
+        self._values[slots] = before * self._values[slots] + weights @ hiddens.to(device).float()
+
+
+def collate_caches(
+    contents: list[CacheContents],
+    rows_per_sentence: int = 1,
+    device: torch.device | str = "cpu",
+) -> CacheState | None:
+    """A snapshot of N documents' caches for the next sentence of each; None if all are empty.
+
+    Rows are sentence by sentence, `rows_per_sentence` (the beam) of each."""
+    if not any(len(cache) for cache in contents):
+        return None
+    lengths = torch.tensor([len(cache) for cache in contents], device=device)
+    keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
+    values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
+    return CacheState(
+        keys=keys, values=values, mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
+        sentence=torch.arange(len(contents), device=device).repeat_interleave(rows_per_sentence),
+    )  # fmt: skip

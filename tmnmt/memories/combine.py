@@ -1,0 +1,172 @@
+"""All memories around one step of the decoder, in this order: cache, TM fusion, read-out, TM copy, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.errors import ModelError, UsageError
+from tmnmt.memories.base import MemoryState, TMState, Trace
+from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.rows import compact
+from tmnmt.memories.tm import Read, TranslationMemory, has_pairs, mix_copy, words
+from tmnmt.models.base import Backbone
+
+Mode = Literal["copy", "fusion", "both", "off"]
+
+
+@dataclass(frozen=True)
+class Consulted:
+    """What one step got out of the translation memory, before the read-out."""
+
+    read: Read
+    state: TMState
+    hidden: Tensor  # (R, d) h: fused, or what came in
+    fusion_gate: Tensor | None  # (R, d)
+    copy_logit: Tensor | None  # (R,)
+
+    def moved(self) -> TMState:
+        """The coverage after this step: only what was used counts, with copy and fusion together what was copied."""
+        if self.copy_logit is not None:
+            used = torch.sigmoid(self.copy_logit)
+        else:
+            assert self.fusion_gate is not None
+            used = self.fusion_gate.mean(-1)
+        return replace(self.state, coverage=self.state.coverage + used[:, None] * self.read.q)
+
+
+class Memories(nn.Module):
+    """The parameters of every memory a model has: `tm` (copy, fusion or both gates) and `cache`; None: not trained."""
+
+    def __init__(self, tm: TranslationMemory | None = None, cache: SessionCache | None = None) -> None:
+        super().__init__()
+        self.tm, self.cache = tm, cache
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes this model can serve."""
+        copy = self.tm is not None and self.tm.copy is not None
+        fusion = self.tm is not None and self.tm.fusion is not None
+        modes: dict[Mode, bool] = {"copy": copy, "fusion": fusion, "both": copy and fusion, "off": True}
+        return tuple(mode for mode, served in modes.items() if served)
+
+    def step(
+        self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
+        explain: bool = False,
+    ) -> tuple[Tensor, MemoryState, Trace | None]:  # fmt: skip
+        """log p(y_t) (R, V) in fp32 after y_{t-1} (R,), s_t (R, d), c_t (R, l), the state moved on, a trace if asked.
+
+        Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
+        or a cache whose parameters are not there."""
+        self._check(mode, state)
+        state = compact(state)
+
+        def log_p(h: Tensor) -> Tensor:
+            return backbone.readout(prev, h, context).float().log_softmax(-1)  # (R, V)
+
+        cached, cache_gate, consulted = hidden, None, None
+        if self.cache is not None and state.cache is not None:
+            cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
+        if self.tm is not None and state.tm is not None and mode != "off":
+            consulted = consult(self.tm, hidden, cached, context, state.tm, mode)
+            state = replace(state, tm=consulted.moved())
+        fused = consulted.hidden if consulted is not None else cached
+        log_gen = log_probs = log_p(fused)
+        if consulted is not None and consulted.copy_logit is not None:
+            log_probs = mix_copy(log_gen, consulted.read.q, words(consulted.state), consulted.copy_logit)
+        trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, consulted) if explain else None
+        return log_probs, state, trace
+
+    def _check(self, mode: Mode, state: MemoryState) -> None:
+        if mode not in self.modes:
+            raise UsageError(f"this model has no parameters for mode {mode}; it serves {', '.join(self.modes)}")
+        if state.cache is not None and self.cache is None:
+            raise UsageError("this model has no parameters for a session cache; use --cache 0")
+
+    def save(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
+        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, `cache.*`."""
+        from safetensors.torch import save_file
+
+        tensors = {_stored_name(k): v.detach().to(dtype).cpu().contiguous() for k, v in self.state_dict().items()}
+        partial = path.with_name(path.name + ".partial")
+        save_file(tensors, partial, {"format": "1"})
+        partial.replace(path)
+
+    @classmethod
+    def load(cls, path: Path, context_size: int, hidden_size: int, device: torch.device | str = "cpu") -> Memories:
+        """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read from the file.
+
+        Raises ModelError when it cannot be read or is made for a base of other sizes."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            tensors = {_module_name(k): v.float() for k, v in load_file(path).items()}
+            memories = cls._like(tensors, context_size, hidden_size)
+            memories.load_state_dict(tensors)
+        except (OSError, SafetensorError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            sizes = f"l {context_size}, d {hidden_size}"
+            raise ModelError(f"{path}: no memory parameters for this base ({sizes}): {reason}") from error
+        return memories.to(device).eval()
+
+    @classmethod
+    def _like(cls, tensors: dict[str, Tensor], context_size: int, hidden_size: int) -> Memories:
+        def has(part: str) -> bool:
+            return any(name.startswith(part) for name in tensors)
+
+        diagonal = "tm.M" in tensors and tensors["tm.M"].dim() == 1
+        tm = TranslationMemory(context_size, hidden_size, has("tm.copy."), has("tm.fusion."), diagonal)
+        cache = SessionCache(context_size, hidden_size) if has("cache.") else None
+        return cls(tm if has("tm.") else None, cache)
+
+
+def _stored_name(name: str) -> str:
+    """copy.* and fusion.* stand beside tm.* in the file, though the gates belong to the translation memory."""
+    return name.removeprefix("tm.") if name.startswith(("tm.copy.", "tm.fusion.")) else name
+
+
+def _module_name(name: str) -> str:
+    return "tm." + name if name.startswith(("copy.", "fusion.")) else name
+
+
+def consult(
+    tm: TranslationMemory, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
+) -> Consulted:
+    """Steps 8 and 10 of DESIGN.md before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
+    read = tm.read(hidden, context, state)
+    fused, gate, logit = cached, None, None
+    if mode in ("fusion", "both"):
+        gate = tm.fusion_gate(hidden, context, read, state)
+        fused = torch.where(has_pairs(state)[:, None], (1 - gate) * cached + gate * read.z_tilde, cached)
+    if mode in ("copy", "both"):
+        logit = tm.copy_logit(hidden, context, read, state)
+    return Consulted(read, state, fused, gate, logit)
+
+
+def _trace(
+    log_p: Callable[[Tensor], Tensor], states: tuple[Tensor, Tensor, Tensor], log_gen: Tensor,
+    cache_gate: Tensor | None, consulted: Consulted | None,
+) -> Trace:  # fmt: skip
+    """Mixture parts, weights, and the read-outs along plain -> + cache -> + fusion of one step."""
+    hidden, cached, fused = states
+    p_gen = log_gen.exp()
+    p_cache = p_gen if fused is cached else log_p(cached).exp()
+    p_plain = p_cache if cached is hidden else log_p(hidden).exp()
+    q = logit = fusion_gate = p_copy = None
+    if consulted is not None:
+        q, logit, fusion_gate = consulted.read.q, consulted.copy_logit, consulted.fusion_gate
+        if logit is not None:
+            p_copy = torch.zeros_like(p_gen).scatter_add(1, words(consulted.state), q)
+    return Trace(
+        q=q,
+        copy_gate=torch.sigmoid(logit) if logit is not None else None,
+        fusion_gate=fusion_gate.mean(-1) if fusion_gate is not None else None,
+        cache_gate=cache_gate.mean(-1) if cache_gate is not None else None,
+        p_copy=p_copy, p_plain=p_plain, p_cache=p_cache, p_gen=p_gen,
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""The translation memory in the decoder: one attention over the words of all retrieved pairs (Gu et al. 2017).
+
+    E = c M c' - lambda beta        q = softmax(E / eta)        z~ = sum q z'              eq. 6, 7
+    copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
+    fusion    h = zeta z~ + (1 - zeta) s~, read out as usual                                eq. 8
+    coverage  beta += zeta q: only what was really used counts
+
+c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+from torch.nn.utils.rnn import pad_sequence
+
+from tmnmt.memories.base import PairKeys, TMState
+from tmnmt.memories.rows import Rows
+
+GATE_WIDTH = 128
+GATE_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
+SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
+
+
+class Read(NamedTuple):
+    """What every row read from its pairs; all zero where a sentence has none."""
+
+    q: Tensor  # (R, P)
+    z_tilde: Tensor  # (R, d)
+    signs: Tensor  # (R, 2) how well c and s agree with what was read, see `Gate`
+
+
+class Gate(nn.Module):
+    """zeta = f(c, s, z~) in [0, 1] as logits: a feed-forward net with one layer of 128 tanh units.
+
+    OURS: it is also shown two numbers that a net over the concatenation cannot form, the match c M c~ / |c|^2 and the
+    agreement s z~ / |s|^2; both are near 1 where the pair says the same as the decoder. `outputs` is 1 for copy; for
+    fusion it is d, a gate for every element (OURS; the paper has a scalar)."""
+
+    def __init__(self, context_size: int, hidden_size: int, outputs: int) -> None:
+        super().__init__()
+        self.context = nn.Linear(context_size, GATE_WIDTH)
+        self.hidden = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
+        self.value = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
+        self.signs = nn.Linear(2, GATE_WIDTH, bias=False)
+        self.out = nn.Linear(GATE_WIDTH, outputs)
+        nn.init.constant_(self.out.bias, GATE_START)
+
+    def before(self, context: Tensor, hidden: Tensor) -> Tensor:
+        """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
+        return torch.add(self.context(context), self.hidden(hidden))
+
+    def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
+        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the two signs (..., 2)."""
+        logits: Tensor = self.out(torch.tanh(before + value + self.signs(signs)))
+        return logits
+
+    def forward(self, context: Tensor, hidden: Tensor, read: Read) -> Tensor:
+        return self.after(self.before(context, hidden), self.value(read.z_tilde), read.signs)
+
+
+class TranslationMemory(nn.Module):
+    """The parameters M, lambda, eta and the gates of copy and fusion; either gate can be missing.
+
+    M is diagonal and starts as the identity, lambda at 0, eta at 1 (kept positive by its logarithm)."""
+
+    def __init__(
+        self,
+        context_size: int,
+        hidden_size: int,
+        copy: bool = True,
+        fusion: bool = True,
+        diagonal: bool = True,
+    ) -> None:
+        super().__init__()
+        self.M = nn.Parameter(torch.ones(context_size) if diagonal else torch.eye(context_size))
+        self.coverage_weight = nn.Parameter(torch.zeros(()))  # lambda
+        self.log_eta = nn.Parameter(torch.zeros(()))
+        self.copy = Gate(context_size, hidden_size, 1) if copy else None
+        self.fusion = Gate(context_size, hidden_size, hidden_size) if fusion else None
+
+    def query(self, context: Tensor) -> Tensor:
+        """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
+        return context * self.M if self.M.dim() == 1 else context @ self.M
+
+    def attend(self, scores: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
+        """q = softmax((c M c' - lambda beta) / eta) over the unmasked positions of all pairs, all (R, P) (eq. 7).
+
+        Zero everywhere in a row without any position."""
+        energy = (scores - self.coverage_weight * coverage) * torch.exp(-self.log_eta)
+        energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
+        return energy.softmax(-1) * mask
+
+    def read(self, hidden: Tensor, context: Tensor, state: TMState) -> Read:
+        """What the rows (R, d), (R, l) read from the pairs of their sentences."""
+        rows = Rows.of(state.sentence, len(state.keys))
+        scores = rows.dot(self.query(context), state.keys)  # (R, P)
+        q = self.attend(scores, state.coverage, state.mask[state.sentence])
+        z_tilde = rows.blend(q, state.values)  # (R, d)
+        match, agreement = (q * scores).sum(-1), (hidden * z_tilde).sum(-1)
+        return Read(q, z_tilde, torch.stack([match / _square(context), agreement / _square(hidden)], -1))
+
+    def copy_logit(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
+        """The copy gate's logits (R,); -inf, that is closed, for rows without pairs."""
+        assert self.copy is not None
+        logit: Tensor = self.copy(context, hidden, read).squeeze(-1)
+        return logit.masked_fill(~has_pairs(state), -torch.inf)
+
+    def fusion_gate(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
+        """The fusion gate (R, d); zero for rows without pairs."""
+        assert self.fusion is not None
+        return torch.sigmoid(self.fusion(context, hidden, read)) * has_pairs(state)[:, None]
+
+    def unroll(self, gate: Gate, hiddens: Tensor, contexts: Tensor, state: TMState) -> tuple[Tensor, Tensor]:
+        """`read` and `gate` over whole targets (B, T, d), (B, T, l), one row a sentence: q (B, T, P), logits (B, T, o).
+
+        For training: only the coverage needs a loop over t, everything else is computed before it."""
+        values = state.values.transpose(1, 2)  # (B, d, P)
+        scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
+        match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
+        signs = torch.stack([match, agreement], -1)  # (B, T, P, 2)
+        before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
+        coverage, q, logits = state.coverage, [], []
+        for t in range(contexts.shape[1]):
+            q.append(self.attend(scores[:, t], coverage, state.mask))
+            weights = q[t][:, None]  # (B, 1, P)
+            value, sign = torch.bmm(weights, projected)[:, 0], torch.bmm(weights, signs[:, t])[:, 0]
+            logits.append(gate.after(before[:, t], value, sign))
+            coverage = coverage + torch.sigmoid(logits[t]).mean(-1, keepdim=True) * q[t]
+        return torch.stack(q, 1), torch.stack(logits, 1)
+
+
+def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, logit: Tensor) -> Tensor:
+    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P) and the gate's logit (R,).
+
+    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a logarithm."""
+    scaled = log_gen + logsigmoid(-logit)[:, None]  # (R, V)
+    # (R, P), all occurrences of the word; only the memory's words are set to zero: clearing all V would cost more
+    p_copy = torch.empty_like(log_gen).scatter_(1, ids, 0.0).scatter_add_(1, ids, q).gather(1, ids)
+    mixed = torch.logaddexp(scaled.gather(1, ids), logsigmoid(logit)[:, None] + safe_log(p_copy))
+    if mixed.requires_grad:  # a word that stands at several positions is written several times: its gradient once
+        mixed = torch.where(_first(ids), mixed, mixed.detach())
+    return scaled.scatter(1, ids, mixed)
+
+
+def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
+    """The same for one word of each row only: log p of log p_gen, p_copy and the gate's logit, all of one shape."""
+    return torch.logaddexp(log_gen + logsigmoid(-logit), logsigmoid(logit) + safe_log(p_copy))
+
+
+def safe_log(p: Tensor) -> Tensor:
+    """log p with -inf at 0, where its gradient is 0 instead of NaN."""
+    positive = p > 0
+    return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)
+
+
+def words(state: TMState) -> Tensor:
+    """(R, P) int64: the words of each row's pairs."""
+    return state.ids[state.sentence]
+
+
+def has_pairs(state: TMState) -> Tensor:
+    """(R,) bool: does the row's sentence have any pair?"""
+    return state.mask.any(-1)[state.sentence]
+
+
+def collate(
+    pairs: list[list[PairKeys]], rows_per_sentence: int = 1, device: torch.device | str = "cpu"
+) -> TMState | None:
+    """The retrieved pairs of N sentences side by side, padded, coverage 0; None if no sentence has any.
+
+    Rows are sentence by sentence, `rows_per_sentence` (the beam) of each. Keys kept in half precision become fp32."""
+    if not any(pairs):
+        return None
+    lengths = torch.tensor([sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device)
+    ids = _positions(pairs, "ids", device)  # (N, P)
+    keys, values = _positions(pairs, "contexts", device).float(), _positions(pairs, "hiddens", device).float()
+    sentence = torch.arange(len(pairs), device=device).repeat_interleave(rows_per_sentence)
+    return TMState(
+        keys=keys, values=values, ids=ids, mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
+        pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
+        position=_pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device),
+        sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1]),
+    )  # fmt: skip
+
+
+def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | str) -> Tensor:
+    """One field of all pairs, a sentence's pairs one after the other: (N, P, ...)."""
+    nothing = next(getattr(keys, name) for sentence in pairs for keys in sentence)[:0]
+    joined = [torch.cat([nothing, *(getattr(keys, name) for keys in sentence)]) for sentence in pairs]
+    return pad_sequence(joined, batch_first=True).to(device)
+
+
+def _pad(rows: list[list[int]], device: torch.device | str) -> Tensor:
+    return pad_sequence([torch.tensor(row, dtype=torch.int64) for row in rows], batch_first=True).to(device)
+
+
+def _square(x: Tensor) -> Tensor:
+    return x.square().sum(-1).clamp_min(SMALL)
+
+
+def _first(ids: Tensor) -> Tensor:
+    """(R, P) bool: no earlier position of the row holds the same word."""
+    same = ids[:, :, None] == ids[:, None, :]
+    return ~same.tril(-1).any(-1)

@@ -1,0 +1,67 @@
+"""The backbone contract: whatever exposes a context and a state at every step can carry every memory.
+
+d: hidden size   l: context size   V: vocabulary size   B: rows (sentences x beam)   S: source length   T: target length
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An encoded batch of sources: whatever attention reads at every step, computed once a sentence."""
+
+    values: Tensor  # (B, S, e) annotations h
+    keys: Tensor  # (B, S, a) projected once
+    mask: Tensor  # (B, S) bool, True on real positions
+    start: Tensor  # (B, d) initial decoder state
+
+    def rows(self, index: Tensor) -> Encoded:
+        """The rows `index` (R,), in that order: for the beam, and to let finished sentences leave."""
+        return Encoded(*(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start)))
+
+
+Inject = Callable[[Tensor, Tensor, Tensor], Tensor]  # (prev, state, context) -> extra input of the state update (B, d)
+
+
+class Backbone(nn.Module, ABC):
+    """A translation model that carries memories. Law: `step` repeated over a target equals `forced`, to 1e-5."""
+
+    hidden_size: int  # d
+    context_size: int  # l
+    vocab_size: int  # V
+
+    @abstractmethod
+    def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
+        """src: (B, S) int64, padded with 0; src_len: (B,)."""
+
+    @abstractmethod
+    def start(self, encoded: Encoded) -> Tensor:
+        """The state before the first word: (B, d); reorderable by row with index_select."""
+
+    @abstractmethod
+    def step(
+        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l), hidden (B, d)."""
+
+    @abstractmethod
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        """Logits (B, V); also takes (B, T), (B, T, d), (B, T, l) and gives (B, T, V)."""
+
+    @abstractmethod
+    def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
+        """Teacher forcing: tgt (B, T) with </s>, without <s>, padded with 0 -> contexts (B, T, l), hiddens (B, T, d).
+
+        Position t holds the c_t and s_t that precede y_t."""
+
+
+def shift(tgt: Tensor, bos: int) -> Tensor:
+    """y_{t-1} of every position: (B, T) -> (B, T), starting with BOS."""
+    return torch.cat([torch.full_like(tgt[:, :1], bos), tgt[:, :-1]], dim=1)

@@ -1,0 +1,53 @@
+"""A segment longer than the model has ever seen, in pieces that it can translate."""
+
+from __future__ import annotations
+
+import re
+
+from tmnmt.vocab import Vocabulary
+
+# Where a text may be cut, the best places first: after a sentence, after a clause, between words.
+_BOUNDARIES = (
+    re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])"),
+    re.compile(r"(?<=[,;:)\]—–])\s+|(?<=[、，；：])"),
+    re.compile(r"\s+"),
+)
+
+
+def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
+    """`text` in consecutive pieces of at most `longest` subwords, cut after sentences where that is enough, else after
+    clauses, between words, or, in a word that is longer itself, anywhere. Nothing but white space at cuts is lost."""
+    if fits(text, vocab, longest):
+        return [text]
+    parts = _cut(text, vocab, longest, 0)
+    return [piece.strip() for piece in _join(parts, vocab, longest) if piece.strip()]
+
+
+def fits(text: str, vocab: Vocabulary, longest: int) -> bool:
+    """Whether `text` has at most `longest` subwords."""
+    return len(vocab.encode(text)) <= longest
+
+
+def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]:
+    """Parts that fit; put together again they are `text`."""
+    if fits(text, vocab, longest):
+        return [text]
+    if boundary == len(_BOUNDARIES):
+        # A character is at most four bytes and a byte at most one subword; one more may mark the start of a word.
+        size = max(1, (longest - 1) // 4)
+        return [text[at : at + size] for at in range(0, len(text), size)]
+    ends = [found.end() for found in _BOUNDARIES[boundary].finditer(text)]
+    spans = zip([0, *ends], [*ends, len(text)], strict=True)
+    parts = [text[start:end] for start, end in spans if end > start]
+    return [piece for part in parts for piece in _join(_cut(part, vocab, longest, boundary + 1), vocab, longest)]
+
+
+def _join(parts: list[str], vocab: Vocabulary, longest: int) -> list[str]:
+    """Neighbours together as long as they fit."""
+    joined = parts[:1]
+    for part in parts[1:]:
+        if fits(joined[-1] + part, vocab, longest):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return joined

@@ -1,0 +1,60 @@
+"""Progress of long work on stderr: a bar on a terminal, a plain line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None when unknown."""
+
+    def __init__(self, what: str, unit: str, total: int | None = None) -> None:
+        self.what, self.unit, self.total = what, unit, total
+        self.done = 0
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._start = self._last = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = [
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]}/s"),
+                TimeRemainingColumn(),
+            ]
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(self.what, total=self.total, unit=self.unit, rate="-")
+            self._bar.start()
+        return self
+
+    def advance(self, n: int = 1) -> None:
+        self.done += n
+        now = time.monotonic()
+        rate = self.done / max(now - self._start, 1e-9)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self.done, rate=f"{rate:,.0f}")
+        elif now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            of, eta = "", ""
+            if self.total:
+                of, eta = f" of {self.total:,}", f", {max(self.total - self.done, 0) / max(rate, 1e-9):,.0f} s left"
+            print(f"{self.what}: {self.done:,}{of} {self.unit}, {rate:,.0f}/s{eta}", file=sys.stderr, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

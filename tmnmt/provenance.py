@@ -1,0 +1,63 @@
+"""Where every output token came from, said only as far as it can be said (docs/design.md, *Provenance*).
+
+    exact      p(y) = (1 - zeta) p_gen(y) + sum over tau of zeta q_tau [y'_tau = y]
+    effects    p_gen = p_plain + (p_cache - p_plain) + (p_gen - p_cache)     in this order: another would differ
+
+The origin is the larger mixture part; a generated token is from `cache` or `memory` only where that effect is larger
+than all the plain model gave.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from tmnmt.decode import Hypothesis, TokenTrace
+from tmnmt.memories.base import TMState
+from tmnmt.segments import MemorySource, Token
+from tmnmt.vocab import Vocabulary
+
+SMALLEST_WEIGHT = 1e-8  # of a source that is told: what is left out of a sum stays far below 1e-5
+TOLD_OF_FUSION = 3  # the heaviest positions, where all of them are blended and none is copied
+
+
+def tokens_of(hypothesis: Hypothesis, vocab: Vocabulary, tm: TMState | None, sentence: int) -> tuple[Token, ...]:
+    """One record a subword of an explained hypothesis; `sentence` is its row in `tm`, the retrieved pairs it read."""
+    traced = zip(hypothesis.ids, hypothesis.traces, strict=True)
+    return tuple(_token(word, trace, vocab.piece(word), tm, sentence) for word, trace in traced)
+
+
+def _token(word: int, trace: TokenTrace, text: str, tm: TMState | None, sentence: int) -> Token:
+    generated = (1 - trace.copy_gate) * trace.p_gen
+    copied = trace.copy_gate * trace.p_copy
+    cache_effect = trace.p_cache - trace.p_plain
+    fusion_effect = trace.p_gen - trace.p_cache
+    origin = origin_of(generated, copied, trace.p_plain, cache_effect, fusion_effect)
+    sources: tuple[MemorySource, ...] = ()
+    if tm is not None and trace.q is not None and bool(tm.mask[sentence].any()):
+        sources = _sources(trace.q, tm, sentence, tm.ids[sentence].cpu() == word)
+        if trace.fusion_gate > 0 and not trace.copy_gate:
+            sources = _sources(trace.q, tm, sentence, None)[:TOLD_OF_FUSION]
+    return Token(
+        text, origin, trace.probability, generated, copied, trace.copy_gate, trace.fusion_gate, trace.cache_gate,
+        trace.p_plain, cache_effect, fusion_effect, sources,
+    )  # fmt: skip
+
+
+def origin_of(generated: float, copied: float, plain: float, cache_effect: float, fusion_effect: float) -> str:
+    """ "model", "memory" or "cache"."""
+    if copied > generated:
+        return "memory"
+    effect, name = max((fusion_effect, "memory"), (cache_effect, "cache"))
+    return name if effect > plain else "model"
+
+
+def _sources(q: Tensor, tm: TMState, sentence: int, only: Tensor | None) -> tuple[MemorySource, ...]:
+    """The positions read from, the heaviest first; `only` (P,) restricts them."""
+    wanted = (q > SMALLEST_WEIGHT) & tm.mask[sentence].cpu()
+    if only is not None:
+        wanted &= only
+    found = [
+        MemorySource(int(tm.pair[sentence, at]), int(tm.position[sentence, at]), float(q[at]))
+        for at in wanted.nonzero()[:, 0].tolist()
+    ]
+    return tuple(sorted(found, key=lambda source: -source.weight))

@@ -1,0 +1,58 @@
+"""The best pairs for a sentence out of several memories, and of what was confirmed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tmnmt.index.base import Index
+from tmnmt.index.delta import Delta
+from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+
+OVERSAMPLED = 3  # times top_k are searched for: the same pair often stands in many documents, and one copy is enough
+
+
+class Retriever:
+    """Searches `indexes` and what `add` was told. Of pairs with equal source and target only the first is given.
+
+    Additions go to `writable`, an index that keeps them for good; without one they last as long as this object."""
+
+    def __init__(
+        self, indexes: Sequence[Index], top_k: int, threshold: float, writable: MemoryIndex | None = None
+    ) -> None:
+        self.indexes, self.top_k, self.threshold, self.writable = list(indexes), top_k, threshold, writable
+        self._added = Delta()
+
+    def search(self, texts: Sequence[str]) -> list[tuple[Match, ...]]:
+        """For every text its at most `top_k` distinct pairs, best first, ties by newest, then by id."""
+        if not texts:
+            return []
+        found = [index.search(texts, self.top_k * OVERSAMPLED, self.threshold) for index in self.indexes]
+        added = [self._added.search(match_tokens(text), self.threshold, False, "") for text in texts]
+        every = zip(added, *found, strict=True)
+        return [self._best([match for matches in alike for match in matches]) for alike in every]
+
+    def add(self, segment: Segment) -> None:
+        """The next search finds it. Raises LockedError where another process is writing to the index."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # to the microsecond: the last word is the newest
+        segment = replace(segment, created=segment.created or now, changed=now)
+        if self.writable is not None:
+            self.writable.add([segment])
+        else:
+            self._added.add(replace(segment, id=-1))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to be found."""
+        return bool(self.indexes) or len(self._added) > 0
+
+    def _best(self, matches: list[Match]) -> tuple[Match, ...]:
+        matches.sort(key=lambda match: match.segment.id)
+        matches.sort(key=lambda match: match.segment.changed, reverse=True)
+        matches.sort(key=lambda match: match.score, reverse=True)
+        distinct: dict[tuple[str, str], Match] = {}
+        for match in matches:
+            distinct.setdefault((match.segment.src, match.segment.tgt), match)
+        return tuple(distinct.values())[: self.top_k]

@@ -1,0 +1,133 @@
+"""Which sentences are translated together, and how the results come back in the order of the input."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from tmnmt.segments import Match, Translation
+
+AHEAD = 32  # sentences, at least, that are retrieved for together
+SORTED_BATCHES = 8  # this many batches are read before sentences are sorted by length
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is translated at once: a segment, or a part of one that is too long."""
+
+    text: str
+    ids: tuple[int, ...]  # subwords, without </s>
+    whole: str  # the segment's text
+    segment: int  # its number in the input
+    document: int
+    last: bool = False  # of its document
+    matches: tuple[Match, ...] | None = None  # None: not retrieved yet
+
+
+Documents = Iterable[list[Piece]]
+
+
+def side_by_side(
+    documents: Documents, batch: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]
+) -> Iterator[list[Piece]]:
+    """The next sentence of up to `batch` documents at a time; where one ends the next one starts.
+
+    Sentences are retrieved for ahead of time, so that few documents too are searched for in large groups."""
+    coming = (_Reading(deque(pieces)) for pieces in documents if pieces)
+    active = list(islice(coming, batch))
+    while active:
+        _read_on(active, max(1, max(batch, AHEAD) // len(active)), retrieve)
+        yield [document.ready.popleft() for document in active]
+        active = [document for document in active if document.waiting or document.ready]
+        active += islice(coming, batch - len(active))
+
+
+@dataclass
+class _Reading:
+    waiting: deque[Piece]
+    ready: deque[Piece] = field(default_factory=deque)  # retrieved for
+
+
+def _read_on(active: list[_Reading], each: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]) -> None:
+    dry = [document for document in active if not document.ready]
+    takes = [[document.waiting.popleft() for _ in range(min(each, len(document.waiting)))] for document in dry]
+    found = iter(retrieve([piece for take in takes for piece in take]))
+    for document, take in zip(dry, takes, strict=True):
+        document.ready.extend(next(found) for _ in take)
+
+
+def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
+    """Sentences of similar length together, whatever document they are from."""
+    read: list[Piece] = []
+    for pieces in documents:
+        read += pieces
+        while len(read) >= batch * SORTED_BATCHES:
+            yield from _sorted_batches(read[: batch * SORTED_BATCHES], batch)
+            read = read[batch * SORTED_BATCHES :]
+    yield from _sorted_batches(read, batch)
+
+
+def _sorted_batches(read: list[Piece], batch: int) -> Iterator[list[Piece]]:
+    ordered = sorted(read, key=lambda piece: len(piece.ids))
+    for at in range(0, len(ordered), batch):
+        yield ordered[at : at + batch]
+
+
+class InOrder:
+    """Gives back translations in the order in which their segments were announced."""
+
+    def __init__(self) -> None:
+        self._segments: deque[_Segment] = deque()
+        self._by_number: dict[int, _Segment] = {}
+        self._next = 0
+
+    def announce(self, text: str, pieces: int) -> int:
+        """A segment to come in so many pieces; its number. Without pieces its translation is empty."""
+        number = self._next
+        self._next += 1
+        segment = _Segment(number, text, pieces)
+        self._segments.append(segment)
+        self._by_number[number] = segment
+        return number
+
+    def put(self, piece: Piece, translation: Translation, length: int) -> None:
+        """The translation of a piece, `length` subwords with </s>; a segment's pieces come in their order."""
+        self._by_number[piece.segment].parts.append((piece, translation, length))
+
+    def ready(self) -> Iterator[Translation]:
+        """Those that are complete and have nothing incomplete before them."""
+        while self._segments and len(self._segments[0].parts) == self._segments[0].pieces:
+            segment = self._segments.popleft()
+            del self._by_number[segment.number]
+            yield segment.translation()
+
+
+@dataclass
+class _Segment:
+    number: int
+    text: str
+    pieces: int
+    parts: list[tuple[Piece, Translation, int]] = field(default_factory=list)
+
+    def translation(self) -> Translation:
+        if not self.parts:
+            return Translation(self.text, "", 0.0)
+        if len(self.parts) == 1:
+            return replace(self.parts[0][1], src=self.text)
+        return join(self.text, [(translation, length) for _, translation, length in self.parts])
+
+
+def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
+    """One translation of `text` from those of its consecutive pieces and their lengths; the score is the mean, weighted
+    by length."""
+    score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
+    matches: dict[Match, int] = {}
+    tokens = []
+    for part, _ in parts:
+        numbers = [matches.setdefault(match, len(matches)) for match in part.matches]
+        for token in part.tokens:
+            sources = tuple(replace(source, match=numbers[source.match]) for source in token.sources)
+            tokens.append(replace(token, sources=sources))
+    return Translation(text, " ".join(part.tgt for part, _ in parts if part.tgt), score, tuple(matches), tuple(tokens))

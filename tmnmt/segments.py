@@ -1,0 +1,77 @@
+"""The records that travel: frozen, compared by value, changed with `dataclasses.replace`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A source text and its translation, as one unit of a memory.
+
+    `position` counts from 0 within `document`; `id` is given by the store (0: not stored yet);
+    `created` and `changed` are ISO 8601 in UTC ("2026-01-31T12:00:00Z"), "" when unknown.
+    """
+
+    src: str
+    tgt: str
+    document: str = ""
+    position: int = 0
+    id: int = 0
+    origin: str = ""
+    created: str = ""
+    changed: str = ""
+    user: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A segment of the memory similar to a query: fuzzy `score` in [0, 1], `edits` in match tokens."""
+
+    segment: Segment
+    score: float
+    edits: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySource:
+    """One position of a retrieved pair that a token was read from: its share of the attention `weight`."""
+
+    match: int  # index into Translation.matches
+    position: int  # subword position in the pair's target
+    weight: float  # q, in [0, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One output subword and where it came from.
+
+    `generated + copied == probability` (the exact parts of the mixture, METHODS: what can honestly be attributed);
+    effects are differences of probability along plain -> + cache -> + fusion, so that
+    `plain + cache_effect + fusion_effect` is the generator's probability.
+    """
+
+    text: str
+    origin: str  # "model" | "memory" | "cache"
+    probability: float
+    generated: float  # (1 - copy_gate) * p_gen
+    copied: float  # copy_gate * p_copy
+    copy_gate: float  # 0 without pairs
+    fusion_gate: float  # mean over elements; 0 without pairs
+    cache_gate: float  # mean over elements; 0 with an empty cache
+    plain: float
+    cache_effect: float
+    fusion_effect: float
+    sources: tuple[MemorySource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated segment. `score` is the length-normalised log probability; tokens only when explained."""
+
+    src: str
+    tgt: str
+    score: float
+    matches: tuple[Match, ...] = ()
+    tokens: tuple[Token, ...] = ()

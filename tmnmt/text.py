@@ -1,0 +1,28 @@
+"""Normalisation and match tokens: what two segments are compared by."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_TOKEN_CHARS = 200
+
+# Scripts written without spaces are compared character by character.
+_CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3040-\u30ff\u3100-\u312f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|(?:(?![{_CJK}\d_])\w)+|_|[^\w\s]")
+
+
+def match_tokens(text: str) -> list[str]:
+    """The tokens of `text` that the fuzzy score counts: NFC, case kept; words, numbers, single punctuation marks,
+    single characters for CJK. A token is cut at 200 characters. Control characters separate."""
+    normal = unicodedata.normalize("NFC", text)
+    return [token[:MAX_TOKEN_CHARS] for token in _TOKEN.findall(normal) if token.isprintable()]
+
+
+def normalise(text: str) -> str:
+    """The form under which two sources count as the same: match tokens joined by one space."""
+    return " ".join(match_tokens(text))

@@ -1,0 +1,159 @@
+"""Training data: documents in order, the split by document, what is left out and why, and token-bucketed batches."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tmnmt.errors import UsageError
+from tmnmt.formats import parse_columns, read_memory
+from tmnmt.segments import Segment
+from tmnmt.text import normalise
+from tmnmt.training.config import CorpusConfig, DataConfig
+from tmnmt.vocab import EOS, Vocabulary
+
+log = logging.getLogger(__name__)
+
+Document = list[Segment]
+Ids = npt.NDArray[np.int32]
+
+
+def split_of(document: str, dev: float, test: float) -> str:
+    """ "test", "dev" or "train" by the sha256 of the document's id: stable when documents are added.
+
+    `dev` and `test` are the shares, in [0, 1]."""
+    point = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
+    return "test" if point < test else "dev" if point < test + dev else "train"
+
+
+@dataclass
+class Corpora:
+    """All documents, by split; `counts` says how many segments each step kept or dropped."""
+
+    train: list[Document] = field(default_factory=list)
+    dev: list[Document] = field(default_factory=list)
+    test: list[Document] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def load_corpora(config: DataConfig) -> Corpora:
+    """Reads every corpus, splits it by its lists, and drops from training every source that stands in dev or test."""
+    corpora = Corpora()
+    for corpus in config.corpus:
+        dev, test = _ids(corpus.dev), _ids(corpus.test)
+        for document in _documents(corpus, config):
+            name = document[0].document
+            kind = "test" if name in test else "dev" if name in dev else "train"
+            getattr(corpora, kind).append(document)
+            corpora.counts[f"{corpus.name}: {kind}"] += len(document)
+    kept_out = {normalise(s.src) for document in corpora.dev + corpora.test for s in document}
+    train = []
+    for document in corpora.train:
+        rest = [s for s in document if normalise(s.src) not in kept_out]
+        corpora.counts["dropped from training: source stands in dev or test"] += len(document) - len(rest)
+        if rest:
+            train.append(rest)
+    corpora.train = train
+    return corpora
+
+
+def _ids(path: str) -> set[str]:
+    return set(Path(path).read_text(encoding="utf-8").split("\n")) - {""} if path else set()
+
+
+def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
+    """Consecutive segments with the same document id, in order. The readers' reports go to the log."""
+    columns = parse_columns(corpus.columns) if corpus.columns else None
+    name, _, value = corpus.where.partition("=")
+    if name and name not in Segment.__slots__:
+        raise UsageError(f"corpus {corpus.name}: where: {name!r} is no field; allowed: {', '.join(Segment.__slots__)}")
+    for path in corpus.files:
+        reader = read_memory(Path(path), config.src_lang, config.tgt_lang, columns=columns)
+        chosen = (s for s in reader if not name or str(getattr(s, name)) == value)
+        for _, segments in groupby(chosen, key=lambda s: s.document):
+            yield list(segments)
+        log.info("%s", reader.report)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Encoded pairs, each side an int32 array with </s>."""
+
+    src: list[Ids]
+    tgt: list[Ids]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def take(self, index: Iterable[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """Padded src (B, S), lengths (B,), tgt (B, T)."""
+        chosen = list(index)
+        src, tgt = [self.src[i] for i in chosen], [self.tgt[i] for i in chosen]
+        return pad(src), torch.tensor([len(s) for s in src]), pad(tgt)
+
+
+def pad(ids: list[Ids]) -> Tensor:
+    """(B, longest, rounded up to a multiple of 4) int64, padded with 0."""
+    out = torch.zeros(len(ids), -(-max(map(len, ids)) // 4) * 4, dtype=torch.int64)
+    for row, one in zip(out, ids, strict=True):
+        row[: len(one)] = torch.from_numpy(one)
+    return out
+
+
+def encode_pairs(
+    segments: Iterable[Segment], vocab: Vocabulary, config: DataConfig | None, counts: Counter[str]
+) -> Pairs:
+    """Subwords of every pair; with a config each pair once, and those too long or of odd ratio left out, counted."""
+    pairs, seen = Pairs([], []), set()
+    for segment in segments:
+        if config is not None:
+            if (segment.src, segment.tgt) in seen:
+                counts["dropped from training: the same pair again"] += 1
+                continue
+            seen.add((segment.src, segment.tgt))
+        src, tgt = vocab.encode(segment.src), vocab.encode(segment.tgt)
+        if config is not None:
+            longer, shorter = max(len(src), len(tgt)), min(len(src), len(tgt))
+            if longer > config.max_subwords:
+                counts[f"dropped from training: over {config.max_subwords} subwords"] += 1
+                continue
+            if not shorter or (longer > 10 and longer > config.max_ratio * shorter):
+                counts[f"dropped from training: length ratio over {config.max_ratio}"] += 1
+                continue
+        pairs.src.append(np.array([*src, EOS], dtype=np.int32))
+        pairs.tgt.append(np.array([*tgt, EOS], dtype=np.int32))
+    return pairs
+
+
+ROWS = 8
+
+
+def token_batches(pairs: Pairs, batch_tokens: int, seed: int) -> list[list[int]]:
+    """Batches of similar lengths whose padded longer side has at most `batch_tokens` tokens, in random order.
+
+    Deterministic in the seed: an epoch's order can be made again after a resume. Rows come in eights and lengths in
+    fours, because the CPU's matrix products are compiled once a shape: with every shape another, a third of the time
+    goes into compiling."""
+    random = np.random.default_rng(seed)
+    src = np.array([len(s) for s in pairs.src])
+    tgt = np.array([len(t) for t in pairs.tgt])
+    order = np.lexsort((src + random.random(len(src)), tgt + 2 * random.random(len(tgt))))
+    longest = -(-np.maximum(src, tgt)[order] // 4) * 4
+    batches, at = [], 0
+    while at < len(order):
+        rows = ROWS
+        while at + rows < len(order) and longest[at : at + rows + ROWS].max() * (rows + ROWS) <= batch_tokens:
+            rows += ROWS
+        batches.append(order[at : at + rows].tolist())
+        at += rows
+    return [batches[i] for i in random.permutation(len(batches))]

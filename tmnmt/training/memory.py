@@ -1,0 +1,187 @@
+"""The second pass of `tmnmt train`: the memories' parameters on a finished base, which does not change any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tmnmt.errors import DataError, UsageError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.combine import Memories
+from tmnmt.memories.tm import TranslationMemory
+from tmnmt.models.base import Backbone
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.training.cache import CachePart, stretches
+from tmnmt.training.parts import Part, PartTrainer
+from tmnmt.training.retrieve import Found, choose, retrieve
+from tmnmt.training.tm import PairedSentences, TMPart, evenly
+from tmnmt.vocab import Vocabulary
+
+log = logging.getLogger(__name__)
+
+SEARCHED_A_SENTENCE = 3  # about one law sentence in three has a match of 0.5, so so many are searched for each wanted
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """The table [memory]."""
+
+    copy: bool = True
+    fusion: bool = True
+    cache: bool = True
+    k: int = 4  # pairs a sentence, as in decoding
+    threshold: float = 0.5  # fuzzy score of a pair that decoding would use
+    weak_threshold: float = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
+    share_weak: float = 0.15  # of the sentences: so that a memory searched at a low threshold does no harm
+    share_irrelevant: float = 0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
+    max_pairs: int = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
+    tm_epochs: int = 2  # the best on dev is kept
+    cache_size: int = 25  # slots, as in the paper's experiments and in decoding
+    cache_pairs: int = 20_000  # sentences the cache is trained on
+    cache_epochs: int = 2  # the paper has 5 on a much smaller corpus of documents
+    stretch: int = 40  # longest part of a document with one cache: keeps documents side by side of one length
+    documents_together: int = 32
+    batch_tokens: int = 2000  # padded target or source tokens of one update of the TM
+    max_subwords: int = 100  # of a sentence on either side; longer ones are not trained on
+    dev_segments: int = 600  # of all dev documents, for the TM; as many in stretches for the cache
+    learning_rate: float = 1e-3
+    validate_every: int = 200  # updates
+    checkpoint_every: int = 50  # updates
+    seed: int = 1
+
+
+def train_memories(
+    backbone: Backbone, vocab: Vocabulary, documents: Sequence[Sequence[Segment]],
+    dev_documents: Sequence[Sequence[Segment]], folder: Path, config: MemoryConfig, resume: bool = False,
+    languages: tuple[str, str] = ("en", "fr"),
+) -> Memories:  # fmt: skip
+    """Trains what `config` asks for and writes memory.safetensors to `folder`, with checkpoints and log beside it.
+
+    documents: those the base was trained on, in order; dev sources must not stand among them. `backbone` is put into
+    evaluation mode and no longer asks for gradients. Raises UsageError where a run is there and `resume` is not given,
+    DataError where there is nothing to learn from."""
+    _check(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    backbone.eval().requires_grad_(False)
+    device, sizes = next(backbone.parameters()).device, (backbone.context_size, backbone.hidden_size)
+    torch.manual_seed(config.seed)
+    tm = TranslationMemory(*sizes, config.copy, config.fusion).to(device) if config.copy or config.fusion else None
+    cache = SessionCache(*sizes).to(device) if config.cache else None
+    train, dev = _fitting(documents, vocab, config), _fitting(dev_documents, vocab, config)
+    if tm is not None:
+        _train(lambda: _tm_part(tm, backbone, vocab, train, dev, folder, config, languages), folder, config, resume)
+    if cache is not None:
+        _train(lambda: _cache_part(cache, backbone, vocab, train, dev, config), folder, config, resume)
+    memories = Memories(tm, cache).eval()
+    memories.save(folder / "memory.safetensors")
+    return memories
+
+
+def _check(config: MemoryConfig) -> None:
+    if not (config.copy or config.fusion or config.cache):
+        raise UsageError("[memory]: copy, fusion and cache are all false; nothing is to be trained")
+    for name in ("share_weak", "share_irrelevant"):
+        if not 0 <= getattr(config, name) < 1:
+            raise UsageError(f"[memory] {name} = {getattr(config, name)}; it must be at least 0 and below 1")
+
+
+def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume: bool) -> None:
+    part = make()
+    epochs = config.tm_epochs if isinstance(part, TMPart) else config.cache_epochs
+    trainer = PartTrainer(part, folder, epochs, config.learning_rate, config.validate_every, config.checkpoint_every)
+    if trainer.path("last").exists():
+        if not resume:
+            raise UsageError(f"{folder}: holds trained memories already; go on with --resume, or name another folder")
+        trainer.restore()
+        log.info("%s: going on at update %d", part.name, trainer.standing.update)
+    trainer.run()
+    if isinstance(part, TMPart):
+        _report_attention(part.tm)
+
+
+def _report_attention(tm: TranslationMemory) -> None:
+    """With M and lambda free, eta is redundant: only the quotients say something."""
+    with torch.no_grad():
+        eta = tm.log_eta.exp()
+        m, weight = float((tm.M / eta).mean()), float(tm.coverage_weight / eta)
+    log.info("tm: mean M / eta %.3f, lambda / eta %.3f", m, weight)
+
+
+def _fitting(documents: Sequence[Sequence[Segment]], vocab: Vocabulary, config: MemoryConfig) -> list[list[Segment]]:
+    """The segments that are short enough, by document, in order."""
+    most = config.max_subwords
+
+    def fits(text: str) -> bool:
+        # a subword has at least one byte, so most texts need not be encoded to be known as short enough
+        return len(text.encode()) < most or len(vocab.encode(text)) < most
+
+    fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]
+    left_out = sum(map(len, documents)) - sum(map(len, fitting))
+    log.info("memory: %s segments, %s over %d subwords left out", f"{sum(map(len, fitting)):,}", f"{left_out:,}", most)
+    return [document for document in fitting if document]
+
+
+def _tm_part(
+    tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, train: list[list[Segment]], dev: list[list[Segment]],
+    folder: Path, config: MemoryConfig, languages: tuple[str, str],
+) -> TMPart:  # fmt: skip
+    memory = [segment for document in train for segment in document]
+    opened: list[MemoryIndex] = []
+
+    def open_index() -> MemoryIndex:
+        if not opened:
+            opened.append(_index(memory, folder / "index", languages))
+        return opened[0]
+
+    def paired(name: str, segments: list[Segment], most: int, share_weak: float) -> PairedSentences:
+        path, lowest = folder / f"retrieved-{name}.jsonl.gz", config.weak_threshold if share_weak else config.threshold
+        with Progress(f"retrieving for {name}", "sentences", len(segments)) as progress:
+            found: list[list[Found]] = retrieve(open_index, segments, config.k, lowest, path, progress.advance)
+        chosen = choose(found, config.threshold, most, share_weak, config.seed)
+        _count(name, found, chosen, config)
+        return PairedSentences(
+            segments, found, chosen, memory, config.k, config.threshold, config.share_irrelevant, config.max_subwords,
+            config.seed,
+        )  # fmt: skip
+
+    searched = [memory[i] for i in evenly(len(memory), SEARCHED_A_SENTENCE * config.max_pairs)]
+    held_out = [segment for document in dev for segment in document]
+    held_out = [held_out[i] for i in evenly(len(held_out), config.dev_segments)]
+    pairs = paired("training", searched, config.max_pairs, config.share_weak), paired("dev", held_out, len(held_out), 0)
+    for index in opened:
+        index.close()
+    return TMPart(tm, backbone, vocab, *pairs, config.batch_tokens)
+
+
+def _count(name: str, found: list[list[Found]], chosen: list[int], config: MemoryConfig) -> None:
+    strong = sum(bool(pairs) and pairs[0].score >= config.threshold for pairs in found)
+    share = f"{100 * strong / max(len(found), 1):.1f} %"
+    log.info("tm: %s of %s %s sentences have a pair of %.2f, %s are used", share, f"{len(found):,}", name,
+             config.threshold, f"{len(chosen):,}")  # fmt: skip
+    if not chosen:
+        raise DataError(f"[memory]: none of {len(found):,} {name} sentences has a pair of {config.threshold} or more")
+
+
+def _index(memory: list[Segment], path: Path, languages: tuple[str, str]) -> MemoryIndex:
+    with Progress("indexing the training pairs", "segments", len(memory)) as progress:
+        build(path, memory, *languages, force=True, progress=progress.advance)
+    return MemoryIndex.open(path)
+
+
+def _cache_part(
+    cache: SessionCache, backbone: Backbone, vocab: Vocabulary, train: list[list[Segment]], dev: list[list[Segment]],
+    config: MemoryConfig,
+) -> CachePart:  # fmt: skip
+    chosen = stretches(train, config.stretch, config.cache_pairs, config.seed)
+    held_out = stretches(dev, config.stretch, config.dev_segments, config.seed)
+    if not chosen or not held_out:
+        raise DataError("[memory] cache: no document of two or more segments to train on, or none in dev")
+    return CachePart(
+        cache, backbone, vocab, chosen, held_out, config.cache_size, config.documents_together, config.seed
+    )

@@ -1,0 +1,199 @@
+"""One part of the memories (the TM, the session cache) trained on a fixed base: the loop, its checkpoints, its log.
+
+Every random choice is a function of (seed, epoch), so a run that was interrupted goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+log = logging.getLogger(__name__)
+
+CLIP = 1.0  # largest norm of the gradient, as in the papers
+WARMUP = 50  # updates
+DECAY = 0.3  # the last share of a part's units decays linearly to zero
+UPDATES_A_LINE = 20
+
+Unit = list[int]  # what is trained on between two places where one can stop: numbers that the part understands
+
+
+class Part(ABC):
+    """What the loop needs to know of a part."""
+
+    name: str
+    module: nn.Module
+
+    @abstractmethod
+    def units(self, epoch: int) -> Sequence[Unit]:
+        """The epoch's units in order, the same whenever asked; every epoch has as many."""
+
+    @abstractmethod
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        """The updates of a unit: summed loss in nats, and the target tokens it is the sum of. The module is updated
+        between two of them."""
+
+    @abstractmethod
+    def validate(self) -> dict[str, float]:
+        """Dev losses in nats a token; `criterion` is the one that is to fall."""
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        """Parameter groups of Adam, each with its greatest rate under `peak`."""
+        return [{"params": list(self.module.parameters()), "peak": learning_rate}]
+
+
+@dataclass
+class Standing:
+    """Where a part's training stands; saved with every checkpoint."""
+
+    epoch: int = 0
+    unit: int = 0  # units of this epoch already used
+    update: int = 0
+    tokens: int = 0  # target tokens seen
+    seconds: float = 0.0  # of training, over all sessions
+    best: float = math.inf  # the lowest criterion on dev
+    validated: int = -1  # the update of the last validation
+    done: bool = False
+
+
+class PartTrainer:
+    """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in train.jsonl."""
+
+    def __init__(
+        self, part: Part, folder: Path, epochs: int, learning_rate: float, validate_every: int, checkpoint_every: int
+    ) -> None:
+        self.part, self.folder, self.epochs = part, folder, epochs
+        self.validate_every, self.checkpoint_every = validate_every, checkpoint_every
+        self.standing, self.optimiser = Standing(), torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
+        self._checkpoint_at = self._line_at = 0
+        self._loss, self._loss_tokens = 0.0, 0
+
+    def path(self, which: str) -> Path:
+        """The checkpoint `which`: "last" or "best"."""
+        return self.folder / f"memory-{self.part.name}-{which}.safetensors"
+
+    def run(self) -> None:
+        """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C saves first."""
+        try:
+            if self.standing.update == 0:
+                self._validate()
+            while not self.standing.done:
+                self._epoch()
+        except KeyboardInterrupt:
+            self.save("last")
+            raise
+        self._load(self.path("best"))
+
+    def _epoch(self) -> None:
+        standing = self.standing
+        units = self.part.units(standing.epoch)
+        for unit in units[standing.unit :]:
+            start = time.monotonic()
+            for loss, tokens in self.part.losses(unit):
+                self._update(loss, tokens, (standing.epoch + standing.unit / len(units)) / self.epochs)
+            standing.unit += 1
+            standing.seconds += time.monotonic() - start
+            self._after_unit(len(units))
+        standing.epoch, standing.unit = standing.epoch + 1, 0
+        standing.done = standing.epoch >= self.epochs
+        if standing.update > standing.validated:
+            self._validate()
+        self.save("last")
+
+    def _after_unit(self, units: int) -> None:
+        standing = self.standing
+        if standing.update >= self._line_at + UPDATES_A_LINE:
+            self._report(units)
+        if standing.update >= max(standing.validated, 0) + self.validate_every:
+            self._validate()
+        if standing.update >= self._checkpoint_at + self.checkpoint_every:
+            self.save("last")
+
+    def _update(self, loss: Tensor, tokens: int, run: float) -> None:
+        """One step of Adam; `run` is the share of the training that is over, in [0, 1)."""
+        (loss / tokens).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.part.module.parameters(), CLIP)
+        factor = min(1.0, (self.standing.update + 1) / WARMUP, (1 - run) / DECAY)
+        for group in self.optimiser.param_groups:
+            group["lr"] = factor * group["peak"]
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        self.standing.update += 1
+        self.standing.tokens += tokens
+        self._loss, self._loss_tokens = self._loss + float(loss.detach()), self._loss_tokens + tokens
+
+    def _validate(self) -> None:
+        standing = self.standing
+        standing.validated = standing.update
+        losses = self.part.validate()
+        better = losses["criterion"] < standing.best
+        if better:
+            standing.best = losses["criterion"]
+            self.save("best")
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
+        log.info("%s, update %d: dev %s%s", self.part.name, standing.update, shown, " (best)" if better else "")
+        self._log({f"dev_{name}": value for name, value in losses.items()})
+
+    def _report(self, units: int) -> None:
+        standing = self.standing
+        self._line_at = standing.update
+        done, of = standing.epoch * units + standing.unit, self.epochs * units
+        loss, rate = self._loss / self._loss_tokens, standing.tokens / max(standing.seconds, 1e-9)
+        left = (of - done) * standing.seconds / max(done, 1) / 60
+        log.info(
+            "%s, update %d, %.0f%%: loss %.4f, %.0f target tokens/s, %.0f min left",
+            self.part.name, standing.update, 100 * done / of, loss, rate, left,
+        )  # fmt: skip
+        self._log({"loss": loss, "tokens_per_second": rate})
+        self._loss, self._loss_tokens = 0.0, 0
+
+    def _log(self, entry: dict[str, float]) -> None:
+        standing = self.standing
+        head = {"part": self.part.name, "update": standing.update, "epoch": standing.epoch, "tokens": standing.tokens}
+        numbers = {name: round(value, 5) for name, value in entry.items()}
+        with (self.folder / "train.jsonl").open("a", encoding="utf-8") as out:
+            out.write(json.dumps(head | {"seconds": round(standing.seconds, 1)} | numbers) + "\n")
+
+    def save(self, which: str) -> None:
+        """One file, replaced atomically: parameters, Adam's moments, and where the training stands."""
+        self._checkpoint_at = self.standing.update
+        tensors = {f"model.{name}": value.contiguous() for name, value in self.part.module.state_dict().items()}
+        for name, parameter in self.part.module.named_parameters():
+            for moment, value in self.optimiser.state[parameter].items():
+                tensors[f"adam.{moment}.{name}"] = value
+        path = self.path(which)
+        partial = path.with_name(path.name + ".partial")
+        save_file(tensors, partial, {"standing": json.dumps(asdict(self.standing))})
+        partial.replace(path)
+
+    def restore(self) -> None:
+        """Takes up the last checkpoint: the run goes on as if it had not been interrupted."""
+        self.standing = Standing(**json.loads(self._load(self.path("last"))))
+        self._checkpoint_at = self._line_at = self.standing.update
+
+    def _load(self, path: Path) -> str:
+        """Parameters and moments of a checkpoint; returns its standing as JSON."""
+        module = self.part.module
+        device = next(module.parameters()).device
+        with safe_open(path, "pt") as file:
+            names = list(file.keys())
+            module.load_state_dict({name[6:]: file.get_tensor(name) for name in names if name.startswith("model.")})
+            for key, parameter in module.named_parameters():
+                own = [name.split(".", 2) for name in names if name.startswith("adam.") and name.endswith("." + key)]
+                self.optimiser.state[parameter] = {
+                    moment: file.get_tensor(f"adam.{moment}.{key}").to("cpu" if moment == "step" else device)
+                    for _, moment, name in own
+                    if name == key
+                }
+            return str(file.metadata()["standing"])

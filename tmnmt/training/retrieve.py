@@ -1,0 +1,132 @@
+"""What the memory would have found for every training sentence if the sentence itself were not in it.
+
+Leave-one-out: the pair itself and every duplicate of its source are left out (METHODS.md, training of TM-NMT).
+Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn anew, irrelevant pairs among it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from tmnmt.index.base import Index
+from tmnmt.segments import Match, Segment
+
+log = logging.getLogger(__name__)
+
+Pair = tuple[str, str]  # source, target
+FORMAT = 1
+QUERIES_A_SEARCH = 500
+OVERSAMPLED = 3  # as in decoding: the same pair often stands in many documents, and one copy is enough
+
+
+class Found(NamedTuple):
+    """A retrieved pair and its fuzzy score in [0, 1]."""
+
+    src: str
+    tgt: str
+    score: float
+
+
+def retrieve(
+    open_index: Callable[[], Index], segments: Sequence[Segment], k: int, threshold: float, path: Path,
+    progress: Callable[[int], None] | None = None,
+) -> list[list[Found]]:  # fmt: skip
+    """For every segment at most `k` distinct pairs of score >= `threshold`, best first, leave-one-out.
+
+    Read from `path` where that holds the answer to the same questions; else searched for, in the index that
+    `open_index` gives, and kept there."""
+    header = {"format": FORMAT, "k": k, "threshold": threshold, "queries": _digest(segments)}
+    kept = _read(path, header)
+    if kept is not None:
+        return kept
+    index, found = open_index(), []
+    for at in range(0, len(segments), QUERIES_A_SEARCH):
+        queries = [segment.src for segment in segments[at : at + QUERIES_A_SEARCH]]
+        for matches in index.search(queries, k * OVERSAMPLED, threshold, exclude_sources=True):
+            found.append(_distinct(matches)[:k])
+        if progress is not None:
+            progress(len(queries))
+    _write(path, header, found)
+    return found
+
+
+class Drawn(NamedTuple):
+    """Which pairs each chosen sentence is shown."""
+
+    sentences: list[int]
+    pairs: list[list[Pair]]
+
+
+def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int) -> list[int]:
+    """At most `most` sentences to train on, in their order: those with a pair of at least `threshold`, and for a share
+    `share_weak` of the whole those that have only weaker ones."""
+    random = Random(f"choose {seed}")
+    strong = [i for i, pairs in enumerate(found) if pairs and pairs[0].score >= threshold]
+    weak = [i for i, pairs in enumerate(found) if pairs and pairs[0].score < threshold]
+    strong = random.sample(strong, min(len(strong), round(most * (1 - share_weak))))
+    wanted = round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
+    return sorted(strong + random.sample(weak, min(len(weak), wanted)))
+
+
+def draw(
+    found: Sequence[Sequence[Found]], sentences: Sequence[int], pool: Sequence[Segment], k: int, threshold: float,
+    share_irrelevant: float, seed: str,
+) -> Drawn:  # fmt: skip
+    """The pairs of every sentence for one epoch: for a share `share_irrelevant` k random ones of `pool`, so that the
+    gate learns to close; else those of at least `threshold`, or the weaker ones where there is none.
+
+    Deterministic in the seed, so that an epoch can be made again after a resume."""
+    random, shown = Random(seed), []
+    for i in sentences:
+        if random.random() < share_irrelevant:
+            shown.append(irrelevant(pool, k, random))
+        else:
+            strong = [pair for pair in found[i] if pair.score >= threshold]
+            shown.append([(pair.src, pair.tgt) for pair in (strong or found[i])[:k]])
+    return Drawn(list(sentences), shown)
+
+
+def irrelevant(pool: Sequence[Segment], k: int, random: Random) -> list[Pair]:
+    """k pairs of the pool at random, whatever the sentence."""
+    return [(segment.src, segment.tgt) for segment in random.choices(pool, k=k)]
+
+
+def _distinct(matches: Sequence[Match]) -> list[Found]:
+    found: dict[Pair, Found] = {}
+    for match in matches:
+        pair = match.segment.src, match.segment.tgt
+        found.setdefault(pair, Found(*pair, round(match.score, 6)))
+    return list(found.values())
+
+
+def _digest(segments: Sequence[Segment]) -> str:
+    digest = hashlib.sha256()
+    for segment in segments:
+        digest.update(f"{segment.src}\t{segment.tgt}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _read(path: Path, header: dict[str, Any]) -> list[list[Found]] | None:
+    if not path.exists():
+        return None
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        held = json.loads(next(lines))
+        if held != header:
+            log.info("%s: holds %s, wanted is %s; retrieved again", path, held, header)
+            return None
+        return [[Found(*pair) for pair in json.loads(line)] for line in lines]
+
+
+def _write(path: Path, header: dict[str, Any], found: list[list[Found]]) -> None:
+    partial = path.with_name(path.name + ".partial")
+    with gzip.open(partial, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out:
+        out.write(json.dumps(header) + "\n")
+        out.writelines(json.dumps(pairs, ensure_ascii=False) + "\n" for pairs in found)
+    partial.replace(path)

@@ -1,0 +1,54 @@
+"""The joint subword vocabulary: sentencepiece with byte fallback, so that no character is unknown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import sentencepiece
+
+from tmnmt.errors import ModelError
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+
+
+class Vocabulary:
+    """Text to subword ids and back; ids 0-3 are padding, <s>, </s> and unk."""
+
+    def __init__(self, model: bytes) -> None:
+        self._spm = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.model = model
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        try:
+            return cls(path.read_bytes())
+        except (OSError, RuntimeError) as error:
+            raise ModelError(f"{path}: no sentencepiece vocabulary: {error}") from error
+
+    @classmethod
+    def train(cls, texts: Iterable[str], size: int) -> Vocabulary:
+        out = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type="bpe",
+            byte_fallback=True, character_coverage=0.9998, normalization_rule_name="identity",
+            pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK, remove_extra_whitespaces=True, minloglevel=2,
+            max_sentence_length=20000, num_threads=2, hard_vocab_limit=False,
+        )  # fmt: skip
+        return cls(out.getvalue())
+
+    def __len__(self) -> int:
+        return int(self._spm.vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Subword ids without <s> and </s>."""
+        return list(self._spm.encode(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of subword ids; <s>, </s> and padding are left out."""
+        return str(self._spm.decode([i for i in ids if i > UNK]))
+
+    def piece(self, index: int) -> str:
+        """The subword as written in the vocabulary, "▁" for a leading space."""
+        return str(self._spm.id_to_piece(index))
