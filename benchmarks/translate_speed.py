@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from tmnmt.engine import Settings, Translator, load_memories
+from tmnmt.engine import Precision, Settings, Translator, load_memories
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
@@ -60,6 +60,7 @@ def main() -> None:
     options.add_argument("--sentences", type=int, default=4, help="of each document")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--beam", type=int, default=5)
+    options.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     options.add_argument("--threads", type=int, default=torch.get_num_threads())
     options.add_argument("--output", type=Path)
     chosen = options.parse_args()
@@ -70,13 +71,14 @@ def main() -> None:
     timings = [
         timing
         for batch in (1, chosen.documents)
-        for timing in measure(model, index, documents, batch, chosen.rounds, chosen.beam)
+        for timing in measure(model, index, documents, batch, chosen.rounds, chosen.beam, chosen.precision)
     ]
     print(table(timings))
     if chosen.output:
         record = {
             "when": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(),
-            "threads": chosen.threads, "torch": torch.__version__, "model": model.hash, "beam": chosen.beam,
+            "threads": chosen.threads, "torch": torch.__version__, "model": model.hash,
+            "beam": chosen.beam, "precision": chosen.precision,
             "memory": chosen.memory.name, "documents": len(documents), "sentences": sum(map(len, documents)),
             "words": count(documents), "rounds": chosen.rounds, "timings": [asdict(timing) for timing in timings],
         }  # fmt: skip
@@ -91,8 +93,8 @@ def cut(test: Path, model: Model, documents: int, sentences: int) -> list[list[s
 
 
 def measure(
-    model: Model, index: Index, documents: list[list[str]], batch: int, rounds: int, beam: int
-) -> list[Timing]:  # fmt: skip
+    model: Model, index: Index, documents: list[list[str]], batch: int, rounds: int, beam: int, precision: Precision
+) -> list[Timing]:
     """Every system's timing at one batch size; a first round, not counted, warms everything up."""
     memories = load_memories(model, "cpu")
     whole: dict[str, list[float]] = {name: [] for name in SYSTEMS}
@@ -101,7 +103,9 @@ def measure(
         for name, settings in SYSTEMS.items():
             # a new translator each time: no key is known before
             indexes = [index] if settings.mode != "off" else []
-            translator = Translator(model, memories, indexes, replace(settings, batch=batch, beam=beam))
+            translator = Translator(
+                model, memories, indexes, replace(settings, batch=batch, beam=beam, precision=precision)
+            )
             start = time.perf_counter()
             translate(translator, documents)
             whole[name].append(time.perf_counter() - start)

@@ -83,9 +83,11 @@ def build_index(memory: Path, index: Path) -> None:
 
 
 def telling(plain: Sequence[Translation], remembering: Sequence[Translation], references: Sequence[str]) -> int:
-    """The segment of middle length that the memory brought closest to the reference, compared with none."""
+    """The matched segment of middle length that the memory brought closer to the reference than any other."""
     gains = [
-        closeness(b.tgt, reference) - closeness(a.tgt, reference) if 8 <= len(a.src.split()) <= 40 else -100.0
+        closeness(b.tgt, reference) - closeness(a.tgt, reference)
+        if b.matches and 8 <= len(a.src.split()) <= 40
+        else -100
         for a, b, reference in zip(plain, remembering, references, strict=True)
     ]
     return max(range(len(gains)), key=gains.__getitem__)

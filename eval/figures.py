@@ -30,7 +30,7 @@ from tmnmt.eval.scores import Scores, score
 from tmnmt.formats import read_memory
 from tmnmt.index import Index, MemoryIndex
 from tmnmt.index.cached import open_memory
-from tmnmt.memories.combine import Memories
+from tmnmt.memories.combine import Memories, Mode
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
@@ -51,7 +51,7 @@ class System:
     """A row of the table; `pairs` says where its pairs come from: "own", "random", "other" or nowhere ("")."""
 
     name: str
-    mode: str
+    mode: Mode | None  # None: nothing is decoded
     cache: int
     pairs: str
 
@@ -95,12 +95,13 @@ def main() -> int:
     options.add_argument("--beam", type=int, default=5)
     options.add_argument("--batch", type=int, default=32)
     options.add_argument("--length-penalty", type=float, default=1.0)
+    options.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     options.add_argument("--threads", type=int, default=torch.get_num_threads())
     chosen = options.parse_args()
     torch.set_num_threads(chosen.threads)
     settings = Settings(
         top_k=chosen.top_k, threshold=chosen.threshold, beam=chosen.beam, batch=chosen.batch,
-        length_penalty=chosen.length_penalty,
+        length_penalty=chosen.length_penalty, precision=chosen.precision,
     )  # fmt: skip
     try:
         Figures(chosen.model, named(chosen.test or TESTS), named(chosen.memory or MEMORIES), settings).write(
@@ -119,7 +120,7 @@ def named(options: Sequence[str]) -> dict[str, Path]:
 def systems(cache: int, only: Sequence[str] | None) -> list[System]:
     """The rows, the base first: the others are compared with it."""
     rows = [
-        System("base", "off", 0, ""), System("pasted TM", "", 0, "own"), System("copy", "copy", 0, "own"),
+        System("base", "off", 0, ""), System("pasted TM", None, 0, "own"), System("copy", "copy", 0, "own"),
         System("fusion", "fusion", 0, "own"), System("cache", "off", cache, ""),
         System("copy + cache", "copy", cache, "own"), System("fusion + cache", "fusion", cache, "own"),
         System("copy, random pairs", "copy", 0, "random"), System("fusion, random pairs", "fusion", 0, "random"),
@@ -192,7 +193,7 @@ class Figures:
         if not system.mode:
             return pasted(indexes[0], self.tests[test])
         threshold = 0.0 if system.pairs in ("random", "other") else self.settings.threshold
-        settings = replace(self.settings, mode=system.mode, cache=system.cache, threshold=threshold)  # type: ignore[arg-type]
+        settings = replace(self.settings, mode=system.mode, cache=system.cache, threshold=threshold)
         name = f"{test}.{system.name.replace(' ', '-').replace(',', '')}.{system.cache}.json"
         return resumed(self.tests[test], Translator(self.model, self.parameters, indexes, settings), folder / name)
 
@@ -210,9 +211,8 @@ class Figures:
         for row in rows:
             gain = row.scores.bleu - base[row.test].bleu
             same = row.identical_to_base / len(self.tests[row.test])
-            lines.append(
-                f"| {row.test} | {row.system} | {row.scores.bleu:.2f} | {gain:+.2f} | {row.scores.chrf:.2f} | {same:.0%} |"
-            )
+            numbers = f"{row.scores.bleu:.2f} | {gain:+.2f} | {row.scores.chrf:.2f} | {same:.0%}"
+            lines.append(f"| {row.test} | {row.system} | {numbers} |")
         lines.append("")
         for name, segments in self.tests.items():
             lines.append(f"- {name}: {len(segments):,} segments, {shares[name]:.1%} with a match of {HIGH} or better")

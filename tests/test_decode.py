@@ -89,6 +89,17 @@ def test_the_fast_step_is_the_plain_step() -> None:
         )
 
 
+def test_bf16_products_stay_close() -> None:
+    fast = backbone(fast=True)
+    low = FastRNNsearch(fast.model, torch.bfloat16)  # type: ignore[arg-type]
+    src, src_len = sources([5, 3])
+    prev, state = torch.randint(4, VOCABULARY, (2,)), torch.randn(2, 16)
+    with torch.inference_mode():
+        encoded = fast.encode(src, src_len)
+        exact, near = fast.step(prev, state, encoded)[0], low.step(prev, state, encoded)[0]
+    assert 0 < (exact - near).abs().max() < 0.05
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_beam_one_equals_greedy(seed: int) -> None:
     model = backbone(seed=seed)

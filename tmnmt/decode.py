@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.memories.base import MemoryState, Trace
+from tmnmt.memories.combine import Memories, Mode
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
-if TYPE_CHECKING:
-    from tmnmt.memories.combine import Memories
-
-Mode = Literal["copy", "fusion", "both", "off"]
 BLOCK = 64  # words compared by their maximum alone before any is looked at
 
 

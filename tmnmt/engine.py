@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
-from tmnmt.decode import Hypothesis, Mode, SearchSettings, beam_search
+from tmnmt.decode import Hypothesis, SearchSettings, beam_search
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.formats.text import documents as split_at_blanks
@@ -25,7 +26,7 @@ from tmnmt.index.cached import open_memory
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
-from tmnmt.memories.combine import Memories
+from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.tm import collate
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch import RNNsearch
@@ -43,6 +44,9 @@ CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
 MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
 
 
+Precision = Literal["fp32", "bf16"]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to translate. `mode` "off" and `cache` 0 are the plain model, bit for bit."""
@@ -54,6 +58,7 @@ class Settings:
     beam: int = 5
     batch: int = 32  # sentences decoded together
     length_penalty: float = 1.0
+    precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
 
 
 class Translator:
@@ -67,8 +72,8 @@ class Translator:
         check(settings, memories)
         self.settings, self.memories, self.device = settings, memories, device
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
-        plain = model.backbone
-        self.backbone = FastRNNsearch(plain) if isinstance(plain, RNNsearch) else plain
+        plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
+        self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
         self.longest = int(model.config.get("max_subwords", MAX_SUBWORDS))
         self.retriever = Retriever(indexes, settings.top_k, settings.threshold, writable)
         self.keys = PairKeyStore(self.backbone, self.vocab, 2 * self.longest, device=device)
@@ -79,8 +84,9 @@ class Translator:
     def load(
         cls, model_dir: str | Path, memories: Sequence[str | Path | Index] = (), mode: Mode | None = None,
         cache: int | None = None, top_k: int = 4, threshold: float = 0.5, beam: int = 5, batch: int = 32,
-        length_penalty: float = 1.0, device: str | None = None, threads: int | None = None,
-        src_lang: str | None = None, tgt_lang: str | None = None, progress: Callable[[int], None] | None = None,
+        length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
+        threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -97,7 +103,9 @@ class Translator:
         if cache is None:
             cache = CACHE_SIZE if parameters is not None and parameters.cache is not None else 0
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
-        settings = Settings(mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty)
+        settings = Settings(
+            mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision
+        )
         check(settings, parameters)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
         indexes, writable = open_memories(memories, *languages, progress)
@@ -268,6 +276,8 @@ def check(settings: Settings, memories: Memories | None) -> None:
             raise UsageError(f"{name.replace('_', '-')} is {getattr(settings, name)}; it must not be negative")
     if not 0 <= settings.threshold <= 1:
         raise UsageError(f"the threshold is {settings.threshold}; it must be in [0, 1]")
+    if settings.precision not in ("fp32", "bf16"):
+        raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
     served = memories.modes if memories is not None else ("off",)
     if settings.mode not in served:
         raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")

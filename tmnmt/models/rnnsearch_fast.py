@@ -19,20 +19,36 @@ from tmnmt.vocab import BOS
 class FastRNNsearch(Backbone):
     """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d + embedding) numbers.
 
+    `dtype` bfloat16: the products with weights run in it, everything else stays in fp32.
     `step` takes an `Encoded` of B rows and R = B K rows of everything else: K consecutive rows read the same one."""
 
     shares_encoded = True
 
-    def __init__(self, model: RNNsearch) -> None:
+    def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
-        self.model = model.eval()
+        self.model, self.dtype = model.eval(), dtype
         self.hidden_size, self.context_size, self.vocab_size = model.hidden_size, model.context_size, model.vocab_size
         self.attention = model.attention_vector.shape[0]
         with torch.inference_mode():
             words = model.embedding.weight
             self.input_table = model.decoder_input(words)  # (V, 3d)
             self.readout_table = model.readout_word(words) + model.readout_context.bias  # (V, e)
-            self.state_bias = F.pad(model.state_bias, (self.attention, 0))
+            self.decoder = self._kept(model.decoder_weight.t()), model.decoder_bias
+            self.state = self._kept(model.state_weight.t()), F.pad(model.state_bias, (self.attention, 0))
+            self.context = self._kept(model.context_input.weight), model.context_input.bias
+            before = torch.cat([model.readout_hidden.weight, model.readout_context.weight], 1)
+            self.before_output = self._kept(before), None
+            self.output = self._kept(words), model.output_bias
+
+    def _kept(self, weight: Tensor) -> Tensor:
+        return weight.to(self.dtype or weight.dtype).contiguous()
+
+    def _linear(self, x: Tensor, layer: tuple[Tensor, Tensor | None]) -> Tensor:
+        weight, bias = layer
+        if self.dtype is None:
+            return F.linear(x, weight, bias)
+        out = F.linear(x.to(self.dtype), weight).to(x.dtype)
+        return out if bias is None else out.add_(bias)
 
     def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
         return self.model.encode(src, src_len)
@@ -43,24 +59,22 @@ class FastRNNsearch(Backbone):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        model, a, n = self.model, self.attention, encoded.mask.shape[0]
-        h1 = torch.addmm(model.decoder_bias, state, model.decoder_weight)
-        *_, middle = gru_gates(self.input_table[prev], h1, state)
-        projected = torch.addmm(self.state_bias, middle, model.state_weight)
+        a, n = self.attention, encoded.mask.shape[0]
+        *_, middle = gru_gates(self.input_table[prev], self._linear(state, self.decoder), state)
+        projected = self._linear(middle, self.state)
         query = projected[:, :a].view(n, -1, 1, a)
-        energy = (encoded.keys[:, None] + query).tanh_() @ model.attention_vector  # (n, K, S)
+        energy = (encoded.keys[:, None] + query).tanh_() @ self.model.attention_vector  # (n, K, S)
         alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
         context = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l)
-        x2 = model.context_input(context)
+        x2 = self._linear(context, self.context)
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
         return new, context, new
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev] + F.linear(hidden, self.model.readout_hidden.weight)
-        total = (total + F.linear(context, self.model.readout_context.weight)).tanh_()
-        return F.linear(total, self.model.embedding.weight, self.model.output_bias)
+        total = self.readout_table[prev] + self._linear(torch.cat([hidden, context], -1), self.before_output)
+        return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
         """As `RNNsearch.forced`, but keeps nothing for gradients."""
