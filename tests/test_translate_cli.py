@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,21 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"Traceback" not in err and b"interrupted" in err
+
+
+def test_interrupted_with_an_output_file_it_keeps_what_was_finished_beside_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tmnmt.engine import Translator
+    from tmnmt.segments import Translation
+
+    def stream(self: Translator, documents: object, explain: bool = False) -> Iterator[Translation]:
+        yield Translation("Repealed.", "Abroge.", 0.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Translator, "stream", stream)
+    (tmp_path / "in").write_text("Repealed.\nRepealed.\n")
+    out = tmp_path / "out"
+    assert run(["translate", "--model", str(folder / "model"), str(tmp_path / "in"), "-o", str(out)]) == 130
+    assert not out.exists() and (tmp_path / "out.partial").read_text() == "Abroge.\n"
+    assert "out.partial" in capsys.readouterr().err

@@ -208,15 +208,10 @@ def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: S
     scores = torch.full((n, beam), -torch.inf, device=device)
     scores[:, 0] = 0  # all rows of a sentence are the same at first: one of them may be extended
     state = backbone.start(encoded).index_select(0, rows)
-    if not _shares_encoded(backbone):
+    if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
     return Live(sentence, limits, scores, torch.full_like(rows, BOS), state, encoded, memory.rows(rows))
-
-
-def _shares_encoded(backbone: Backbone) -> bool:
-    """Whether `step` takes one encoded row for the K consecutive rows of a sentence's beam."""
-    return bool(getattr(backbone, "shares_encoded", False))
 
 
 def _survivors(

@@ -70,7 +70,8 @@ def translate(
 ) -> None:
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
-    What is finished is written at once to stdout, or all at the end to --output."""
+    What is finished is written at once to stdout, or whole at the end to --output (on Ctrl-C what there is
+    to OUTPUT.partial)."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
@@ -91,6 +92,12 @@ def translate(
                 _talk(translator, write, explain or json)
             else:
                 _run(translator, sources, write, explain or json, quiet=output is None and sys.stdout.isatty())
+        except KeyboardInterrupt:
+            from tmnmt.formats.atomic import partial_of
+
+            raise KeyboardInterrupt(
+                f"what was finished is in {partial_of(output) if output else 'the output'}"
+            ) from None
         finally:
             _warn(translator)
 
@@ -148,7 +155,7 @@ def _writer(output: Path | None, explain: bool, json: bool, stack: ExitStack) ->
     from tmnmt.cli.explained import explained, json_line
     from tmnmt.formats.atomic import writing
 
-    to = stack.enter_context(writing(output)) if output is not None else sys.stdout
+    to = stack.enter_context(writing(output, keep_interrupted=True)) if output is not None else sys.stdout
     if explain:
         return explained(to)
 

@@ -27,10 +27,11 @@ class Written:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[TextIO]:
+def writing(path: Path, keep_interrupted: bool = False) -> Iterator[TextIO]:
     """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are packed by their name.
 
     It is written beside `path`, synced and renamed; when the block fails nothing is left and `path` is as it was.
+    `keep_interrupted`: on Ctrl-C what was written so far is kept as PATH.partial.
     FormatError when the folder cannot be written to. The same text always gives the same bytes.
     """
     try:
@@ -50,10 +51,19 @@ def writing(path: Path) -> Iterator[TextIO]:
             os.fsync(raw.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+    except KeyboardInterrupt:
+        if keep_interrupted:
+            temporary.replace(partial_of(path))
+        raise
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def partial_of(path: Path) -> Path:
+    """Where an interrupted writing of `path` keeps what it has."""
+    return path.with_name(f"{path.name}.partial")
 
 
 @contextmanager

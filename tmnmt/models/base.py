@@ -36,6 +36,7 @@ class Backbone(nn.Module, ABC):
     hidden_size: int  # d
     context_size: int  # l
     vocab_size: int  # V
+    shares_encoded: bool = False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> Encoded:

@@ -40,7 +40,6 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
     if trainer.rank:
         return folder
     trainer.restore("best")
-    trainer.model.dtype = None
     save_model(folder, trainer.model, vocab, model_config(config))
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
