@@ -1,6 +1,6 @@
 """Makes the memories that ship, and the documents kept out of them, from the data folder given as the argument.
 
-    python memories/make.py DATA [--demo DOCUMENT]
+    python memories/make.py DATA [--demo DOCUMENT] [--whole-law FILE.tmx.gz]
 
 DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev and test is read
 from eval/splits/. A memory has whole documents, less every pair whose source (as `tmnmt.text.normalise` sees it) also
@@ -69,14 +69,18 @@ def split(name: str) -> frozenset[str]:
 def law_sample(law: Corpus) -> list[Segment]:
     """Whole documents in the order of the sha256 of their ids, until there are 10,000 segments."""
     documents: dict[str, list[Segment]] = {}
-    for segment in law.segments:
-        if segment.document not in law.dev | law.test:
-            documents.setdefault(segment.document, []).append(segment)
+    for segment in rest(law):
+        documents.setdefault(segment.document, []).append(segment)
     sample: list[Segment] = []
     for document in sorted(documents, key=lambda name: hashlib.sha256(name.encode()).digest()):
         if len(sample) < LAW_SEGMENTS and len(documents[document]) <= LAW_LONGEST:
             sample += documents[document]
     return sample
+
+
+def rest(corpus: Corpus) -> list[Segment]:
+    """What is in neither dev nor test."""
+    return [segment for segment in corpus.segments if segment.document not in corpus.dev | corpus.test]
 
 
 def without(segments: Iterable[Segment], sources: set[str]) -> list[Segment]:
@@ -124,14 +128,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the folder with jrc-acquis/ and canadian-law/")
     parser.add_argument("--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)")
+    parser.add_argument("--whole-law", type=Path, help="only write this memory of all law documents, for measuring")
     options = parser.parse_args()
     jrc, law = read_jrc(options.data), read_law(options.data)
     sources = {normalise(segment.src) for corpus in (jrc, law) for segment in corpus.held()}
+    if options.whole_law:
+        print(write_memory(str(options.whole_law.resolve()), rest(law), sources))
+        return
     (HERE / "held-out").mkdir(exist_ok=True)
-    jrc_rest = [segment for segment in jrc.segments if segment.document not in jrc.dev | jrc.test]
     write_counts(
         [
-            write_memory("jrc-acquis.en-fr.tmx.gz", jrc_rest, sources),
+            write_memory("jrc-acquis.en-fr.tmx.gz", rest(jrc), sources),
             write_memory("canadian-law.en-fr.tmx.gz", law_sample(law), sources),
             write_held_out("held-out/jrc-acquis.test.en-fr.tsv.gz", jrc),
             write_held_out("held-out/law.test.en-fr.tsv.gz", law),

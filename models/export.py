@@ -1,0 +1,32 @@
+"""Makes the folder that ships out of a finished run: weights in fp16, configuration, vocabulary, training log.
+
+    python models/export.py runs/law.en-fr models/law.en-fr
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+
+from tmnmt.memories.combine import Memories
+from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.rnnsearch import RNNsearch
+
+
+def main(run: Path, out: Path) -> None:
+    model = load_model(run)
+    assert isinstance(model.backbone, RNNsearch)
+    config = {key: value for key, value in model.config.items() if key != "format"}
+    save_model(out, model.backbone, model.vocab, config, half=True)
+    memories = Memories.load(run / "memory.safetensors", model.backbone.context_size, model.backbone.hidden_size)
+    memories.save(out / "memory.safetensors", dtype=torch.float16)
+    shutil.copyfile(run / "train.jsonl", out / "train.jsonl")
+    for path in sorted(out.iterdir()):
+        print(f"{path.stat().st_size:>12,}  {path}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
