@@ -43,9 +43,13 @@ class Store:
     def create(cls, path: Path) -> Store:
         """A new, empty store for one bulk load. Not safe against a kill before `seal`: a build has its own folder."""
         db = _connect(path, "mode=rwc")
-        db.execute("PRAGMA journal_mode = OFF")
-        db.execute("PRAGMA synchronous = OFF")
-        db.execute(_SCHEMA)
+        try:
+            db.execute("PRAGMA journal_mode = OFF")
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute(_SCHEMA)
+        except sqlite3.Error as error:
+            db.close()
+            raise MemoryIndexError(f"{path}: the store cannot be written: {error}") from error
         return cls(db, path)
 
     @classmethod
