@@ -11,7 +11,7 @@ from typing import Any
 
 from tmnmt.errors import MemoryIndexError
 
-FORMAT = 1
+FORMAT = 2
 TOKENISATION = "match-tokens-1"
 MANIFEST_FILE = "manifest.json"
 STORE_FILE = "segments.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from tmnmt.index.delta import Delta
 from tmnmt.index.inversion import MAX_TOKENS
 from tmnmt.index.lock import writing
 from tmnmt.index.manifest import Manifest, check_content, check_files, read_manifest
-from tmnmt.index.postings import Postings
+from tmnmt.index.postings import Postings, Wanted
 from tmnmt.index.store import Store
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -57,16 +58,21 @@ class MemoryIndex:
         *,
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
+        threads: int | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has added."""
-        _check_search(queries, k, threshold, exclude_documents)
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+
+        threads: how many search a batch, with the same answers; None: one for every core this process may use."""
+        _check_search(queries, k, threshold, exclude_documents, threads)
         documents = exclude_documents or [""] * len(queries)
         keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
         with self._lock:
             self._refresh()
             postings, store = self._postings, self._store
             added = {key: self._delta.search(key[0], threshold, exclude_sources, key[1]) for key in dict.fromkeys(keys)}
-        held = {key: postings.search(key[0], k, threshold, exclude_sources, key[1]) for key in added}
+        wanted = [Wanted(*key) for key in added]
+        hits = postings.search(wanted, k, threshold, without_equal=exclude_sources, threads=threads or _cores())
+        held = dict(zip(added, hits, strict=True))
         segments = store.by_ids(hit.id for hits in held.values() for hit in hits)
         found = {key: [Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for key, hits in held.items()}
         return [_best(found[key] + added[key], k) if added[key] else list(found[key]) for key in keys]
@@ -134,11 +140,15 @@ class MemoryIndex:
         self._version = version
 
 
-def _check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
+def _check_search(
+    queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None, threads: int | None
+) -> None:
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
     if not 0 <= threshold <= 1:
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads is {threads}; it must be at least 1")
     if documents is not None and len(documents) != len(queries):
         raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
 
@@ -148,6 +158,10 @@ def _best(matches: list[Match], k: int) -> list[Match]:
     matches.sort(key=lambda match: match.segment.changed, reverse=True)
     matches.sort(key=lambda match: match.score, reverse=True)
     return matches[:k]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _primary(language: str) -> str:
