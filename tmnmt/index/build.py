@@ -87,7 +87,7 @@ def _build_generation(
 ) -> Manifest:
     folder.mkdir()
     store = Store.create(folder / STORE_FILE)
-    inversion = Inversion()
+    inversion = Inversion(folder)
     count = 0
     for some in runs:
         for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):

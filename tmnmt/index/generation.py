@@ -11,7 +11,7 @@ from tmnmt.index.delta import Delta
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.journal import Change, Journal
 from tmnmt.index.manifest import Manifest, check_files
-from tmnmt.index.postings import Hit, Postings
+from tmnmt.index.postings import Hit, Postings, Wanted
 from tmnmt.index.store import Store
 from tmnmt.segments import Segment
 
@@ -68,17 +68,28 @@ class Generation:
         return heapq.merge(built, sorted(later, key=_number), key=_number)
 
     def held(
-        self, tokens: Sequence[str], k: int, threshold: float, options: tuple[bool, str], dead: frozenset[int]
-    ) -> list[Hit]:
-        """The at most `k` best hits of the postings that are not `dead`. Exact: the hits are in one order, so that
-        the first of a longer list are the first; it is doubled until enough of it live."""
-        wanted = k
-        while True:
-            hits = self.postings.search(tokens, wanted, threshold, *options)
-            alive = [hit for hit in hits if hit.id not in dead] if dead else hits
-            if len(alive) >= k or len(hits) < wanted:
-                return alive[:k]
-            wanted *= 2
+        self,
+        queries: Sequence[Wanted],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        threads: int,
+        dead: frozenset[int],
+    ) -> list[list[Hit]]:
+        """For every query the at most `k` best hits of the postings that are not `dead`. Exact: hits come in one order,
+        so the first of a longer list are the first; where too many of them are dead, twice as many are asked for."""
+        found: list[list[Hit]] = [[] for _ in queries]
+        left, size = list(range(len(queries))), k
+        while left:
+            some = [queries[i] for i in left]
+            answers = self.postings.search(some, size, threshold, without_equal=without_equal, threads=threads)
+            short = []
+            for i, hits in zip(left, answers, strict=True):
+                found[i] = [hit for hit in hits if hit.id not in dead][:k] if dead else hits
+                if len(found[i]) < k and len(hits) == size:
+                    short.append(i)
+            left, size = short, 2 * size
+        return found
 
     def changes(self) -> tuple[int, int, int]:
         """How many segments were added, corrected and deleted since the generation was built, and stay so."""

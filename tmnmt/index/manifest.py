@@ -12,7 +12,7 @@ from typing import Any
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.journal import JOURNAL_FILE
 
-FORMAT = 2
+FORMAT = 3
 TOKENISATION = "match-tokens-1"
 MANIFEST_FILE = "manifest.json"
 STORE_FILE = "segments.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from tmnmt.index.inversion import MAX_TOKENS
 from tmnmt.index.journal import Change
 from tmnmt.index.lock import writing
 from tmnmt.index.manifest import Manifest, manifest_version, read_manifest
+from tmnmt.index.postings import Wanted
 from tmnmt.index.verify import verify
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -68,19 +70,17 @@ class MemoryIndex:
         *,
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
+        threads: int | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has added."""
-        _check_search(queries, k, threshold, exclude_documents)
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+
+        threads: how many search a batch, with the same answers; None: one for every core this process may use."""
+        _check_search(queries, k, threshold, exclude_documents, threads)
         documents = exclude_documents or [""] * len(queries)
         keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
-        with self._lock:
-            now = self._refreshed()
-            dead = now.dead
-            added = {key: now.delta.search(key[0], threshold, exclude_sources, key[1]) for key in dict.fromkeys(keys)}
-        held = {key: now.held(key[0], k, threshold, (exclude_sources, key[1]), dead) for key in added}
-        segments = now.store.by_ids(hit.id for hits in held.values() for hit in hits)
-        found = {key: [Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for key, hits in held.items()}
-        return [_best(found[key] + added[key], k) if added[key] else list(found[key]) for key in keys]
+        wanted = [Wanted(*key) for key in dict.fromkeys(keys)]
+        best = dict(zip(wanted, self._search(wanted, k, threshold, exclude_sources, threads or _cores()), strict=True))
+        return [list(best[Wanted(*key)]) for key in keys]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by anyone finds them.
@@ -167,6 +167,26 @@ class MemoryIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _search(
+        self, queries: list[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+    ) -> list[list[Match]]:
+        with self._lock:
+            now = self._refreshed()
+            dead = now.dead
+            added = [
+                now.delta.search(query.tokens, threshold, without_equal, query.without_document) for query in queries
+            ]
+        try:
+            held = now.held(queries, k, threshold, without_equal, threads, dead)
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self._search(queries, k, threshold, without_equal, threads)  # replaced before it was read
+        segments = now.store.by_ids(hit.id for hits in held for hit in hits)
+        found = ([Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for hits in held)
+        return [_best(old + new, k) if new else old for old, new in zip(found, added, strict=True)]
+
     @contextmanager
     def _writing(self) -> Iterator[Generation]:
         """The generation as it is now, which nobody else can change meanwhile. Searches go on."""
@@ -222,11 +242,15 @@ def _check_sources(segments: Sequence[Segment]) -> None:
             raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
 
 
-def _check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
+def _check_search(
+    queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None, threads: int | None
+) -> None:
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
     if not 0 <= threshold <= 1:
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads is {threads}; it must be at least 1")
     if documents is not None and len(documents) != len(queries):
         raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
 
@@ -236,6 +260,10 @@ def _best(matches: list[Match], k: int) -> list[Match]:
     matches.sort(key=lambda match: match.segment.changed, reverse=True)
     matches.sort(key=lambda match: match.score, reverse=True)
     return matches[:k]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _primary(language: str) -> str:
