@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -86,17 +87,16 @@ def _build_generation(
     last_id: int | None,
 ) -> Manifest:
     folder.mkdir()
-    store = Store.create(folder / STORE_FILE)
-    inversion = Inversion(folder)
-    count = 0
-    for some in runs:
-        for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):
-            inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
-        count += len(some)
-        if progress:
-            progress(len(some))
-    store.seal()
-    sources, tokens = inversion.write(folder / "postings-1")
+    with closing(Store.create(folder / STORE_FILE)) as store, closing(Inversion(folder)) as inversion:
+        count = 0
+        for some in runs:
+            for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):
+                inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
+            count += len(some)
+            if progress:
+                progress(len(some))
+        store.seal()
+        sources, tokens = inversion.write(folder / "postings-1")
     return Manifest(
         *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
         generation=generation, postings=1,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +73,11 @@ class Inversion:
         (folder / DOCUMENTS_FILE).write_text(json.dumps(list(self._documents)), encoding="utf-8")
         return len(lengths), len(self._vocabulary)
 
+    def close(self) -> None:
+        """Lets go of the tokens that wait. What cannot be written any more (disk full) is not needed any more."""
+        with suppress(OSError):
+            self._file.close()
+
     def _put_down(self) -> None:
         self._file.write(memoryview(self._tokens))
         self._tokens = array("i")
@@ -131,7 +138,10 @@ def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[
     if 0 in shape:  # nothing to map
         np.save(path, np.empty(shape, kind))
         return np.empty(shape, kind)
-    return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape))  # type: ignore[no-untyped-call]
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+    with path.open("r+b") as file:  # where the disk is full this fails; writing to the map would end the process
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return np.asarray(array)
 
 
 def _sums(numbers: NDArray[Any]) -> Int64:
