@@ -348,13 +348,13 @@ def test_what_is_no_index_is_one_clear_error(tmp_path: Path, small: Path) -> Non
 
 
 def test_verify_finds_a_flipped_byte(small: Path) -> None:
-    part = small / "generation-1/postings-1/postings.npy"
+    part = small / "generation-1/postings-1/tokens.npy"
     content = bytearray(part.read_bytes())
     content[-1] ^= 1
     with MemoryIndex.open(small) as index:
         index.verify()
     part.write_bytes(content)
-    with MemoryIndex.open(small) as index, pytest.raises(MemoryIndexError, match=r"postings\.npy: content differs"):
+    with MemoryIndex.open(small) as index, pytest.raises(MemoryIndexError, match=r"tokens\.npy: content differs"):
         index.verify()
 
 

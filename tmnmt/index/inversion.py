@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import weakref
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
-from tmnmt.index.postings import DOCUMENTS_FILE, IDS_FILE, VOCABULARY_FILE
+from tmnmt.index.postings import DOCUMENTS, IDS, VOCABULARY
 
 if TYPE_CHECKING:
     from tmnmt.index.inversion_kernels import Int32, Int64
 
-MAX_TOKENS = 65_535  # a column more or less in the counters; and who would align a segment of a hundred pages
+MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
 MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 TOKENS_IN_MEMORY = 1 << 20
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
@@ -38,6 +39,7 @@ class Inversion:
 
     def __init__(self, waiting: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
+        weakref.finalize(self, self._file.close)
         self._tokens, self._lengths = array("i"), array("i")
         self._ids, self._changed_of, self._document_of = array("q"), array("i"), array("i")
         self._vocabulary, self._changed, self._documents = _Numbers(), _Numbers(), _Numbers()
@@ -63,12 +65,12 @@ class Inversion:
         of, lengths = self._write_sequences(folder)
         arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
+        ids = _numpy(self._ids)[by_rank]
+        arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
+        arrays[VOCABULARY] = _text("\n".join(self._vocabulary))
+        arrays[DOCUMENTS] = _text(json.dumps(list(self._documents)))
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        ids = _numpy(self._ids)[by_rank]
-        np.save(folder / IDS_FILE, ids.astype(np.min_scalar_type(ids.max(initial=0))))
-        (folder / VOCABULARY_FILE).write_text("\n".join(self._vocabulary), encoding="utf-8")
-        (folder / DOCUMENTS_FILE).write_text(json.dumps(list(self._documents)), encoding="utf-8")
         return len(lengths), len(self._vocabulary)
 
     def _put_down(self) -> None:
@@ -131,7 +133,7 @@ def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[
     if 0 in shape:  # nothing to map
         np.save(path, np.empty(shape, kind))
         return np.empty(shape, kind)
-    return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape))  # type: ignore[no-untyped-call]
+    return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape))
 
 
 def _sums(numbers: NDArray[Any]) -> Int64:
@@ -157,3 +159,7 @@ def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray
 
 def _numpy(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8"), np.uint8)
