@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -15,7 +16,7 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK
 
 if TYPE_CHECKING:
-    from tmnmt.index.kernels import Arrays
+    from tmnmt.index.kernels import Arrays, Int32
 
 VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
@@ -84,14 +85,18 @@ class Postings:
 
         number = self._number.get
         sequences = np.array([number(token, -1) for query in queries for token in query.tokens], np.int32)
-        ends = np.cumsum([len(query.tokens) for query in queries], dtype=np.int64)
+        ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
         documents = np.array([self._document(query.without_document) for query in queries], np.int32)
         least = threshold - SLACK
         found = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        counts, ranks, edits, scores = found
         return [
-            list(map(Hit, self._ids[ranks[:held]].tolist(), edits[:held].tolist(), scores[:held].tolist()))
-            for held, ranks, edits, scores in zip(*found, strict=True)
+            self._hits(ranks[i, :count], edits[i, :count], scores[i, :count]) if count else []
+            for i, count in enumerate(counts.tolist())
         ]
+
+    def _hits(self, ranks: Int32, edits: Int32, scores: np.ndarray[Any, Any]) -> list[Hit]:
+        return list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
 
     @cached_property
     def _arrays(self) -> Arrays:
