@@ -1,8 +1,8 @@
 """How fast a memory takes changes, and what they cost a search: `python benchmarks/changing_memory.py MEMORY`.
 
 Prints one line of JSON: durable additions a second, one and a hundred a call (one call is one fsync); milliseconds of
-the search in another `MemoryIndex` that is the first to see an addition; milliseconds a query, top-3 at 0.5, one thread,
-with 0, 1,000 and 100,000 additions since the index was built, and after `compact`.
+the search in another `MemoryIndex` that is the first to see an addition; milliseconds a query, top-3 at 0.5, one
+thread, with 0, 1,000 and 100,000 additions since the index was built, and after `compact`.
 """
 
 from __future__ import annotations

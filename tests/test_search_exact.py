@@ -59,19 +59,13 @@ def test_search_equals_brute_force_at_every_threshold_and_length(
     assert pairs(index.search([query], k, threshold)[0]) == brute_force(query, long_and_short(), k, threshold)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_score_is_symmetric_and_1_only_for_equal_token_sequences(index: MemoryIndex, seed: int) -> None:
-    one, other = (segment.src for segment in random.Random(seed).sample(real_segments(), 2))
-    scores = [
-        {match.segment.src: match.score for match in index.search([x], 5000, 0.0)[0]}.get(y)
-        for x, y in ((one, other), (other, one))
-    ]
-    assert scores[0] == scores[1]
-    assert all(
-        (match.score == 1) == (match_tokens(match.segment.src) == match_tokens(one))
-        for match in index.search([one], 5000, 0.0)[0]
-    )
+    one, other = random.Random(seed).sample([s.src for s in real_segments() if match_tokens(s.src)], 2)
+    there, back = ({m.segment.src: m.score for m in index.search([x], 5000, 0.0)[0]} for x in (one, other))
+    assert there[other] == back[one]
+    assert all((score == 1) == (match_tokens(src) == match_tokens(one)) for src, score in there.items())
 
 
 def test_threads_do_not_change_the_answers(index: MemoryIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,12 +86,9 @@ def test_opening_reads_no_postings_and_compiles_nothing(index: MemoryIndex) -> N
     assert out.stdout == "[]\n"
 
 
-def test_postings_that_are_no_arrays_are_one_clear_error_at_the_first_search(tmp_path: Path) -> None:
+def test_postings_that_are_no_arrays_are_one_clear_error(tmp_path: Path) -> None:
     build(tmp_path / "index", real_segments()[:5], "en", "fr")
     part = tmp_path / "index/generation-1/postings-1/columns.npy"
     part.write_bytes(b"x" * part.stat().st_size)
-    with (
-        MemoryIndex.open(tmp_path / "index") as index,
-        pytest.raises(MemoryIndexError, match=r"columns.*build the index again"),
-    ):
-        index.search(["Article 1"])
+    with pytest.raises(MemoryIndexError, match="postings cannot be read: "):
+        MemoryIndex.open(tmp_path / "index")

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
-from tmnmt.index.postings import DOCUMENTS_FILE, IDS_FILE, VOCABULARY_FILE
+from tmnmt.index.postings import DOCUMENTS, IDS, VOCABULARY
 
 if TYPE_CHECKING:
     from tmnmt.index.inversion_kernels import Int32, Int64
 
-MAX_TOKENS = 65_535  # a column more or less in the counters; and who would align a segment of a hundred pages
+MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
 MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 TOKENS_IN_MEMORY = 1 << 20
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
@@ -65,12 +65,12 @@ class Inversion:
         of, lengths = self._write_sequences(folder)
         arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
+        ids = _numpy(self._ids)[by_rank]
+        arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
+        arrays[VOCABULARY] = _text("\n".join(self._vocabulary))
+        arrays[DOCUMENTS] = _text(json.dumps(list(self._documents)))
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        ids = _numpy(self._ids)[by_rank]
-        np.save(folder / IDS_FILE, ids.astype(np.min_scalar_type(ids.max(initial=0))))
-        (folder / VOCABULARY_FILE).write_text("\n".join(self._vocabulary), encoding="utf-8")
-        (folder / DOCUMENTS_FILE).write_text(json.dumps(list(self._documents)), encoding="utf-8")
         return len(lengths), len(self._vocabulary)
 
     def close(self) -> None:
@@ -167,3 +167,7 @@ def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray
 
 def _numpy(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8"), np.uint8)

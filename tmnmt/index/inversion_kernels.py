@@ -40,7 +40,7 @@ def number_groups(tokens: Int32, starts: Int64, order: Int64) -> tuple[Int32, in
         new = i == 0
         if not new:
             before = tokens[starts[order[i - 1]] : starts[order[i - 1] + 1]]
-            new = this.size != before.size or np.any(this != before)
+            new = this.size != before.size or bool(np.any(this != before))
         groups += new
         of[order[i]] = groups - 1
     return of, groups

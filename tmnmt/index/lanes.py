@@ -22,7 +22,7 @@ BLOCK = 512  # bits
 WORDS = BLOCK // 64
 
 
-class _LanesType(types.Type):  # type: ignore[misc]  # numba has no types
+class _LanesType(types.Type):
     def __init__(self) -> None:
         super().__init__(name="Lanes")
 
@@ -31,9 +31,9 @@ _LANES = _LanesType()
 _VECTOR = ir.VectorType(ir.IntType(64), WORDS)
 
 
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]  # numba has no types
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
 
 
 register_model(_LanesType)(_LanesModel)
@@ -104,7 +104,7 @@ def _bitwise(operation: Callable[[Any, Any], Any], instruction: str) -> None:
 
         return _LANES(x, y), code
 
-    calculate = intrinsic(on_lanes)
+    calculate = cast(Callable[[Any, Any], Any], intrinsic(on_lanes))
 
     def implementation(x: Any, y: Any) -> Any:
         return calculate(x, y)

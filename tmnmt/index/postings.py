@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -16,13 +16,11 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK
 
 if TYPE_CHECKING:
-    from tmnmt.index.kernels import Arrays
+    from tmnmt.index.kernels import Arrays, Int32
 
-VOCABULARY_FILE = "tokens.txt"
-DOCUMENTS_FILE = "documents.json"
-IDS_FILE = "ids.npy"
+VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
-QUERIES_A_CALL = 256  # of the compiled search
+QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
 MOST_HITS_A_CALL = 1 << 20  # 16 bytes each are set aside, found or not
 
 
@@ -40,15 +38,21 @@ class Wanted(NamedTuple):
 
 
 class Postings:
-    """The best segments for a token sequence, exactly as brute force finds them. Nothing is read before a search."""
+    """The best segments for a token sequence, exactly as brute force finds them."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, parts: dict[str, np.ndarray[Any, Any]]) -> None:
+        self._parts = parts
+        self._ids = parts[IDS]  # by rank
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
-        """The postings in `folder`; the first search raises MemoryIndexError where a part is unusable."""
-        return cls(folder)
+        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; nothing is read
+        before the first search. Raises MemoryIndexError where a part is unusable."""
+        try:
+            names = [path.stem for path in folder.glob("*.npy")]
+            return cls({name: _map(folder / f"{name}.npy") for name in names})
+        except (OSError, ValueError, KeyError) as error:
+            raise MemoryIndexError(f"{folder}: the postings cannot be read: {error}; build the index again") from error
 
     def search(
         self,
@@ -64,7 +68,7 @@ class Postings:
         k = min(k, len(self._ids))
         if k == 0:
             return [[] for _ in queries]
-        size = max(1, min(QUERIES_A_CALL, -(-len(queries) // threads), MOST_HITS_A_CALL // k))
+        size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
         runs = [queries[i : i + size] for i in range(0, len(queries), size)]
 
         def search(run: Sequence[Wanted]) -> list[list[Hit]]:
@@ -81,51 +85,38 @@ class Postings:
 
         number = self._number.get
         sequences = np.array([number(token, -1) for query in queries for token in query.tokens], np.int32)
-        ends = np.cumsum([len(query.tokens) for query in queries], dtype=np.int64)
+        ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
         documents = np.array([self._document(query.without_document) for query in queries], np.int32)
         least = threshold - SLACK
         found = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        counts, ranks, edits, scores = found
         return [
-            list(map(Hit, self._ids[ranks[:held]].tolist(), edits[:held].tolist(), scores[:held].tolist()))
-            for held, ranks, edits, scores in zip(*found, strict=True)
+            self._hits(ranks[i, :count], edits[i, :count], scores[i, :count]) if count else []
+            for i, count in enumerate(counts.tolist())
         ]
+
+    def _hits(self, ranks: Int32, edits: Int32, scores: np.ndarray[Any, Any]) -> list[Hit]:
+        return list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
 
     @cached_property
     def _arrays(self) -> Arrays:
         from tmnmt.index.kernels import Arrays
 
-        return Arrays(*(self._map(f"{name}.npy") for name in Arrays._fields))
-
-    @cached_property
-    def _ids(self) -> np.ndarray[Any, Any]:
-        return self._map(IDS_FILE)  # by rank
+        return Arrays(*(self._parts[name] for name in Arrays._fields))
 
     @cached_property
     def _number(self) -> dict[str, int]:
-        with self._usable(VOCABULARY_FILE):
-            text = (self._folder / VOCABULARY_FILE).read_text(encoding="utf-8")
+        text = str(self._parts[VOCABULARY].tobytes(), "utf-8")
         return {token: number for number, token in enumerate(text.split("\n"))} if text else {}
-
-    def _document(self, name: str) -> int:
-        if not name:
-            return NO_DOCUMENT
-        return self._number_of_document.get(name, NO_DOCUMENT)
 
     @cached_property
     def _number_of_document(self) -> dict[str, int]:
-        with self._usable(DOCUMENTS_FILE):
-            names = cast(list[str], json.loads((self._folder / DOCUMENTS_FILE).read_text(encoding="utf-8")))
+        names = cast(list[str], json.loads(self._parts[DOCUMENTS].tobytes()))
         return {document: number for number, document in enumerate(names)}
 
-    def _map(self, name: str) -> np.ndarray[Any, Any]:
-        with self._usable(name):
-            return np.asarray(np.load(self._folder / name, mmap_mode="r", allow_pickle=False))
+    def _document(self, name: str) -> int:
+        return self._number_of_document.get(name, NO_DOCUMENT) if name else NO_DOCUMENT
 
-    @contextmanager
-    def _usable(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            raise MemoryIndexError(
-                f"{self._folder / name}: the postings cannot be read: {error}; build the index again"
-            ) from error
+
+def _map(path: Path) -> np.ndarray[Any, Any]:
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
