@@ -93,7 +93,7 @@ def measure(index: MemoryIndex, queries: Sequence[str], options: argparse.Namesp
         times, matched = [], 0
         for query in queries:
             start = time.perf_counter()
-            (found,) = index.search([query], options.k, threshold)
+            (found,) = index.search([query], options.k, threshold, threads=1)
             times.append((time.perf_counter() - start) * 1000)
             matched += bool(found)
         brute = every.compare(queries[: options.brute_force], options.k, threshold)

@@ -1,4 +1,4 @@
-"""What was added after the postings were built: a small list in memory, searched whole."""
+"""What was added or corrected after the postings were built: a list in memory, searched whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Delta:
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
-        self._written: list[str] = []
+        self._written: list[str] = []  # of each of them
+        self._place: dict[int, int] = {}  # of an id in both
         self._character: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -33,11 +34,22 @@ class Delta:
         if not tokens:
             return
         if len(self._character) + len(tokens) > _MOST_TOKENS:
-            raise MemoryIndexError("too many distinct tokens in additions to one index; build it again")
+            raise MemoryIndexError("too many distinct tokens in the changes of one index; run tmnmt memory compact")
+        self._place[segment.id] = len(self._segments)
         self._written.append(
             "".join(self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens)
         )
         self._segments.append(segment)
+
+    def remove(self, number: int) -> None:
+        """The segment with this id is found no more; nothing where there is none."""
+        place = self._place.pop(number, None)
+        if place is None:
+            return
+        last, written = self._segments.pop(), self._written.pop()
+        if place < len(self._segments):
+            self._segments[place], self._written[place] = last, written
+            self._place[last.id] = place
 
     def search(
         self, tokens: Sequence[str], threshold: float, without_equal: bool, without_document: str
