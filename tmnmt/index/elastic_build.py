@@ -119,7 +119,9 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
 
     name = server.address.name
     try:
-        found = server.ask(server.client.indices.get_alias, expected=(404,), index=f"{name},{name}-*")
+        found = server.ask(
+            server.client.indices.get_alias, expected=(404,), index=f"{name},{name}-*", ignore_unavailable=True
+        )
     except NotFoundError:
         return {}
     aliases = {index: list(entry["aliases"]) for index, entry in found.items()}
@@ -151,9 +153,12 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
     aliases = {_building(concrete): {"is_hidden": True}}
     try:
         server.ask(
-            server.client.indices.create, index=concrete, settings=settings, mappings=mappings(), aliases=aliases
-        )
+            server.client.indices.create, expected=(400,), index=concrete, settings=settings, mappings=mappings(),
+            aliases=aliases,
+        )  # fmt: skip
     except BadRequestError as error:
+        if error.error == "resource_already_exists_exception":
+            raise LockedError(f"{server.address}: somebody else has just begun to build {concrete}") from error
         raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
     return concrete, previous
 
@@ -247,6 +252,6 @@ def _switch(server: Server, concrete: str, previous: list[str], manifest: Elasti
     actions: list[dict[str, Any]] = [
         {"add": {"index": concrete, "alias": server.address.name}},
         {"remove": {"index": concrete, "alias": _building(concrete), "must_exist": False}},
-        *({"remove_index": {"index": index, "must_exist": False}} for index in previous),
+        *({"remove_index": {"index": index}} for index in previous),
     ]
     server.ask(server.client.indices.update_aliases, actions=actions)

@@ -82,13 +82,15 @@ class Waiting:
         self._server = server
         self._start = time.monotonic()
         self._seconds = FIRST_PAUSE
+        self._told = False
 
     def pause(self, said: str, cause: Exception | None = None) -> None:
         """Waits for the next try. Raises ServerError when there is no time left for one."""
         waited = time.monotonic() - self._start
         if waited + self._seconds > self._server.patience:
             raise self._server.error(f"{said} (tried for {waited:.0f} s); try again later") from cause
-        if self._seconds >= LONGEST_PAUSE:
+        if not self._told and self._seconds >= LONGEST_PAUSE:
+            self._told = True
             log.warning("%s %s; trying again", self._server.address, said)
         time.sleep(self._seconds)
         self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
