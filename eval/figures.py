@@ -211,7 +211,8 @@ class Figures:
             gain = row.scores.bleu - base[row.test].bleu
             same = row.identical_to_base / len(self.tests[row.test])
             lines.append(
-                f"| {row.test} | {row.system} | {row.scores.bleu:.2f} | {gain:+.2f} | {row.scores.chrf:.2f} | {same:.0%} |"
+                f"| {row.test} | {row.system} | {row.scores.bleu:.2f} | {gain:+.2f} "
+                f"| {row.scores.chrf:.2f} | {same:.0%} |"
             )
         lines.append("")
         for name, segments in self.tests.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sqlite3
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -49,26 +49,24 @@ def build_elastic(
     build is under way or was stopped (`force` replaces both), MemoryIndexError where the name belongs to something
     else, ServerError with what was done and how to go on; an error of `segments` leaves everything as it was.
     """
-    server = Server(address, patience)
-    try:
-        with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
-            _check_place(server, force)
-            groups = _Groups(Path(folder) / "segments.db")
-            groups.add(segments)
-            concrete, previous = _make_generation(server, force, shards)
-            try:
-                manifest = _fill(server, concrete, groups, (src_lang, tgt_lang), progress)
-                _switch(server, concrete, previous, manifest, replicas)
-            except BaseException as error:
-                if isinstance(error, ServerError):
-                    still = "what was there before still answers" if previous else "there is no index yet"
-                    said = f"{error}; {concrete} is unfinished, {still}: build again with --force"
-                    raise ServerError(said) from error
-                with contextlib.suppress(ServerError):
-                    server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
-                raise
-    finally:
-        server.close()
+    with (
+        closing(Server(address, patience)) as server,
+        tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
+        closing(_Groups(Path(folder) / "segments.db")) as groups,
+    ):
+        _check_place(server, force)
+        groups.add(segments)
+        concrete, previous = _make_generation(server, force, shards)
+        try:
+            manifest = _fill(server, concrete, groups, (src_lang, tgt_lang), progress)
+            _switch(server, concrete, previous, manifest, replicas)
+        except ServerError as error:
+            still = "what was there before still answers" if previous else "there is no index yet"
+            raise ServerError(f"{error}; {concrete} is unfinished, {still}: build again with --force") from error
+        except BaseException:
+            with suppress(ServerError):
+                server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
+            raise
     return manifest
 
 
@@ -100,11 +98,13 @@ class _Groups:
             self._tokens.update(tokens)
             self.sources += 1 if tokens else 0
             yield name, document(tokens, [pair for _, _, pair in pairs]), len(pairs)
-        self._db.close()
 
     def tokens(self) -> int:
         """How many distinct match tokens were read back."""
         return len(self._tokens)
+
+    def close(self) -> None:
+        self._db.close()
 
     def _rows(self, segments: Iterable[Segment]) -> Iterator[tuple[str, str, int, str, str]]:
         for number, segment in enumerate(segments, 1):
