@@ -128,10 +128,11 @@ class EverySource:
             start = time.perf_counter()
             found = process.extract(
                 self.write(query), self.sources, scorer=Levenshtein.normalized_similarity,
-                score_cutoff=threshold - 1e-9, limit=None,
+                score_cutoff=max(0.0, threshold - 1e-3), limit=None,
             )  # fmt: skip
             seconds += time.perf_counter() - start
-            hits = sorted((self.segments[i][0], self.segments[i][1], score) for _, score, i in found)
+            enough = [(i, score) for _, score, i in found if score >= threshold - 1e-9]  # its cutoff loses some
+            hits = sorted((*self.segments[i], score) for i, score in enough)
             hits.sort(key=lambda hit: hit[1], reverse=True)
             hits.sort(key=lambda hit: round(hit[2], 9), reverse=True)
             wanted = [number for number, _, _ in hits[:k]]

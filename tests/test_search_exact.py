@@ -92,3 +92,11 @@ def test_postings_that_are_no_arrays_are_one_clear_error(tmp_path: Path) -> None
     part.write_bytes(b"x" * part.stat().st_size)
     with pytest.raises(MemoryIndexError, match="postings cannot be read: "):
         MemoryIndex.open(tmp_path / "index")
+
+
+def test_an_addition_whose_score_equals_the_threshold_is_found(tmp_path: Path) -> None:
+    build(tmp_path / "index", [], "en", "fr")
+    with MemoryIndex.open(tmp_path / "index") as index:
+        index.add([Segment("Creation and provision of information", "")])
+        assert [m.score for m in index.search(["Studies and collection of information"], 3, 0.6)[0]] == [0.6]
+        assert index.search(["Studies and collection of information"], 3, 0.6005) == [[]]

@@ -12,6 +12,7 @@ from tmnmt.index.fuzzy import SLACK, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
+RAPIDFUZZ_SLACK = 1e-3  # with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
 _UNKNOWN = "\0"
 _MOST_TOKENS = 0x10FFFF
 
@@ -58,7 +59,7 @@ class Delta:
         if not tokens or not self._written:
             return []
         query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
-        cutoff = max(0.0, threshold - SLACK)
+        cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         found = process.extract(
             query, self._written, scorer=Levenshtein.normalized_similarity, score_cutoff=cutoff, limit=None
         )
@@ -67,7 +68,11 @@ class Delta:
             longer = max(len(query), len(written))
             edits = round((1.0 - similarity) * longer)
             segment = self._segments[i]
-            if (without_equal and edits == 0) or (without_document and segment.document == without_document):
+            if (
+                score_of(edits, longer) < threshold - SLACK
+                or (without_equal and edits == 0)
+                or (without_document and segment.document == without_document)
+            ):
                 continue
             matches.append(Match(segment, score_of(edits, longer), edits))
         return matches
