@@ -121,7 +121,8 @@ def start(folder: Path, port: int = 0, quick: bool = False) -> str:
 def stop(folder: Path) -> None:
     """Ends the server of `folder`, by force where it does not end by itself. Nothing happens where none runs."""
     deadline = time.monotonic() + SECONDS_TO_STOP
-    while pid := _running(folder):
+    pid = _running(folder)
+    while pid and _alive(pid):  # longer than its pid file is there
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
         time.sleep(0.2)
@@ -149,13 +150,21 @@ def _running(folder: Path) -> int | None:
     """The process id of the server itself (its launcher is another), if it is alive."""
     try:
         pid = int((folder / "pid").read_text())
-        command = Path(f"/proc/{pid}/cmdline")
-        if command.parent.parent.exists() and b"org.elasticsearch" not in command.read_bytes():
-            return None  # ended, or the number is somebody else's by now
-        os.kill(pid, 0)
     except (OSError, ValueError):
         return None
-    return pid
+    return pid if _alive(pid) else None
+
+
+def _alive(pid: int) -> bool:
+    """Whether this is a server that has not ended; the number may be somebody else's by now."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline")
+        if command.parent.parent.exists() and b"org.elasticsearch" not in command.read_bytes():
+            return False
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _lay_out(folder: Path, port: int, quick: bool) -> Path:
