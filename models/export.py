@@ -1,6 +1,6 @@
 """Makes the folder that ships out of a finished run: weights in fp16, configuration, vocabulary, training log.
 
-    python models/export.py runs/law.en-fr models/law.en-fr
+python models/export.py runs/law.en-fr models/law.en-fr
 """
 
 from __future__ import annotations

@@ -3,6 +3,24 @@
 The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take twenty times longer.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from elastic_server import Running
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Running]:
+    """One Elasticsearch for all tests that need it; they are skipped where it cannot run."""
+    from elastic_server import running
+
+    with running() as started:
+        yield started

@@ -1,13 +1,23 @@
-"""The compiled inner loops against plain ones."""
+"""The compiled inner loops against plain ones, on real text."""
 
 from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from tmnmt.index.inversion import group_equal
-from tmnmt.index.kernels import edit_distance, pattern_bits
+from tmnmt.formats import read_memory
+from tmnmt.index.inversion import Inversion
+from tmnmt.index.kernels import candidates, edit_distance, pattern_bits
+from tmnmt.index.postings import Postings
+from tmnmt.text import match_tokens
+
+DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 
 
 @pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 128, 300])
@@ -23,11 +33,57 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
         assert edit_distance(*pattern_bits(pattern), size, text) == wanted
 
 
-def test_equal_sequences_are_one_group_and_others_are_not() -> None:
-    sequences = [[1, 2], [2, 1], [1, 2], [7], [1, 2, 3], [7], [2, 1]]
-    tokens = np.array([t for s in sequences for t in s], np.int32)
-    groups = group_equal(tokens, np.array([len(s) for s in sequences], np.int32))
-    assert groups.lengths.tolist() == [1, 2, 2, 3]
-    ends = np.cumsum(groups.lengths)
-    held = [groups.tokens[end - n : end].tolist() for n, end in zip(groups.lengths, ends, strict=True)]
-    assert [held[g] for g in groups.of] == sequences
+def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Every token with the number of its occurrence."""
+    seen: Counter[str] = Counter()
+    for token in sequence:
+        seen[token] += 1
+        yield token, seen[token]
+
+
+def scan_count(sequences: Sequence[Sequence[str]], queries: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+    """For every query the tokens that each sequence shares with it, by plain counting over postings (ScanCount)."""
+    postings = defaultdict(list)
+    for group, sequence in enumerate(sequences):
+        for feature in numbered(sequence):
+            postings[feature].append(group)
+    for query in queries:
+        shared = [0] * len(sequences)
+        for feature in numbered(query):
+            for group in postings.get(feature, []):
+                shared[group] += 1
+        yield shared
+
+
+def real_sequences() -> list[list[str]]:
+    """Token sequences of 1 to 1,000 tokens: real sources, and runs of them."""
+    draw = random.Random(5)
+    sources = [tokens for segment in read_memory(DATA, "en", "fr") if (tokens := match_tokens(segment.src))]
+    joined = [[token for source in sources[i : i + 60] for token in source] for i in range(0, len(sources), 20)]
+    return sources + [run[: draw.randint(100, 1000)] for run in joined]
+
+
+@pytest.mark.parametrize("columns", [0, 7, 512, 30_000])
+def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_one(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.inversion.MOST_COLUMNS", columns)
+    sequences = real_sequences()
+    inversion = Inversion(tmp_path)
+    for number, tokens in enumerate(sequences, 1):
+        inversion.add(number, tokens, "", "")
+    inversion.write(tmp_path / "postings")
+    postings = Postings.open(tmp_path / "postings")
+    arrays, words = postings._arrays, list(postings._number)
+    lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
+    ends = np.cumsum(lengths)
+    groups = [[words[token] for token in arrays.tokens[end - n : end]] for end, n in zip(ends, lengths, strict=True)]
+    assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
+    queries = [*random.Random(columns).sample(sequences, 12), sequences[-1], sequences[-2], ["unheard", "of"]]
+    for query, shared in zip(queries, scan_count(groups, queries), strict=True):
+        x = np.sort(np.array([postings._number.get(token, -1) for token in query], np.int32))
+        for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
+            found = candidates(arrays, x, least, 1, len(arrays.length_start) - 2)
+            needed = [least * max(len(query), len(group)) for group in groups]
+            wanted = [(g, len(groups[g]), n) for g, n in enumerate(shared) if n >= needed[g]]
+            assert list(zip(found.groups, found.lengths, found.shared, strict=True)) == wanted

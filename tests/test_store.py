@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.filter import Filter
 from tmnmt.index.store import Store
 from tmnmt.segments import Segment
 
@@ -43,25 +44,37 @@ def test_many_ids_are_read_at_once(tmp_path: Path) -> None:
     assert [segment.src for segment in store] == [str(i) for i in range(1200)]
 
 
-def test_a_reader_sees_what_a_writer_has_added(path: Path) -> None:
-    reader, writer = Store.read(path), Store.write(path)
-    before = reader.data_version()
-    assert writer.add([Segment("new", "neu"), Segment("newer", "neuer")]) == [4, 5]
-    assert reader.data_version() != before
-    assert [segment.src for segment in reader.after(3)] == ["new", "newer"]
+def test_ids_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "kept.db")
+    assert store.add([Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True) == [4, 9]
+    assert [(segment.id, segment.src) for segment in store] == [(4, "a"), (9, "c")]
+    assert store.holds(9) and not store.holds(1)
 
 
-def test_ids_are_never_given_twice(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DELETE FROM segments WHERE id = 3")
-    assert Store.write(path).add([Segment("new", "neu")]) == [4]
-
-
-def test_all_or_nothing_is_added(path: Path) -> None:
-    writer = Store.write(path)
+def test_what_is_no_text_is_not_added(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no Unicode text"):
-        writer.add([Segment("fine", ""), Segment("lone \ud800", "")])
-    assert len(writer) == 3
+        Store.create(tmp_path / "bad.db").add([Segment("fine", ""), Segment("lone \ud800", "")])
+
+
+FILTERS = [
+    (Filter(), [1, 2, 3]),
+    (Filter(document="doc/1"), [1]),
+    (Filter(origin="", user=""), [2, 3]),
+    (Filter(user="you"), []),
+    (Filter(since="2026-01-02T00:00:00Z"), [1]),
+    (Filter(since="2026-01-03"), []),
+    (Filter(before="2026-01-02T00:00:00Z"), [2, 3]),
+    (Filter(property=("note", None)), [1]),
+    (Filter(property=("note", "é")), [1]),
+    (Filter(property=("note", "other")), []),
+]
+
+
+@pytest.mark.parametrize(("wanted", "ids"), FILTERS)
+def test_a_filter_chooses_the_same_in_the_store_and_one_by_one(path: Path, wanted: Filter, ids: list[int]) -> None:
+    store = Store.read(path)
+    assert [segment.id for segment in store.chosen(wanted)] == ids
+    assert [segment.id for segment in store if wanted.keeps(segment)] == ids
 
 
 def test_a_changed_row_is_reported(path: Path) -> None:

@@ -21,8 +21,9 @@ from tmnmt.decode import Hypothesis, SearchSettings, beam_search
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.formats.text import documents as split_at_blanks
-from tmnmt.index.base import Index
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.cached import open_memory
+from tmnmt.index.elastic_address import is_address
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
@@ -67,7 +68,7 @@ class Translator:
 
     def __init__(
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
-        device: str = "cpu", writable: MemoryIndex | None = None,
+        device: str = "cpu", writable: WritableIndex | None = None,
     ) -> None:  # fmt: skip
         check(settings, memories)
         self.settings, self.memories, self.device = settings, memories, device
@@ -305,17 +306,28 @@ def load_memories(model: Model, device: str) -> Memories | None:
 def open_memories(
     memories: Iterable[str | Path | Index], src_lang: str, tgt_lang: str,
     progress: Callable[[int], None] | None = None,
-) -> tuple[list[Index], MemoryIndex | None]:  # fmt: skip
+) -> tuple[list[Index], WritableIndex | None]:  # fmt: skip
     """The indexes, and the first of them that was named as a built index and may be written to."""
     indexes: list[Index] = []
     writable = None
     for memory in memories:
         if isinstance(memory, str | Path):
-            index: Index = open_memory(Path(memory), src_lang, tgt_lang, progress)
-            own = Path(memory).is_dir()  # an index that was made of a memory file belongs to that file's content
+            index: Index = open_memory(memory, src_lang, tgt_lang, progress)
+            own = (
+                is_address(memory) or Path(memory).is_dir()
+            )  # an index that was made of a memory file belongs to that file's content
         else:
             index, own = memory, True
         indexes.append(index)
-        if writable is None and own and isinstance(index, MemoryIndex) and os.access(index.path, os.W_OK):
-            writable = index
+        if writable is None and own:
+            writable = _writable(index)
     return indexes, writable
+
+
+def _writable(index: Index) -> WritableIndex | None:
+    """The index itself where it takes additions. A server says so only when it is asked to take one."""
+    if isinstance(index, MemoryIndex):
+        return index if os.access(index.path, os.W_OK) else None
+    from tmnmt.index.elastic import ElasticIndex
+
+    return index if isinstance(index, ElasticIndex) else None

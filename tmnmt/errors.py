@@ -6,7 +6,8 @@ TmnmtError
 │   ├── FormatError    a memory or text file is not what it should be
 │   ├── MemoryIndexError   an index is missing, half deleted, or of another format version
 │   └── ModelError     a model folder is missing, damaged, or of another kind
-└── LockedError    somebody else is writing to the index                   exit code 1
+├── LockedError    somebody else is writing to the index                   exit code 1
+└── ServerError    the search server is away, refuses, or failed           exit code 1
 """
 
 
@@ -40,3 +41,7 @@ class ModelError(DataError):
 
 class LockedError(TmnmtError):
     """Somebody else is writing to the index."""
+
+
+class ServerError(TmnmtError):
+    """A search server cannot be reached, refuses, or failed."""

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tmnmt.index.base import Index
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.delta import Delta
-from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -21,7 +20,7 @@ class Retriever:
     Additions go to `writable`, an index that keeps them for good; without one they last as long as this object."""
 
     def __init__(
-        self, indexes: Sequence[Index], top_k: int, threshold: float, writable: MemoryIndex | None = None
+        self, indexes: Sequence[Index], top_k: int, threshold: float, writable: WritableIndex | None = None
     ) -> None:
         self.indexes, self.top_k, self.threshold, self.writable = list(indexes), top_k, threshold, writable
         self._added = Delta()

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.index.elastic_layout import ElasticManifest
+    from tmnmt.index.manifest import Manifest
 
 
 def build_index(
@@ -17,28 +23,40 @@ def build_index(
             help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
         ),
     ],
-    index: Annotated[Path, typer.Option("--index", help="Folder of the index.")],
+    index: Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")],
     src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
     tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
     columns: Annotated[
         str | None, typer.Option(help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
+    shards: Annotated[int | None, typer.Option(min=1, help="Elasticsearch: parts of the index; 1.")] = None,
+    replicas: Annotated[int | None, typer.Option(min=0, help="Elasticsearch: copies of every part; 0.")] = None,
 ) -> None:
     """Build an index over translation memories. What is there already stays valid until the new one is whole."""
     import time
 
     from tmnmt.formats import parse_columns
-    from tmnmt.index.from_files import build_from_files
+    from tmnmt.index.elastic_address import is_address, parse_address
+    from tmnmt.index.from_files import build_elastic_from_files, build_from_files
     from tmnmt.progress import Progress
 
     start = time.monotonic()
     chosen = parse_columns(columns) if columns is not None else None
+    if not is_address(index) and (shards is not None or replicas is not None):
+        raise UsageError("--shards and --replicas are for an index at an Elasticsearch address")
+    manifest: Manifest | ElasticManifest
     try:
         with Progress("indexing", "units") as progress:
-            manifest, report = build_from_files(
-                index, memories, src_lang, tgt_lang, columns=chosen, force=force, progress=progress.advance
-            )
+            if is_address(index):
+                manifest, report = build_elastic_from_files(
+                    parse_address(index), memories, src_lang, tgt_lang, columns=chosen, force=force,
+                    shards=shards or 1, replicas=replicas or 0, progress=progress.advance,
+                )  # fmt: skip
+            else:
+                manifest, report = build_from_files(
+                    Path(index), memories, src_lang, tgt_lang, columns=chosen, force=force, progress=progress.advance
+                )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{index} is as it was before") from None
     print(report, file=sys.stderr)

@@ -43,8 +43,10 @@ def translate(
         list[Path] | None, typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin.")
     ] = None,
     memory: Annotated[
-        list[Path] | None,
-        typer.Option("--memory", help="Built index or memory file; several: the best matches of all."),
+        list[str] | None,
+        typer.Option(
+            "--memory", help="Built index, its Elasticsearch address, or memory file; several: the best of all."
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Written whole, at the end.")] = None,
     mode: Annotated[

@@ -1,11 +1,12 @@
-"""The smallest index: one verb."""
+"""The smallest index: one verb; and what every kind of index must do alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tmnmt.segments import Match
+from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.segments import Match, Segment
 
 
 class Index(Protocol):
@@ -31,3 +32,42 @@ class Index(Protocol):
         exclude_documents: for every query the document whose segments are left out, "" for none.
         """
         ...
+
+
+class WritableIndex(Index, Protocol):
+    """An index that keeps additions for good."""
+
+    def add(self, segments: Sequence[Segment]) -> list[int]:
+        """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
+        `changed` (or `created`) they get the present time."""
+        ...
+
+
+def check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
+    """Raises UsageError where a search is asked for what cannot be."""
+    if k < 1:
+        raise UsageError(f"k is {k}; it must be at least 1")
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
+    if documents is not None and len(documents) != len(queries):
+        raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
+
+
+def best_of(matches: Iterable[Match], k: int) -> list[Match]:
+    """The at most `k` best, in the order every index answers in: score, newest, smallest id."""
+    ordered = sorted(matches, key=lambda match: match.segment.id)
+    ordered.sort(key=lambda match: match.segment.changed, reverse=True)
+    ordered.sort(key=lambda match: match.score, reverse=True)
+    return ordered[:k]
+
+
+def check_languages(where: str, held: tuple[str, str], src_lang: str | None, tgt_lang: str | None) -> None:
+    """Raises MemoryIndexError where an index of the languages `held` is asked for others; regions do not count."""
+    for asked, have in zip((src_lang, tgt_lang), held, strict=True):
+        if asked and _primary(asked) != _primary(have):
+            pairs = f"{held[0]} to {held[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
+            raise MemoryIndexError(f"{where}: this index is from {pairs}")
+
+
+def _primary(language: str) -> str:
+    return language.lower().replace("_", "-").split("-")[0]

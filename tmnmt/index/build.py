@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -40,21 +41,40 @@ def build(
     another process still writes after `seconds_to_wait`; an error of `segments` leaves everything as it was.
     """
     _check_place(index_dir, force)
-    runs = _runs(segments)
+    runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
     index_dir.mkdir(parents=True, exist_ok=True)
     with writing(index_dir, seconds_to_wait):
         _check_place(index_dir, force)
-        current = _current_generation(index_dir)
-        _remove_generations(index_dir, keep=current)
-        folder = index_dir / f"generation-{current + 1}"
-        try:
-            manifest = _build_generation(folder, current + 1, chain([first], runs), (src_lang, tgt_lang), progress)
-        except BaseException:
-            shutil.rmtree(folder)
-            raise
+        return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
+
+
+def write_generation(
+    index_dir: Path,
+    runs: Iterable[list[Segment]],
+    languages: tuple[str, str],
+    progress: Callable[[int], None] | None = None,
+    last_id: int | None = None,
+) -> Manifest:
+    """Makes `runs` of segments the valid generation of an index whose lock the caller holds.
+
+    They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their ids. Raises
+    MemoryIndexError where they cannot be written (disk full): the generation before stays.
+    """
+    current = _current_generation(index_dir)
+    _remove_generations(index_dir, keep=current)
+    folder = index_dir / f"generation-{current + 1}"
+    try:
+        manifest = _build_generation(folder, current + 1, runs, languages, progress, last_id)
         write_manifest(manifest, index_dir)
-        _remove_generations(index_dir, keep=manifest.generation)
+    except BaseException as error:
+        if _current_generation(index_dir) == current:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            message = f"{index_dir}: not written, what was there before is as it was: {error.strerror or error}"
+            raise MemoryIndexError(message) from error
+        raise
+    _remove_generations(index_dir, keep=manifest.generation)
     return manifest
 
 
@@ -64,27 +84,29 @@ def _build_generation(
     runs: Iterable[list[Segment]],
     languages: tuple[str, str],
     progress: Callable[[int], None] | None,
+    last_id: int | None,
 ) -> Manifest:
     folder.mkdir()
-    store = Store.create(folder / STORE_FILE)
-    inversion = Inversion()
-    count = 0
-    for some in runs:
-        for number, segment in zip(store.add(some), some, strict=True):
-            inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
-        count += len(some)
-        if progress:
-            progress(len(some))
-    store.seal()
-    sources, tokens = inversion.write(folder / "postings-1")
+    with closing(Store.create(folder / STORE_FILE)) as store, closing(Inversion(folder)) as inversion:
+        count = 0
+        for some in runs:
+            for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):
+                inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
+            count += len(some)
+            if progress:
+                progress(len(some))
+        store.seal()
+        sources, tokens = inversion.write(folder / "postings-1")
     return Manifest(
-        *languages, segments=count, sources=sources, tokens=tokens, last_id=count, generation=generation, postings=1,
+        *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
+        generation=generation, postings=1,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         files=describe_files(folder, folder / "postings-1"), settings={"max_token_chars": MAX_TOKEN_CHARS},
     )  # fmt: skip
 
 
-def _runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """`segments` in lists, as they are written."""
     rest = iter(segments)
     while some := list(islice(rest, SEGMENTS_A_WRITE)):
         yield some

@@ -1,4 +1,4 @@
-"""A memory by its path, whatever lies there: a built index, or a memory file that is indexed once and found again."""
+"""A memory by its path or address: a built index, or a memory file that is indexed once and found again."""
 
 from __future__ import annotations
 
@@ -7,29 +7,49 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
 from tmnmt.index.build import IndexExistsError
+from tmnmt.index.elastic_address import is_address, parse_address
 from tmnmt.index.from_files import build_from_files
 from tmnmt.index.manifest import FORMAT, MANIFEST_FILE
 from tmnmt.index.memory_index import MemoryIndex
+
+if TYPE_CHECKING:
+    from tmnmt.index.elastic import ElasticIndex
+
+    OpenIndex = MemoryIndex | ElasticIndex
 
 SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
 
 log = logging.getLogger(__name__)
 
 
-def open_memory(path: Path, src_lang: str, tgt_lang: str, progress: Callable[[int], None] | None = None) -> MemoryIndex:
-    """The memory at `path`: an index folder is opened; a memory file (or PREFIX of two plain files) is indexed once
-    under the user's cache folder, and found there by name and content from then on, wherever the file then lies.
+def open_index(index: str | Path, src_lang: str | None = None, tgt_lang: str | None = None) -> OpenIndex:
+    """The built index in a folder, or at an Elasticsearch address. Raises MemoryIndexError and ServerError; UsageError
+    for what is no address."""
+    if is_address(index):
+        from tmnmt.index.elastic import ElasticIndex
 
-    progress: called with units read, when the file has to be indexed. Raises MemoryIndexError and FormatError.
+        return ElasticIndex.open(parse_address(str(index)), src_lang, tgt_lang)
+    return MemoryIndex.open(Path(index), src_lang, tgt_lang)
+
+
+def open_memory(
+    path: str | Path, src_lang: str, tgt_lang: str, progress: Callable[[int], None] | None = None
+) -> OpenIndex:
+    """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of two plain files) is
+    indexed once under the user's cache folder, and found there by name and content from then on, wherever it then lies.
+
+    progress: called with units read, when the file has to be indexed. Raises as `open_index`, and FormatError.
     """
-    if path.is_dir():
-        return MemoryIndex.open(path, src_lang, tgt_lang)
+    if is_address(path) or Path(path).is_dir():
+        return open_index(path, src_lang, tgt_lang)
+    path = Path(path)
     folder = cache_dir() / "indexes" / _key(path, src_lang, tgt_lang)
     if (folder / MANIFEST_FILE).exists():
         try:

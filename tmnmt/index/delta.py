@@ -1,4 +1,4 @@
-"""What was added after the postings were built: a small list in memory, searched whole."""
+"""What was added or corrected after the postings were built: a list in memory, searched whole."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tmnmt.index.fuzzy import SLACK, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
+RAPIDFUZZ_SLACK = 1e-3  # with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
 _UNKNOWN = "\0"
 _MOST_TOKENS = 0x10FFFF
 
@@ -21,7 +22,8 @@ class Delta:
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
-        self._written: list[str] = []
+        self._written: list[str] = []  # of each of them
+        self._place: dict[int, int] = {}  # of an id in both
         self._character: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -33,11 +35,22 @@ class Delta:
         if not tokens:
             return
         if len(self._character) + len(tokens) > _MOST_TOKENS:
-            raise MemoryIndexError("too many distinct tokens in additions to one index; build it again")
+            raise MemoryIndexError("too many distinct tokens in the changes of one index; run tmnmt memory compact")
+        self._place[segment.id] = len(self._segments)
         self._written.append(
             "".join(self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens)
         )
         self._segments.append(segment)
+
+    def remove(self, number: int) -> None:
+        """The segment with this id is found no more; nothing where there is none."""
+        place = self._place.pop(number, None)
+        if place is None:
+            return
+        last, written = self._segments.pop(), self._written.pop()
+        if place < len(self._segments):
+            self._segments[place], self._written[place] = last, written
+            self._place[last.id] = place
 
     def search(
         self, tokens: Sequence[str], threshold: float, without_equal: bool, without_document: str
@@ -46,7 +59,7 @@ class Delta:
         if not tokens or not self._written:
             return []
         query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
-        cutoff = max(0.0, threshold - SLACK)
+        cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         found = process.extract(
             query, self._written, scorer=Levenshtein.normalized_similarity, score_cutoff=cutoff, limit=None
         )
@@ -55,7 +68,11 @@ class Delta:
             longer = max(len(query), len(written))
             edits = round((1.0 - similarity) * longer)
             segment = self._segments[i]
-            if (without_equal and edits == 0) or (without_document and segment.document == without_document):
+            if (
+                score_of(edits, longer) < threshold - SLACK
+                or (without_equal and edits == 0)
+                or (without_document and segment.document == without_document)
+            ):
                 continue
             matches.append(Match(segment, score_of(edits, longer), edits))
         return matches

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmnmt.errors import FormatError
 from tmnmt.formats import Columns, Reader, Report, read_memories
 from tmnmt.index.build import build
+from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.manifest import Manifest
 from tmnmt.segments import Segment
+
+if TYPE_CHECKING:
+    from tmnmt.index.elastic_layout import ElasticManifest
 
 
 def build_from_files(
@@ -27,6 +32,27 @@ def build_from_files(
     unusable or no unit of all is kept; then nothing has changed."""
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     manifest = build(index_dir, _some(reader), src_lang, tgt_lang, force=force, seconds_to_wait=seconds_to_wait)
+    return manifest, reader.report
+
+
+def build_elastic_from_files(
+    address: ElasticAddress,
+    paths: Sequence[Path],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    columns: Columns | None = None,
+    force: bool = False,
+    shards: int = 1,
+    replicas: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[ElasticManifest, Report]:
+    """`build_elastic` over the segments of memory files, and what became of their units; errors as `build_from_files`
+    and ServerError."""
+    from tmnmt.index.elastic_build import build_elastic
+
+    reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
+    manifest = build_elastic(address, _some(reader), src_lang, tgt_lang, force=force, shards=shards, replicas=replicas)
     return manifest, reader.report
 
 

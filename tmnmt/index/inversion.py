@@ -1,22 +1,29 @@
-"""Making postings: from token sequences to the arrays of `kernels.Arrays`, by sorting."""
+"""Making postings: from token sequences to the arrays of `kernels.Arrays`, with bounded memory."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
-from tmnmt.index.postings import DOCUMENTS_FILE, IDS_FILE, VOCABULARY_FILE
+from tmnmt.index.postings import DOCUMENTS, IDS, VOCABULARY
 
-MAX_TOKENS = 65_535  # shared tokens are counted in 16 bits
+if TYPE_CHECKING:
+    from tmnmt.index.inversion_kernels import Int32, Int64
 
-Ints = NDArray[np.signedinteger[Any]]
+MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
+MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
+TOKENS_IN_MEMORY = 1 << 20
+_BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
 
 
 class _Numbers(dict[str, int]):
@@ -27,18 +34,12 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class Groups(NamedTuple):
-    """The distinct token sequences, sorted by length: `of` every segment its group."""
-
-    of: Ints  # (segments,)
-    lengths: Ints  # (groups,)
-    tokens: Ints  # (all their tokens,)
-
-
 class Inversion:
-    """Collects segments one by one, then writes the postings of all of them."""
+    """Collects segments one by one, then writes the postings of all of them. Tokens wait in a file without a name
+    in `waiting` (a folder; default: the system's for temporary files), 4 bytes each."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Path | None = None) -> None:
+        self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
         self._tokens, self._lengths = array("i"), array("i")
         self._ids, self._changed_of, self._document_of = array("q"), array("i"), array("i")
         self._vocabulary, self._changed, self._documents = _Numbers(), _Numbers(), _Numbers()
@@ -54,91 +55,119 @@ class Inversion:
         self._ids.append(number)
         self._changed_of.append(self._changed[changed])
         self._document_of.append(self._documents[document])
+        if len(self._tokens) > TOKENS_IN_MEMORY:
+            self._put_down()
 
     def write(self, folder: Path) -> tuple[int, int]:
         """Writes the postings into the new folder; how many distinct sources and distinct tokens they hold."""
         folder.mkdir()
-        groups = group_equal(_numpy(self._tokens), _numpy(self._lengths))
         by_rank = self._newest_first()
-        arrays = {
-            **_sequences(groups),
-            **_features(groups, len(self._vocabulary)),
-            **_members(groups, by_rank),
-            "document_of": _numpy(self._document_of)[by_rank],
-        }
+        of, lengths = self._write_sequences(folder)
+        arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
+        arrays["document_of"] = _numpy(self._document_of)[by_rank]
+        ids = _numpy(self._ids)[by_rank]
+        arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
+        arrays[VOCABULARY] = _text("\n".join(self._vocabulary))
+        arrays[DOCUMENTS] = _text(json.dumps(list(self._documents)))
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        np.save(folder / IDS_FILE, _numpy(self._ids)[by_rank])
-        (folder / VOCABULARY_FILE).write_text("\n".join(self._vocabulary), encoding="utf-8")
-        (folder / DOCUMENTS_FILE).write_text(json.dumps(list(self._documents)), encoding="utf-8")
-        return len(groups.lengths), len(self._vocabulary)
+        return len(lengths), len(self._vocabulary)
 
-    def _newest_first(self) -> Ints:
+    def close(self) -> None:
+        """Lets go of the tokens that wait. What cannot be written any more (disk full) is not needed any more."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _put_down(self) -> None:
+        self._file.write(memoryview(self._tokens))
+        self._tokens = array("i")
+
+    def _write_sequences(self, folder: Path) -> tuple[Int32, Int32]:
+        from tmnmt.index.inversion_kernels import compile_all
+
+        compile_all()
+        self._put_down()
+        self._file.flush()
+        tokens = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
+        of, lengths, laid = write_groups(folder, np.asarray(tokens), _numpy(self._lengths))
+        self._file.close()
+        write_features(folder, laid, lengths, len(self._vocabulary))
+        return of, lengths
+
+    def _newest_first(self) -> NDArray[np.signedinteger[Any]]:
         order = np.argsort(np.argsort(np.array(list(self._changed), dtype=object))) if self._changed else np.empty(0)
         changed = order.astype(np.int32)[_numpy(self._changed_of)]
         return np.lexsort((_numpy(self._ids), -changed))
 
 
-def group_equal(tokens: Ints, lengths: Ints) -> Groups:
-    """The distinct sequences among those laid end to end in `tokens`. Equal hashes only bring sequences side by
-    side: what counts as equal is compared token by token."""
-    if not len(lengths):
-        return Groups(lengths, lengths, tokens)
-    starts = np.cumsum(lengths, dtype=np.int64) - lengths
-    weights = np.random.default_rng(0).integers(1, 2**63, int(lengths.max()), dtype=np.uint64)
-    hashes = np.add.reduceat((tokens.astype(np.uint64) + np.uint64(1)) * weights[_within(starts, lengths)], starts)
-    order = np.lexsort((hashes, lengths))
-    lengths, hashes = lengths[order], hashes[order]
-    offsets = np.cumsum(lengths, dtype=np.int64) - lengths
-    tokens = tokens[_within(offsets, lengths) + np.repeat(starts[order], lengths)]
-    alike = np.zeros(len(lengths), bool)
-    alike[1:] = (lengths[1:] == lengths[:-1]) & (hashes[1:] == hashes[:-1])
-    alike &= ~np.logical_or.reduceat(tokens != tokens[np.arange(len(tokens)) - np.repeat(lengths, lengths)], offsets)
-    of = np.empty(len(lengths), np.int32)
-    of[order] = np.cumsum(~alike) - 1
-    return Groups(of, lengths[~alike], tokens[np.repeat(~alike, lengths)])
+def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
+    """Writes tokens.npy: the distinct sequences among those laid end to end in `tokens`, sorted by length. Returns
+    every sequence's group, every group's length, and what was written."""
+    from tmnmt.index.inversion_kernels import hashes, lay_out, number_groups
+
+    starts = _sums(lengths)
+    order = np.lexsort((hashes(tokens, starts), lengths))
+    of, count = number_groups(tokens, starts, order)
+    lengths_of = np.empty(count, np.int32)
+    lengths_of[of] = lengths
+    laid = _new(folder / "tokens.npy", np.int32, (int(lengths_of.sum(dtype=np.int64)),))
+    lay_out(tokens, starts, order, of, laid)
+    return of, lengths_of, laid
 
 
-def _within(starts: Ints, lengths: Ints) -> Ints:
-    """0, 1, ... within every run."""
-    return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)
+def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
+    """Writes the columns and postings of groups of these lengths that lie end to end in `tokens`."""
+    from tmnmt.index.inversion_kernels import count_features, fill, most_occurrences
+
+    feature_start = _sums(most_occurrences(tokens, lengths, vocabulary)).astype(np.int32)
+    counts = count_features(tokens, lengths, feature_start)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_COLUMNS]
+    column_of = np.full(len(counts), -1, np.int16)
+    column_of[frequent] = np.arange(len(frequent))
+    posting_start = _sums(np.where(column_of < 0, counts, 0))
+    words = -(-len(lengths) // _BLOCK) * _BLOCK // 64
+    columns = _new(folder / "columns.npy", np.uint64, (len(frequent) + 1, words))
+    postings = _new(folder / "postings.npy", np.int32, (int(posting_start[-1]),))
+    fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
+    for name, values in (("feature_start", feature_start), ("column_of", column_of), ("posting_start", posting_start)):
+        np.save(folder / f"{name}.npy", values)
 
 
-def _sequences(groups: Groups) -> dict[str, Ints]:
-    longest = int(groups.lengths[-1]) if len(groups.lengths) else 0
-    length_start = np.searchsorted(groups.lengths, np.arange(longest + 2)).astype(np.int64)
-    token_start = np.zeros(longest + 2, np.int64)
-    np.cumsum(np.diff(length_start) * np.arange(longest + 1), out=token_start[1:])
-    return {"length_start": length_start, "token_start": token_start, "tokens": groups.tokens.astype(np.int32)}
+def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A new array of zeros that is the content of a file."""
+    if 0 in shape:  # nothing to map
+        np.save(path, np.empty(shape, kind))
+        return np.empty(shape, kind)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+    with path.open("r+b") as file:  # where the disk is full this fails; writing to the map would end the process
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return np.asarray(array)
 
 
-def _features(groups: Groups, vocabulary: int) -> dict[str, Ints]:
-    group = np.repeat(np.arange(len(groups.lengths), dtype=np.int32), groups.lengths)
-    order = np.argsort(group.astype(np.int64) * vocabulary + groups.tokens, kind="stable")
-    token, group = groups.tokens[order], group[order]
-    new = np.ones(len(token), bool)
-    new[1:] = (token[1:] != token[:-1]) | (group[1:] != group[:-1])
-    runs = np.flatnonzero(new)
-    occurrence = _within(runs, np.diff(runs, append=len(token)))
-    feature = token.astype(np.int64) * (int(occurrence.max(initial=0)) + 1) + occurrence
-    order = np.argsort(feature, kind="stable")  # stable: the groups of a feature stay ascending
-    _, first, counts = np.unique(feature[order], return_index=True, return_counts=True)
-    a_token = np.bincount(token[order][first], minlength=vocabulary)
+def _sums(numbers: NDArray[Any]) -> Int64:
+    """0, and the sums of the first one, two ... numbers."""
+    sums = np.zeros(len(numbers) + 1, np.int64)
+    np.cumsum(numbers, out=sums[1:])
+    return sums
+
+
+def _lengths(lengths: Int32) -> dict[str, NDArray[Any]]:
+    longest = int(lengths[-1]) if len(lengths) else 0
+    length_start = np.searchsorted(lengths, np.arange(longest + 2)).astype(np.int64)
+    return {"length_start": length_start, "token_start": _sums(np.diff(length_start) * np.arange(longest + 1))}
+
+
+def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    of_rank = of[by_rank]
     return {
-        "feature_start": np.concatenate([[0], np.cumsum(a_token)]).astype(np.int32),
-        "feature_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        "postings": group[order].astype(np.int32),
-    }
-
-
-def _members(groups: Groups, by_rank: Ints) -> dict[str, Ints]:
-    of_rank = groups.of[by_rank]
-    counts = np.bincount(of_rank, minlength=len(groups.lengths))
-    return {
-        "member_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        "member_offsets": _sums(np.bincount(of_rank, minlength=groups)).astype(np.int32),
         "members": np.argsort(of_rank, kind="stable").astype(np.int32),
     }
 
 
-def _numpy(values: array[int]) -> Ints:
+def _numpy(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8"), np.uint8)

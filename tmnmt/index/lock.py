@@ -24,11 +24,18 @@ def writing(index_dir: Path, seconds: float) -> Iterator[None]:
         raise MemoryIndexError(f"{index_dir}: cannot be written to: {error.strerror}") from error
     try:
         _take(handle, index_dir, time.monotonic() + seconds)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        _sign(handle, index_dir)
         yield
     finally:
         os.close(handle)  # the kernel gives the lock back, as it does when the holder is killed
+
+
+def _sign(handle: int, index_dir: Path) -> None:
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+    except OSError as error:
+        raise MemoryIndexError(f"{index_dir}: nothing was changed: {error.strerror}") from error
 
 
 def _take(handle: int, index_dir: Path, deadline: float) -> None:

@@ -10,24 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import MemoryIndexError
+from tmnmt.index.journal import JOURNAL_FILE
 
-FORMAT = 1
+FORMAT = 3
 TOKENISATION = "match-tokens-1"
 MANIFEST_FILE = "manifest.json"
 STORE_FILE = "segments.db"
+CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 
 @dataclass(frozen=True)
 class Manifest:
     """What an index holds and which files are its parts; `files` maps a path below the generation's folder to its
-    size in bytes and sha256 (the store, which changes, is not among them)."""
+    size in bytes and sha256. The journal, which grows, is not among them: its frames have checksums of their own."""
 
     src_lang: str
     tgt_lang: str
-    segments: int  # when the postings were built
+    segments: int  # when the generation was written
     sources: int  # distinct token sequences
     tokens: int  # distinct match tokens
-    last_id: int  # rows of the store with greater ids are not in the postings
+    last_id: int  # the greatest id ever given until then; no id is given twice
     generation: int
     postings: int
     created: str
@@ -45,6 +47,9 @@ class Manifest:
     def store_path(self, index_dir: Path) -> Path:
         return self.generation_dir(index_dir) / STORE_FILE
 
+    def journal_path(self, index_dir: Path) -> Path:
+        return self.generation_dir(index_dir) / JOURNAL_FILE
+
 
 def read_manifest(index_dir: Path) -> Manifest:
     """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of another format."""
@@ -52,14 +57,18 @@ def read_manifest(index_dir: Path) -> Manifest:
     if not index_dir.exists():
         raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
     except FileNotFoundError as error:
         raise MemoryIndexError(_no_manifest(index_dir)) from error
     except NotADirectoryError as error:
         raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file") from error
     except (OSError, ValueError) as error:
         raise MemoryIndexError(f"{path}: damaged ({error}); build the index again with --force") from error
-    return _checked(content, path)
+    manifest = _checked(content, path)
+    if text != _written(manifest):
+        raise MemoryIndexError(f"{path}: damaged (checksum); build the index again with --force")
+    return manifest
 
 
 def check_files(manifest: Manifest, index_dir: Path) -> None:
@@ -70,8 +79,6 @@ def check_files(manifest: Manifest, index_dir: Path) -> None:
         if found != size:
             what = "is missing" if found is None else f"has {found} bytes instead of {size}"
             raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
-    if not manifest.store_path(index_dir).is_file():
-        raise MemoryIndexError(f"{manifest.store_path(index_dir)}: is missing; build the index again with --force")
 
 
 def check_content(manifest: Manifest, index_dir: Path) -> None:
@@ -84,9 +91,10 @@ def check_content(manifest: Manifest, index_dir: Path) -> None:
 
 
 def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
-    """Size and sha256 of every file in `below`, named by its path below `folder`; each is on disk afterwards."""
+    """Size and sha256 of the store and of every file in `below`, named by its path below `folder`; each is on disk
+    afterwards."""
     described = {}
-    for path in sorted(below.iterdir()):
+    for path in [folder / STORE_FILE, *sorted(below.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
         _sync(path)
     _sync(below)
@@ -97,12 +105,31 @@ def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
 def write_manifest(manifest: Manifest, index_dir: Path) -> None:
     """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new one stands."""
     new = index_dir / (MANIFEST_FILE + ".new")
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(asdict(manifest), file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with new.open("w", encoding="utf-8") as file:
+            file.write(_written(manifest))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
     new.replace(index_dir / MANIFEST_FILE)
     _sync(index_dir)
+
+
+def manifest_version(index_dir: Path) -> tuple[int, int, int]:
+    """What changes whenever another manifest becomes the valid one. Raises MemoryIndexError: no index any more."""
+    try:
+        found = (index_dir / MANIFEST_FILE).stat()
+    except OSError as error:
+        raise MemoryIndexError(f"{index_dir}: the index is gone: {error.strerror}") from error
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _written(manifest: Manifest) -> str:
+    content = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
+    checksum = hashlib.sha256(content.encode()).hexdigest()
+    return content.removesuffix("\n}") + f',\n "{CHECKSUM}": "{checksum}"\n}}'
 
 
 def _checked(content: Any, path: Path) -> Manifest:
@@ -113,6 +140,7 @@ def _checked(content: Any, path: Path) -> Manifest:
         have = f"format {content['format']}, {content.get('tokenisation')}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(f"{path}: {have}, but this version reads {want}; build the index again with --force")
+    content.pop(CHECKSUM, None)
     if set(content) != known or not isinstance(content["files"], dict):
         raise MemoryIndexError(f"{path}: damaged (keys missing or unknown); build the index again with --force")
     return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})

@@ -1,35 +1,43 @@
-"""The embedded index: the store, immutable postings over it, and a delta of what was added since."""
+"""The embedded index: immutable postings and store, what was changed since, and one writer at a time."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
-from tmnmt.index.delta import Delta
+from tmnmt.index.build import in_runs, write_generation
+from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.generation import Generation
 from tmnmt.index.inversion import MAX_TOKENS
+from tmnmt.index.journal import Change
 from tmnmt.index.lock import writing
-from tmnmt.index.manifest import Manifest, check_content, check_files, read_manifest
-from tmnmt.index.postings import Postings
-from tmnmt.index.store import Store
+from tmnmt.index.manifest import Manifest, manifest_version, read_manifest
+from tmnmt.index.postings import Wanted
+from tmnmt.index.verify import verify
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
-SECONDS_TO_WAIT = 5.0  # for another process' addition; a build takes longer and is reported
+SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
 
 
 class MemoryIndex:
-    """An index folder, open for searches and additions; an `Index`. Use from any thread; close it, or use `with`."""
+    """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or use `with`.
+
+    Every call sees what any process had changed, compacted or built anew by the time it began."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.src_lang, self.tgt_lang = manifest.src_lang, manifest.tgt_lang
         self._lock = threading.RLock()
-        self._load(manifest)
+        self._version = (0, 0, 0)
+        self._now = Generation(manifest, path)
 
     @classmethod
     def open(cls, path: Path, src_lang: str | None = None, tgt_lang: str | None = None) -> MemoryIndex:
@@ -43,11 +51,16 @@ class MemoryIndex:
                 raise MemoryIndexError(f"{path}: this index is from {pairs}")
         try:
             return cls(path, manifest)
-        except MemoryIndexError:
+        except (MemoryIndexError, OSError):
             latest = read_manifest(path)
             if latest.generation == manifest.generation:
                 raise
             return cls(path, latest)  # replaced while it was being opened
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is known of the generation that answers."""
+        return self._now.manifest
 
     def search(
         self,
@@ -57,56 +70,96 @@ class MemoryIndex:
         *,
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
+        threads: int | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has added."""
-        _check_search(queries, k, threshold, exclude_documents)
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+
+        threads: how many search a batch, with the same answers; None: one for every core this process may use."""
+        _check_search(queries, k, threshold, exclude_documents, threads)
         documents = exclude_documents or [""] * len(queries)
         keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
-        with self._lock:
-            self._refresh()
-            postings, store = self._postings, self._store
-            added = {key: self._delta.search(key[0], threshold, exclude_sources, key[1]) for key in dict.fromkeys(keys)}
-        held = {key: postings.search(key[0], k, threshold, exclude_sources, key[1]) for key in added}
-        segments = store.by_ids(hit.id for hits in held.values() for hit in hits)
-        found = {key: [Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for key, hits in held.items()}
-        return [_best(found[key] + added[key], k) if added[key] else list(found[key]) for key in keys]
+        wanted = [Wanted(*key) for key in dict.fromkeys(keys)]
+        best = dict(zip(wanted, self._search(wanted, k, threshold, exclude_sources, threads or _cores()), strict=True))
+        return [list(best[Wanted(*key)]) for key in keys]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids. On return they are on disk, and the next search by anyone finds them. Without
-        `changed` (or `created`) they get the present time. Raises LockedError where another process is writing,
-        DataError for a source of more than 65,535 tokens."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        """Adds segments, all or none; their ids. On return they are on disk, and the next search by anyone finds them.
+
+        Without `changed` (or `created`) they get the present time. Raises LockedError where another process is
+        writing, DataError for a source of more than 65,535 tokens, MemoryIndexError where the disk is full."""
+        now = _present()
         dated = [replace(s, created=s.created or now, changed=s.changed or s.created or now) for s in segments]
-        for segment in dated:
-            if len(match_tokens(segment.src)) > MAX_TOKENS:
-                raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
-        with self._lock, writing(self.path, SECONDS_TO_WAIT):
-            manifest = read_manifest(self.path)
-            if manifest.generation != self.manifest.generation:
-                self._load(manifest)  # the replaced store stays open for searches under way
-            writer = Store.write(manifest.store_path(self.path))
-            try:
-                ids = writer.add(dated)
-            finally:
-                writer.close()
-            self._refresh()
+        _check_sources(dated)
+        with self._writing() as generation:
+            numbered = [replace(s, id=number) for number, s in enumerate(dated, generation.last_id + 1)]
+            self._append(generation, [(segment.id, segment) for segment in numbered])
+        return [segment.id for segment in numbered]
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """Puts `change(segment)` in the place of every segment with one of these ids, all or none, as durable and
+        visible as an addition; the new segments. The id stays; `changed` becomes the present time unless `change` gave
+        a new one. Raises UnknownIdError, and what `add` raises."""
+        with self._writing() as generation:
+            old = generation.by_ids(ids)
+            edited = [_edited(segment, change(segment)) for segment in old.values()]
+            _check_sources(edited)
+            self._append(generation, [(segment.id, segment) for segment in edited])
+        return edited
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """Deletes the segments with these ids, all or none, as durable and visible as an addition. Their ids are never
+        given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
+        with self._writing() as generation:
+            self._append(generation, [(number, None) for number in generation.by_ids(ids)])
+
+    def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
+        """Deletes those of all segments that `choose` names by id, while nobody else can write; their ids."""
+        with self._writing() as generation:
+            ids = list(dict.fromkeys(choose(generation.segments())))
+            self._append(generation, [(number, None) for number in ids])
         return ids
 
-    def __len__(self) -> int:
-        """How many segments the index holds, additions included."""
+    def get(self, ids: Iterable[int]) -> list[Segment]:
+        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        wanted = list(ids)
         with self._lock:
-            self._refresh()
-            return self.manifest.segments + self._added
+            found = self._refreshed().by_ids(wanted)
+        return [found[number] for number in wanted]
 
-    def verify(self) -> None:
-        """Reads everything. Raises MemoryIndexError at the first part that is not what was written."""
-        check_content(self.manifest, self.path)
-        for _ in self._store:
-            pass
+    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, as they are at this moment whatever changes later."""
+        with self._lock:
+            return self._refreshed().segments(wanted)
+
+    def changes(self) -> tuple[int, int, int]:
+        """How many segments were added, corrected and deleted since the index was built or compacted."""
+        with self._lock:
+            return self._refreshed().changes()
+
+    def __len__(self) -> int:
+        """How many segments the index holds now."""
+        with self._lock:
+            return len(self._refreshed())
+
+    def compact(self, progress: Callable[[int], None] | None = None) -> Manifest:
+        """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed, or where the disk
+        is full (MemoryIndexError), everything is as before. Does nothing where nothing was changed."""
+        with self._writing() as generation:
+            if generation.journal.offset:
+                languages = generation.manifest.src_lang, generation.manifest.tgt_lang
+                runs = in_runs(generation.segments())
+                write_generation(self.path, runs, languages, progress, generation.last_id)
+        with self._lock:
+            return self._refreshed().manifest
+
+    def verify(self) -> int:
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what
+        was written."""
+        return verify(self.path)
 
     def close(self) -> None:
         with self._lock:
-            self._store.close()
+            self._now.close()
 
     def __enter__(self) -> Self:
         return self
@@ -114,31 +167,90 @@ class MemoryIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _load(self, manifest: Manifest) -> None:
-        check_files(manifest, self.path)
-        self.manifest = manifest
-        self._postings = Postings.open(manifest.postings_dir(self.path))
-        self._store = Store.read(manifest.store_path(self.path))
-        self._delta = Delta()
-        self._added, self._last_id, self._version = 0, manifest.last_id, -1
-        self._refresh()
+    def _search(
+        self, queries: list[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+    ) -> list[list[Match]]:
+        with self._lock:
+            now = self._refreshed()
+            dead = now.dead
+            added = [
+                now.delta.search(query.tokens, threshold, without_equal, query.without_document) for query in queries
+            ]
+        try:
+            held = now.held(queries, k, threshold, without_equal, threads, dead)
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self._search(queries, k, threshold, without_equal, threads)  # replaced before it was read
+        segments = now.store.by_ids(hit.id for hits in held for hit in hits)
+        found = ([Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for hits in held)
+        return [_best(old + new, k) if new else old for old, new in zip(found, added, strict=True)]
 
-    def _refresh(self) -> None:
-        version = self._store.data_version()
-        if version == self._version:
+    @contextmanager
+    def _writing(self) -> Iterator[Generation]:
+        """The generation as it is now, which nobody else can change meanwhile. Searches go on."""
+        with writing(self.path, SECONDS_TO_WAIT):
+            with self._lock:
+                generation = self._refreshed()
+            yield generation
+
+    def _append(self, generation: Generation, changes: Sequence[Change]) -> None:
+        if changes:
+            with self._lock:
+                generation.append(changes)
+
+    def _refreshed(self) -> Generation:
+        """The valid generation with all changes acknowledged so far. One that was replaced stays open for the
+        searches under way."""
+        while True:
+            version = manifest_version(self.path)
+            if version != self._version:
+                self._follow(read_manifest(self.path))
+            self._now.refresh()
+            if version == manifest_version(self.path):  # else its journal may have gone before it was read
+                self._version = version
+                return self._now
+
+    def _follow(self, manifest: Manifest) -> None:
+        if manifest == self._now.manifest:
             return
-        for segment in self._store.after(self._last_id):
-            self._delta.add(segment)
-            self._last_id = segment.id
-            self._added += 1
-        self._version = version
+        languages = manifest.src_lang, manifest.tgt_lang
+        if languages != (self.src_lang, self.tgt_lang):
+            raise MemoryIndexError(
+                f"{self.path}: was replaced by an index from {' to '.join(languages)}; open it again"
+            )
+        try:
+            self._now = Generation(manifest, self.path)
+        except (MemoryIndexError, OSError):
+            if read_manifest(self.path) == manifest:
+                raise  # else replaced once more: the caller comes again
 
 
-def _check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
+def _edited(old: Segment, new: Segment) -> Segment:
+    changed = new.changed if new.changed != old.changed else _present()
+    return replace(new, id=old.id, changed=changed)
+
+
+def _present() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_sources(segments: Sequence[Segment]) -> None:
+    for segment in segments:
+        if len(match_tokens(segment.src)) > MAX_TOKENS:
+            raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
+
+
+def _check_search(
+    queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None, threads: int | None
+) -> None:
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
     if not 0 <= threshold <= 1:
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads is {threads}; it must be at least 1")
     if documents is not None and len(documents) != len(queries):
         raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
 
@@ -148,6 +260,10 @@ def _best(matches: list[Match], k: int) -> list[Match]:
     matches.sort(key=lambda match: match.segment.changed, reverse=True)
     matches.sort(key=lambda match: match.score, reverse=True)
     return matches[:k]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _primary(language: str) -> str:

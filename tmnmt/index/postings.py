@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -13,12 +16,12 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK
 
 if TYPE_CHECKING:
-    from tmnmt.index.kernels import Arrays
+    from tmnmt.index.kernels import Arrays, Int32
 
-VOCABULARY_FILE = "tokens.txt"
-DOCUMENTS_FILE = "documents.json"
-IDS_FILE = "ids.npy"
+VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
+QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
+MOST_HITS_A_CALL = 1 << 20  # 16 bytes each are set aside, found or not
 
 
 class Hit(NamedTuple):
@@ -27,49 +30,92 @@ class Hit(NamedTuple):
     score: float
 
 
+class Wanted(NamedTuple):
+    """A query of the postings: its match tokens, and the document whose segments are left out ("": none)."""
+
+    tokens: Sequence[str]
+    without_document: str = ""
+
+
 class Postings:
     """The best segments for a token sequence, exactly as brute force finds them."""
 
-    def __init__(self, arrays: Arrays, ids: np.ndarray[Any, Any], tokens: list[str], folder: Path) -> None:
-        self._arrays = arrays
-        self._ids = ids  # by rank
-        self._number = {token: number for number, token in enumerate(tokens)}
-        self._folder = folder
-        self._documents: dict[str, int] | None = None
+    def __init__(self, parts: dict[str, np.ndarray[Any, Any]]) -> None:
+        self._parts = parts
+        self._ids = parts[IDS]  # by rank
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
-        """The postings in `folder`, mapped and not read. Raises MemoryIndexError where a part is unusable."""
-        from tmnmt.index.kernels import Arrays
-
+        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; nothing is read
+        before the first search. Raises MemoryIndexError where a part is unusable."""
         try:
-            arrays = Arrays(*(_map(folder / f"{name}.npy") for name in Arrays._fields))
-            text = (folder / VOCABULARY_FILE).read_text(encoding="utf-8")
-            return cls(arrays, _map(folder / IDS_FILE), text.split("\n") if text else [], folder)
-        except (OSError, ValueError) as error:
+            names = [path.stem for path in folder.glob("*.npy")]
+            return cls({name: _map(folder / f"{name}.npy") for name in names})
+        except (OSError, ValueError, KeyError) as error:
             raise MemoryIndexError(f"{folder}: the postings cannot be read: {error}; build the index again") from error
 
     def search(
-        self, tokens: Sequence[str], k: int, threshold: float, without_equal: bool, without_document: str
-    ) -> list[Hit]:
-        """The at most `k` segments of score >= `threshold`, best first, ties by newest."""
-        from tmnmt.index.kernels import search_best
-
-        sequence = np.array([self._number.get(token, -1) for token in tokens], np.int32)
+        self,
+        queries: Sequence[Wanted],
+        k: int,
+        threshold: float,
+        *,
+        without_equal: bool = False,
+        threads: int = 1,
+    ) -> list[list[Hit]]:
+        """For every query the at most `k` segments of score >= `threshold`, best first, ties by newest. The answers
+        do not depend on the number of threads."""
         k = min(k, len(self._ids))
-        if k == 0 or not len(sequence):
-            return []
-        document = self._document(without_document)
-        ranks, edits, scores = search_best(self._arrays, sequence, k, threshold - SLACK, without_equal, document)
+        if k == 0:
+            return [[] for _ in queries]
+        size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
+        runs = [queries[i : i + size] for i in range(0, len(queries), size)]
+
+        def search(run: Sequence[Wanted]) -> list[list[Hit]]:
+            return self._search(run, k, threshold, without_equal)
+
+        if threads == 1 or len(runs) < 2:
+            return [hits for run in runs for hits in search(run)]
+        search(runs[0][:1])  # what is read or compiled once, before threads wait for it
+        with ThreadPoolExecutor(min(threads, len(runs))) as pool:
+            return [hits for found in pool.map(search, runs) for hits in found]
+
+    def _search(self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool) -> list[list[Hit]]:
+        from tmnmt.index.kernels import search_each
+
+        number = self._number.get
+        sequences = np.array([number(token, -1) for query in queries for token in query.tokens], np.int32)
+        ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
+        documents = np.array([self._document(query.without_document) for query in queries], np.int32)
+        least = threshold - SLACK
+        found = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        counts, ranks, edits, scores = found
+        return [
+            self._hits(ranks[i, :count], edits[i, :count], scores[i, :count]) if count else []
+            for i, count in enumerate(counts.tolist())
+        ]
+
+    def _hits(self, ranks: Int32, edits: Int32, scores: np.ndarray[Any, Any]) -> list[Hit]:
         return list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
 
+    @cached_property
+    def _arrays(self) -> Arrays:
+        from tmnmt.index.kernels import Arrays
+
+        return Arrays(*(self._parts[name] for name in Arrays._fields))
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        text = str(self._parts[VOCABULARY].tobytes(), "utf-8")
+        return {token: number for number, token in enumerate(text.split("\n"))} if text else {}
+
+    @cached_property
+    def _number_of_document(self) -> dict[str, int]:
+        names = cast(list[str], json.loads(self._parts[DOCUMENTS].tobytes()))
+        return {document: number for number, document in enumerate(names)}
+
     def _document(self, name: str) -> int:
-        if not name:
-            return NO_DOCUMENT
-        if self._documents is None:
-            names = cast(list[str], json.loads((self._folder / DOCUMENTS_FILE).read_text(encoding="utf-8")))
-            self._documents = {document: number for number, document in enumerate(names)}
-        return self._documents.get(name, NO_DOCUMENT)
+        return self._number_of_document.get(name, NO_DOCUMENT) if name else NO_DOCUMENT
 
 
 def _map(path: Path) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""The segments of a memory in SQLite: the truth from which everything else in an index is derived."""
+"""The segments of a generation in SQLite: written once, then only read. What changes later stands in the journal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.segments import Segment
 
 _SCHEMA = """
 CREATE TABLE segments (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     src TEXT NOT NULL, tgt TEXT NOT NULL,
     document TEXT NOT NULL, position INTEGER NOT NULL,
     origin TEXT NOT NULL, created TEXT NOT NULL, changed TEXT NOT NULL, user TEXT NOT NULL,
@@ -30,46 +31,49 @@ _IDS_A_QUERY = 500
 
 
 class Store:
-    """Segments by id. Made by `Store.create` (a build), `Store.read` (many) or `Store.write` (one at a time)."""
+    """Segments by id. Made by `Store.create` (a build), then opened by `Store.read` (many, from any thread)."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
         self._db = connection
         self._lock = threading.Lock()
+        self._last_id = 0
 
     @classmethod
     def create(cls, path: Path) -> Store:
         """A new, empty store for one bulk load. Not safe against a kill before `seal`: a build has its own folder."""
-        db = _connect(path, "rwc")
-        db.execute("PRAGMA journal_mode = OFF")
-        db.execute("PRAGMA synchronous = OFF")
-        db.execute(_SCHEMA)
+        db = _connect(path, "mode=rwc")
+        try:
+            db.execute("PRAGMA journal_mode = OFF")
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute(_SCHEMA)
+        except sqlite3.Error as error:
+            db.close()
+            raise MemoryIndexError(f"{path}: the store cannot be written: {error}") from error
         return cls(db, path)
 
     @classmethod
     def read(cls, path: Path) -> Store:
-        """The store at `path` for reading, from any thread; sees what others commit."""
-        # WAL needs a shared-memory file beside the store; where none can be made, nobody can be writing either.
-        options = "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1"
-        return cls(_connect(path, options), path)
+        """The sealed store at `path`. SQLite neither locks it nor writes a file beside it, so the folder may be
+        read-only."""
+        return cls(_connect(path, "mode=ro&immutable=1"), path)
 
-    @classmethod
-    def write(cls, path: Path) -> Store:
-        """The store at `path` for additions that are on disk when they are acknowledged."""
-        db = _connect(path, "rw")
-        db.execute("PRAGMA synchronous = FULL")
-        return cls(db, path)
-
-    def add(self, segments: Iterable[Segment]) -> list[int]:
-        """Adds segments (their own ids are ignored) in one transaction; their new ids, ascending."""
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            (last,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
-            rows = [_row(number, segment) for number, segment in enumerate(segments, last + 1)]
-            try:
+    def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
+        """Adds segments with their own ids, or else numbered on from 1; the ids. Raises MemoryIndexError where they
+        cannot be written (disk full), DataError where a text is no Unicode."""
+        rows = [
+            _row(segment.id if keep_ids else number, segment)
+            for number, segment in enumerate(segments, self._last_id + 1)
+        ]
+        try:
+            with self._lock, self._db:
+                self._db.execute("BEGIN")
                 self._db.executemany(_INSERT, rows)
-            except UnicodeEncodeError as error:
-                raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+        except UnicodeEncodeError as error:
+            raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+        except sqlite3.Error as error:
+            raise MemoryIndexError(f"{self.path}: the store cannot be written: {error}") from error
+        self._last_id = rows[-1][0] if rows else self._last_id
         return [row[0] for row in rows]
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
@@ -85,27 +89,27 @@ class Store:
             raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
         return found
 
-    def after(self, last_id: int) -> list[Segment]:
-        """The segments with ids greater than `last_id`, in order of id."""
-        return self._select("WHERE id > ? ORDER BY id", (last_id,))
-
     def __iter__(self) -> Iterator[Segment]:
         """Every segment in order of id, a thousand in memory at a time."""
+        return self.chosen(EVERYTHING)
+
+    def chosen(self, wanted: Filter) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, a thousand in memory at a time."""
+        where, values = wanted.sql()
         last = 0
-        while some := self._select("WHERE id > ? ORDER BY id LIMIT 1000", (last,)):
-            yield from some
+        while some := self._select(f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)):
+            yield from filter(wanted.keeps, some)
             last = some[-1].id
+
+    def holds(self, number: int) -> bool:
+        """Whether there is a segment with this id."""
+        return bool(self._scalar("SELECT count(*) FROM segments WHERE id = ?", (number,)))
 
     def __len__(self) -> int:
         return int(self._scalar("SELECT count(*) FROM segments"))
 
-    def data_version(self) -> int:
-        """A number that changes when another connection has committed."""
-        return int(self._scalar("PRAGMA data_version"))
-
     def seal(self) -> None:
-        """Ends a bulk load: everything is on disk, the store is in WAL mode, the connection is closed."""
-        self._db.execute("PRAGMA journal_mode = WAL")
+        """Ends a bulk load: everything is on disk, and the connection is closed."""
         self.close()
         with self.path.open("rb") as file:
             os.fsync(file.fileno())
@@ -125,10 +129,10 @@ class Store:
                 raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
         return [self._segment(row) for row in rows]
 
-    def _scalar(self, query: str) -> Any:
+    def _scalar(self, query: str, values: Sequence[Any] = ()) -> Any:
         with self._lock:
             try:
-                return self._db.execute(query).fetchone()[0]
+                return self._db.execute(query, values).fetchone()[0]
             except sqlite3.DatabaseError as error:
                 raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
 
@@ -145,8 +149,8 @@ def _runs(ids: Sequence[int]) -> Iterator[Sequence[int]]:
     return (ids[i : i + _IDS_A_QUERY] for i in range(0, len(ids), _IDS_A_QUERY))
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?mode={mode}"
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{options}"
     try:
         db = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
         db.execute("PRAGMA schema_version").fetchone()  # connecting is lazy: this opens the file

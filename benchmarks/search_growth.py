@@ -1,0 +1,134 @@
+"""How build and search grow with the memory: a plot and a table from 0.1 M segments up, in one run.
+
+    python benchmarks/search_growth.py MEMORY... --held-out eval/splits/law.test.txt [--sizes 0.1 1] [--plot growth.png]
+
+Real segments come first; when they are used up, copies of them in which 15 % of the tokens are replaced by others of
+the memory. Queries are segments of 5 to 80 tokens of the held-out documents; one thread, one by one, top 3. Every size
+is built and searched in a process of its own, whose peak memory is reported. The plot needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import random
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from search_speed import conditions, sizes, without
+
+from tmnmt.formats import parse_columns, read_memories
+from tmnmt.index import MemoryIndex, build
+from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
+
+REPLACED = 0.15  # of the tokens of a copy
+THRESHOLDS = (0.5, 0.8)
+POOL = 100_000  # tokens that the copies draw from
+
+
+def main() -> None:
+    options = arguments()
+    rows = []
+    for size in options.sizes:
+        with multiprocessing.get_context("spawn").Pool(1) as fresh:
+            rows.append(fresh.apply(measure, (options, round(size * 1e6))))
+        show(rows[-1])
+    if options.output:
+        options.output.write_text(json.dumps({**conditions(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    if options.plot:
+        plot(rows, options.plot)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("memories", nargs="+", type=Path, metavar="MEMORY")
+    parser.add_argument("--held-out", type=Path, required=True, help="documents left out, one a line")
+    parser.add_argument("--columns")
+    parser.add_argument("--src-lang", default="en")
+    parser.add_argument("--tgt-lang", default="fr")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 0.2, 0.5, 1], help="millions of segments")
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--output", type=Path, help="JSON")
+    parser.add_argument("--plot", type=Path, help="a picture: .png, .svg, .pdf")
+    return parser.parse_args()
+
+
+def measure(options: argparse.Namespace, size: int) -> dict[str, Any]:
+    queries: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index"
+        start = time.perf_counter()
+        manifest = build(path, islice(memory(options, queries), size), options.src_lang, options.tgt_lang)
+        row: dict[str, Any] = {"build_s": time.perf_counter() - start, **sizes(manifest, path)}
+        queries = random.Random(0).sample(queries, min(options.queries, len(queries)))
+        start = time.perf_counter()
+        with MemoryIndex.open(path) as index:
+            row["open_s"] = time.perf_counter() - start
+            index.search(queries, 3, min(THRESHOLDS), threads=1)  # compiled, mapped and warm
+            for threshold in THRESHOLDS:
+                row[f"ms_at_{threshold}"] = statistics.fmean(milliseconds(index, queries, threshold))
+    row["all_peak_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return row
+
+
+def memory(options: argparse.Namespace, queries: list[str]) -> Iterator[Segment]:
+    """Real segments, then copies without end; the first pass fills `queries`."""
+
+    def once(found: list[str]) -> Iterable[Segment]:
+        columns = parse_columns(options.columns) if options.columns else None
+        reader = read_memories(options.memories, options.src_lang, options.tgt_lang, columns=columns)
+        return without(reader, held_out, found)
+
+    held_out = set(options.held_out.read_text(encoding="utf-8").split("\n")) - {""}
+    pool: list[str] = []
+    for segment in once(queries):
+        if len(pool) < POOL:
+            pool += match_tokens(segment.src)
+        yield segment
+    draw = random.Random(1)
+    while True:
+        for segment in once([]):
+            tokens = [draw.choice(pool) if draw.random() < REPLACED else token for token in match_tokens(segment.src)]
+            yield replace(segment, src=" ".join(tokens))
+
+
+def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> Iterator[float]:
+    for query in queries:
+        start = time.perf_counter()
+        index.search([query], 3, threshold, threads=1)
+        yield (time.perf_counter() - start) * 1000
+
+
+def show(row: dict[str, Any]) -> None:
+    print(
+        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read and built in {row['build_s']:.0f} s, "
+        f"peak {row['all_peak_MB']:6.0f} MB, postings {row['postings_MB']:6.0f} MB, opened {row['open_s']:.3f} s; "
+        + ", ".join(f"{row[f'ms_at_{threshold}']:.3f} ms at {threshold}" for threshold in THRESHOLDS),
+        flush=True,
+    )
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    import matplotlib.pyplot as pyplot
+
+    figure, axes = pyplot.subplots()
+    for threshold in THRESHOLDS:
+        points = [row[f"ms_at_{threshold}"] for row in rows]
+        axes.loglog([row["segments"] for row in rows], points, marker="o", label=f"threshold {threshold}")
+    axes.set(xlabel="segments", ylabel="mean ms a query, top 3, one thread")
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    main()

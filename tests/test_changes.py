@@ -1,0 +1,266 @@
+"""A memory that changes while it is read: corrections, deletions, compaction, kills, a full disk, damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_index import brute_force, pairs, queries, real_segments
+
+import tmnmt
+from tmnmt.errors import LockedError, MemoryIndexError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.dedupe import duplicates
+from tmnmt.index.filter import Filter
+from tmnmt.index.generation import UnknownIdError
+from tmnmt.index.lock import writing
+from tmnmt.index.stats import stats
+from tmnmt.segments import Segment
+
+KILLS = Path(__file__).parent / "kill_writers.py"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    build(tmp_path / "index", real_segments()[:60], "en", "fr")
+    return tmp_path / "index"
+
+
+def _now(index: MemoryIndex) -> list[Segment]:
+    return list(index.segments())
+
+
+def test_search_equals_brute_force_whatever_was_changed(tmp_path: Path) -> None:
+    path, draw = tmp_path / "index", random.Random(4)
+    build(path, real_segments()[:400], "en", "fr")
+    with MemoryIndex.open(path) as index, MemoryIndex.open(path) as reader:
+        alive = {segment.id: segment for segment in index.segments()}
+        for step in range(12):
+            gone = draw.sample(sorted(alive), 20)
+            index.delete(gone)
+            edited = index.edit(draw.sample(sorted(set(alive) - set(gone)), 20), lambda s: replace(s, src=s.src + " x"))
+            added = draw.sample(real_segments(), 10)
+            ids = index.add(added)
+            alive = {number: segment for number, segment in alive.items() if number not in gone}
+            alive |= {segment.id: segment for segment in edited} | {s.id: s for s in index.get(ids)}
+            if step in (5, 9):
+                index.compact()
+            segments = sorted(alive.values(), key=lambda segment: segment.id)
+            assert list(reader.segments()) == segments and len(reader) == len(segments)
+            for query in queries(3, step):
+                for k, threshold in ((1, 0.5), (5, 0.3), (1000, 0.0)):
+                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(query, segments, k, threshold)
+
+
+def test_a_correction_and_a_deletion_are_seen_by_everybody_and_after_reopening(path: Path) -> None:
+    with MemoryIndex.open(path) as writer, MemoryIndex.open(path) as reader:
+        old = reader.get([5])[0]
+        (new,) = writer.edit([5], lambda segment: replace(segment, src="a wholly new sentence"))
+        assert new == replace(old, src="a wholly new sentence", changed=new.changed) and new.changed.endswith("Z")
+        writer.delete([6])
+        with MemoryIndex.open(path) as later:
+            for index in (writer, reader, later):
+                assert [m.segment for m in index.search(["a wholly new sentence"], 1, 0.9)[0]] == [new]
+                assert 5 not in {m.segment.id for m in index.search([old.src], 60, 0.9)[0]}
+                assert (len(index), index.changes()) == (59, (0, 1, 1))
+                with pytest.raises(UnknownIdError, match="there is no segment 6"):
+                    index.get([6])
+
+
+def test_an_unknown_id_changes_nothing(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        before = _now(index)
+        for change in (lambda: index.delete([1, 99]), lambda: index.edit([1, 99], lambda s: replace(s, tgt="x"))):
+            with pytest.raises(UnknownIdError, match="no segment 99"):
+                change()
+        assert _now(index) == before
+
+
+def test_an_id_is_never_given_twice_even_after_compaction(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        assert index.add([Segment("a", "b")] * 2) == [61, 62]
+        index.delete([61, 62])
+        manifest = index.compact()
+        assert (manifest.segments, manifest.last_id, manifest.generation) == (60, 62, 2)
+        assert index.add([Segment("a", "b")]) == [63]
+
+
+def test_compaction_keeps_every_field_and_does_nothing_twice(path: Path) -> None:
+    with MemoryIndex.open(path) as index, MemoryIndex.open(path) as reader:
+        index.add(
+            [Segment("a", "b", "d", 3, 0, "o", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "me", (("n", "v"),))]
+        )
+        index.edit([1, 2], lambda segment: replace(segment, tgt="corrected"))
+        index.delete([3])
+        before = _now(index)
+        manifest = index.compact()
+        assert _now(reader) == before and reader.changes() == (0, 0, 0) and reader.manifest == manifest
+        assert index.compact() == manifest
+    assert sorted(p.name for p in path.iterdir() if p.name != ".lock") == ["generation-2", "manifest.json"]
+
+
+def test_searches_go_on_while_others_change_and_compact(path: Path) -> None:
+    found: list[bool] = []
+    with MemoryIndex.open(path) as reader, MemoryIndex.open(path) as writer:
+        query = real_segments()[0].src
+        wanted = {m.segment.id for m in reader.search([query], 9, 1.0)[0]}
+        ended = threading.Event()
+
+        def search() -> None:
+            while not ended.is_set():
+                found.append({m.segment.id for m in reader.search([query], 9, 1.0)[0]} == wanted)
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        for i in range(8):
+            writer.delete(writer.add([Segment(f"another {i}", "x")]))
+            writer.compact()
+        ended.set()
+        thread.join()
+    assert len(found) > 8 and all(found)
+
+
+def test_whoever_cannot_write_is_told_who_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tmnmt.index.memory_index.SECONDS_TO_WAIT", 0.0)
+    with MemoryIndex.open(path) as index, writing(path, 0.0):
+        changes: list[Callable[[], object]] = [
+            lambda: index.delete([1]),
+            index.compact,
+            lambda: index.edit([1], replace),
+        ]
+        for change in changes:
+            with pytest.raises(LockedError, match=r"process \d+ is writing to this index"):
+                change()
+        assert len(index) == 60
+
+
+def test_a_folder_that_is_gone_is_one_clear_error(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        (path / "manifest.json").unlink()
+        with pytest.raises(MemoryIndexError, match="the index is gone"):
+            index.search(["x"])
+
+
+@contextmanager
+def _files_of_at_most(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("operation", ["add", "compact", "build"])
+def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, operation: str) -> None:
+    path, draw = tmp_path / "index", random.Random(2)
+    # Short tokens: the postings need more room than the store, so that either can be what does not fit.
+    many = [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
+    build(path, many, "en", "fr")
+    with MemoryIndex.open(path) as index:
+        index.delete([60])
+        before, files = _now(index), sorted(path.rglob("*"))
+        change: Callable[[], object] = {
+            "add": lambda: index.add(many),
+            "compact": index.compact,
+            "build": lambda: build(path, many, "en", "fr", force=True),
+        }[operation]
+        for size in (0, 100, 4_000, 16_000, 40_000, 60_000):
+            with _files_of_at_most(size), pytest.raises(MemoryIndexError, match=r"not written|nothing was|be written"):
+                change()
+            assert _now(index) == before and index.verify() == 59
+            assert sorted(path.rglob("*")) == files
+        change()
+        assert index.verify() == {"add": 119, "compact": 59, "build": 60}[operation]
+
+
+def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        index.delete([1])
+        assert index.verify() == 59
+        parts = [part for part in sorted(path.rglob("*")) if part.is_file() and part.name != ".lock"]
+        draw = random.Random(3)
+        for part in parts:
+            content = part.read_bytes()
+            for at in {0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(6))} if content else ():
+                part.write_bytes(content[:at] + bytes([content[at] ^ draw.choice([1, 32, 128])]) + content[at + 1 :])
+                with pytest.raises(MemoryIndexError, match=part.name):
+                    index.verify()
+            part.write_bytes(content)
+        assert {"manifest.json", "segments.db", "changes.log", "postings.npy"} <= {part.name for part in parts}
+        assert index.verify() == 59
+
+
+def _kill(folder: Path, rounds: int, seed: int) -> dict[str, int]:
+    command = [sys.executable, str(KILLS), str(folder), str(rounds), str(seed)]
+    environment = os.environ | {"PYTHONPATH": str(Path(tmnmt.__file__).parents[1])}  # what is tested here, and no other
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def test_writers_killed_at_random_moments_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)  # another moment every time
+    found = _kill(tmp_path / "index", 20, seed)
+    assert found["kills"] == 20 and found["done before"] > 0, f"seed {seed}"
+
+
+@pytest.mark.slow
+def test_three_hundred_killed_writers_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    found = _kill(tmp_path / "index", 300, 300)
+    assert found["kills"] == 300 and found["applied unsaid"] > 0 and found["done before"] > 100
+
+
+NEWEST = [
+    Segment("the  cat", "le chat", "a", id=1, changed="2026-01-01T00:00:00Z"),
+    Segment("the cat", "le  chat", "b", id=2, changed="2026-01-02T00:00:00Z"),
+    Segment("the cat", "le chat", "b", id=3, changed="2026-01-02T00:00:00Z"),
+    Segment("the cat", "un chat", "a", id=4),
+    Segment("The cat", "le chat", "a", id=5),
+]
+
+
+def test_of_duplicates_the_newest_stays() -> None:
+    assert sorted(duplicates(NEWEST)) == [1, 3]
+    assert sorted(duplicates(reversed(NEWEST))) == [1, 3]
+    assert sorted(duplicates(NEWEST, "source")) == [1, 3, 4]
+    assert sorted(duplicates(NEWEST, "pair", within_documents=True)) == [3]
+    assert sorted(duplicates(NEWEST, "source", within_documents=True)) == [3, 4]
+
+
+def test_the_chosen_are_deleted_among_additions_too(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        index.add([Segment("a", "b", user="me"), Segment("c", "d", user="you")])
+        index.edit([7], lambda segment: replace(segment, user="me"))
+        wanted = Filter(user="me")
+        assert [segment.id for segment in index.segments(wanted)] == [7, 61]
+        assert index.delete_chosen(lambda segments: [s.id for s in segments if wanted.keeps(s)]) == [7, 61]
+        assert _now(index)[-1].user == "you" and not list(index.segments(wanted))
+        assert index.delete_chosen(lambda _: []) == []
+
+
+def test_stats_count_what_is_there_now(tmp_path: Path) -> None:
+    build(tmp_path / "index", NEWEST, "en", "fr")
+    with MemoryIndex.open(tmp_path / "index") as index:
+        index.delete([5])
+        index.add([Segment("x", "y", "", 0, 0, "o", "2027", "2027", "me", (("n", "1"), ("n", "2")))])
+        counted = stats(index)
+    assert (counted.segments, counted.added, counted.corrected, counted.deleted) == (5, 1, 0, 1)
+    assert (counted.documents, counted.without_document, counted.oldest, counted.newest) == (
+        2, 1, "2026-01-01T00:00:00Z", "2027",
+    )  # fmt: skip
+    assert (counted.origins, counted.users, counted.properties) == ({"": 4, "o": 1}, {"": 4, "me": 1}, {"n": 1})
+    assert counted.bytes == sum(
+        p.stat().st_size for p in (tmp_path / "index").rglob("generation-1/**/*") if p.is_file()
+    )

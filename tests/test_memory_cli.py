@@ -1,0 +1,168 @@
+"""`tmnmt memory` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tmnmt.cli import run
+from tmnmt.formats import read_memory
+from tmnmt.index import MemoryIndex, build
+from tmnmt.segments import Segment
+
+PAIRS = [
+    Segment("The permit & the fee", "Le permis <et> les droits", "doc/1", 3, 0, "law.tmx", "2026-01-01T00:00:00Z",
+            "2026-01-02T03:04:05Z", "me", (("note", 'x "y"'), ("note", "é"))),
+    Segment("One", "Un", "doc/2", 0, 0, "", "2025-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "you"),
+    Segment("Two", "Deux", "doc/2", 1, 0, "other"),
+]  # fmt: skip
+
+
+class Memory:
+    """Runs `tmnmt memory COMMAND --index INDEX ...` and keeps what it says."""
+
+    def __init__(self, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.index, self._capsys = index, capsys
+
+    def __call__(self, command: str, *arguments: str, code: int = 0) -> str:
+        assert run(["memory", command, "--index", str(self.index), *arguments]) == code
+        out, self.err = self._capsys.readouterr()
+        return out
+
+    def ids(self, *filters: str) -> list[int]:
+        return [json.loads(line)["id"] for line in self("list", "--json", *filters).splitlines()]
+
+
+@pytest.fixture
+def memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Memory:
+    build(tmp_path / "index", PAIRS, "en", "fr")
+    return Memory(tmp_path / "index", capsys)
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ([], [1, 2, 3]),
+        (["--document", "doc/2"], [2, 3]),
+        (["--document", "doc/2", "--origin", "other"], [3]),
+        (["--user", "me"], [1]),
+        (["--since", "2026-01-02"], [1]),
+        (["--before", "20260102T030405Z"], [2, 3]),
+        (["--property", "note"], [1]),
+        (["--property", "note=é"], [1]),
+        (["--property", "note=z"], []),
+        (["--limit", "2"], [1, 2]),
+    ],
+)
+def test_filters_choose_segments(memory: Memory, filters: list[str], ids: list[int]) -> None:
+    assert memory.ids(*filters) == ids
+
+
+def test_a_segment_is_a_line_or_json_with_every_field(memory: Memory) -> None:
+    assert memory("list", "--limit", "1") == "1\tThe permit & the fee\tLe permis <et> les droits\tdoc/1\n"
+    assert json.loads(memory("list", "--json", "-n", "1")) == {
+        "id": 1, "src": "The permit & the fee", "tgt": "Le permis <et> les droits", "document": "doc/1", "position": 3,
+        "origin": "law.tmx", "created": "2026-01-01T00:00:00Z", "changed": "2026-01-02T03:04:05Z", "user": "me",
+        "properties": [["note", 'x "y"'], ["note", "é"]],
+    }  # fmt: skip
+
+
+def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
+    assert memory("add", "--src", " Three\n", "--tgt", "Trois", "--user", "me", "--property", "a=b=c") == "4\n"
+    memory("edit", "4", "3", "--tgt", "corrected", "--document", "d")
+    assert "2 segments corrected" in memory.err
+    assert memory("list", "--document", "d") == "3\tTwo\tcorrected\td\n4\tThree\tcorrected\td\n"
+    memory("edit", "4", "--property", "x=y", "--property", "x=z")
+    with MemoryIndex.open(memory.index) as index:
+        (segment,) = index.get([4])
+        assert (segment.user, segment.properties) == ("me", (("x", "y"), ("x", "z")))
+    memory("delete", "4", "2")
+    assert "2 segments deleted" in memory.err and memory.ids() == [1, 3]
+    memory("delete", "--user", "me")
+    assert memory.ids() == [3]
+
+
+def test_a_memory_file_is_added_whole(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "more.tsv").write_text("en\tfr\nThree\tTrois\nFour\tQuatre\n\tx\n")
+    memory("add", str(tmp_path / "more.tsv"), "--user", "importer")
+    assert "2 segments added, 5 in all" in memory.err and "empty: 1" in memory.err
+    assert memory.ids("--user", "importer", "--origin", "more.tsv") == [4, 5]
+
+
+@pytest.mark.parametrize("name", ["m.tmx", "m.tsv", "m.tmx.gz", "m.TSV.xz"])
+def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name: str) -> None:
+    memory("export", "-o", str(tmp_path / name))
+    assert "3 segments" in memory.err
+    with MemoryIndex.open(memory.index) as index:
+        held = [replace(segment, id=0) for segment in index.segments()]
+    assert held == PAIRS
+    assert list(read_memory(tmp_path / name, "en", "fr")) == held
+    memory("add", str(tmp_path / name))
+    memory("dedupe")
+    assert memory.ids() == [1, 2, 6]  # what had no date got one when it was added, and is the newer copy
+
+
+def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, tmp_path: Path) -> None:
+    with MemoryIndex.open(memory.index) as index:
+        index.edit([2], lambda segment: replace(segment, changed="2026-01-01T00:00:00.25Z"))
+    memory("export", "-o", str(tmp_path / "m.tmx"), "--user", "you")
+    assert list(read_memory(tmp_path / "m.tmx", "en", "fr")) == [replace(PAIRS[1], changed="2026-01-01T00:00:00Z")]
+
+
+def test_reverse_makes_an_index_of_the_other_direction(memory: Memory, tmp_path: Path) -> None:
+    memory("reverse", "-o", str(tmp_path / "reversed"))
+    assert "3 segments, fr to en" in memory.err
+    with MemoryIndex.open(tmp_path / "reversed", "fr", "en") as index:
+        assert [replace(s, id=0, src=s.tgt, tgt=s.src) for s in index.segments()] == PAIRS
+        assert index.search(["Deux"], 1)[0][0].segment.tgt == "Two"
+
+
+def test_dedupe_says_what_it_would_delete(memory: Memory) -> None:
+    memory("add", "--src", "Two", "--tgt", "Deux")
+    assert memory("dedupe", "--dry-run") == "3\n" and memory.ids() == [1, 2, 3, 4]
+    assert memory("dedupe", "--dry-run", "--within-documents") == ""
+    memory("dedupe", "--by", "source")
+    assert "1 duplicates deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
+
+
+def test_compact_verify_and_stats_tell_what_they_found(memory: Memory) -> None:
+    memory("delete", "1")
+    memory("add", "--src", "Three", "--tgt", "Trois")
+    assert json.loads(memory("stats", "--json"))["deleted"] == 1
+    memory("compact")
+    assert "3 segments (1 added, 0 corrected, 1 deleted since the last time)" in memory.err
+    assert "users: you 1, - 2" in memory("stats") or "users: - 2, you 1" in memory("stats")
+    memory("verify")
+    assert "3 segments, everything as it was written" in memory.err
+    store = next(memory.index.rglob("segments.db"))
+    content = store.read_bytes()
+    store.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    memory("verify", code=1)
+    assert "segments.db: content differs" in memory.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["add"], 2, "give memory files, or one pair"),
+        (["add", "--src", "x"], 2, "give memory files, or one pair"),
+        (["add", "--src", "x", "--tgt", " "], 2, "a text on both sides"),
+        (["add", "--src", "x", "--tgt", "y", "--property", "n"], 2, "write NAME=VALUE"),
+        (["add", "missing.tmx"], 1, "missing.tmx: no such file"),
+        (["edit", "1"], 2, "nothing to correct"),
+        (["edit", "9", "--tgt", "x"], 1, "there is no segment 9"),
+        (["delete"], 2, "give ids, or options"),
+        (["delete", "1", "--user", "me"], 2, "give ids, or options"),
+        (["delete", "9"], 1, "there is no segment 9"),
+        (["list", "--since", "soon"], 2, "'soon' is no date"),
+        (["export", "-o", "m.docx"], 2, "allowed: .tmx, .tsv"),
+        (["dedupe", "--by", "hash"], 2, "hash"),
+    ],
+)
+def test_errors_are_one_line_and_change_nothing(memory: Memory, arguments: list[str], code: int, named: str) -> None:
+    assert memory(*arguments, code=code) == ""
+    assert memory.err.count("\n") == 1 and named in memory.err
+    assert memory.ids() == [1, 2, 3]

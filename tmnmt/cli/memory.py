@@ -1,0 +1,166 @@
+"""`tmnmt memory`: what lies in a memory, and keeping it whole. What changes its pairs is in `memory_changes`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmnmt.cli import memory_changes
+from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, record
+
+if TYPE_CHECKING:
+    from tmnmt.segments import Segment
+
+app = typer.Typer(name="memory", help="Look into a memory, correct it, move it.", no_args_is_help=True)
+app.command("add")(memory_changes.add)
+app.command("edit")(memory_changes.edit)
+app.command("delete")(memory_changes.delete)
+app.command("dedupe")(memory_changes.dedupe)
+
+
+@app.command("list")
+def list_segments(
+    index: INDEX,
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, with every field.")] = False,
+) -> None:
+    """The segments, one a line in order of id: id, source, target, document, between tabs."""
+    from json import dumps
+
+    from tmnmt.index import MemoryIndex
+
+    with MemoryIndex.open(index) as opened:
+        wanted = chosen(document, origin, user, since, before, property)
+        for segment in islice(opened.segments(wanted), limit):
+            if json:
+                print(dumps(record(segment), ensure_ascii=False))
+            else:
+                print(segment.id, _flat(segment.src), _flat(segment.tgt), _flat(segment.document), sep="\t")
+
+
+@app.command()
+def stats(
+    index: INDEX,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
+) -> None:
+    """How many segments there are, of which documents, origins, users and dates."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from tmnmt.index import MemoryIndex
+    from tmnmt.index.stats import stats
+
+    with MemoryIndex.open(index) as opened:
+        counted = asdict(stats(opened))
+    if json:
+        print(dumps(counted, ensure_ascii=False))
+        return
+    for name, value in counted.items():
+        shown = (
+            ", ".join(f"{key or '-'} {count:,}" for key, count in value.items()) if isinstance(value, dict) else value
+        )
+        print(f"{name.replace('_', ' ')}: {f'{shown:,}' if isinstance(shown, int) else shown or '-'}")
+
+
+@app.command()
+def export(
+    index: INDEX,
+    output: Annotated[Path, typer.Option("-o", "--output", help=".tmx or .tsv, also with .gz or .xz.")],
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
+) -> None:
+    """Write segments to a memory file that gives back all fields but the ids. An existing file is replaced."""
+    from tmnmt.errors import UsageError
+    from tmnmt.formats import write_tmx, write_tsv
+    from tmnmt.index import MemoryIndex
+    from tmnmt.progress import Progress
+
+    kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
+    if kind not in ("tmx", "tsv"):
+        raise UsageError(f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed .gz, .xz")
+    with MemoryIndex.open(index) as opened, Progress("writing", "segments", len(opened)) as progress:
+        segments = map(_to_the_second, opened.segments(chosen(document, origin, user, since, before, property)))
+        if kind == "tmx":
+            written = write_tmx(output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance)
+        else:
+            written = write_tsv(output, segments, progress=progress.advance)
+    print(f"{output}: {written.segments:,} segments", file=sys.stderr)
+    if written.cleaned:
+        print(f"{written.cleaned:,} texts had characters that TMX cannot hold, which were left out", file=sys.stderr)
+
+
+@app.command()
+def reverse(
+    index: INDEX,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the new index.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
+) -> None:
+    """Build an index for the other direction: source and target change places, all other fields stay."""
+    from tmnmt.errors import UsageError
+    from tmnmt.index import MemoryIndex, build
+    from tmnmt.progress import Progress
+
+    if output.resolve() == index.resolve():
+        raise UsageError(f"{output}: the new index needs a folder of its own")
+    with MemoryIndex.open(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
+        languages = opened.tgt_lang, opened.src_lang
+        manifest = build(output, _reversed(opened.segments()), *languages, force=force, progress=progress.advance)
+    print(f"{output}: {manifest.segments:,} segments, {' to '.join(languages)}", file=sys.stderr)
+
+
+@app.command()
+def compact(index: INDEX) -> None:
+    """Merge all changes into the index, so that searches are at their fastest. Searches go on meanwhile, in every
+    process; additions wait. Interrupted at any moment, everything is as it was before."""
+    from tmnmt.index import MemoryIndex
+    from tmnmt.progress import Progress
+
+    with MemoryIndex.open(index) as opened:
+        added, corrected, deleted = opened.changes()
+        with Progress("compacting", "segments", len(opened)) as progress:
+            manifest = opened.compact(progress.advance)
+    what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted"
+    print(f"{index}: {manifest.segments:,} segments ({what} since the last time)", file=sys.stderr)
+
+
+@app.command()
+def verify(index: INDEX) -> None:
+    """Read everything and compare it with its checksums. The first damage is an error, with exit code 1."""
+    from tmnmt.index.verify import verify
+
+    print(f"{index}: {verify(index):,} segments, everything as it was written", file=sys.stderr)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()) if any(sign in text for sign in "\t\n\r") else text
+
+
+def _reversed(segments: Iterator[Segment]) -> Iterator[Segment]:
+    from dataclasses import replace
+
+    return (replace(segment, src=segment.tgt, tgt=segment.src) for segment in segments)
+
+
+def _to_the_second(segment: Segment) -> Segment:
+    """With dates as the formats write them: a pair confirmed while translating has fractions of a second."""
+    from dataclasses import replace
+
+    from tmnmt.formats.dates import iso_utc
+
+    created, changed = ((date and iso_utc(date)) or date for date in (segment.created, segment.changed))
+    return replace(segment, created=created, changed=changed)

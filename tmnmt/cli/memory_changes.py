@@ -1,0 +1,148 @@
+"""`tmnmt memory add|edit|delete|dedupe`. On return a change is on disk and every process' next search sees it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, pairs
+
+if TYPE_CHECKING:
+    from tmnmt.index.memory_index import MemoryIndex
+    from tmnmt.segments import Segment
+
+MEMORIES = Annotated[list[Path] | None, typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index.")]
+IDS = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, as search and list show them.")]
+SRC = Annotated[str | None, typer.Option(help="The source text.")]
+TGT = Annotated[str | None, typer.Option(help="Its translation.")]
+FIELD = Annotated[str | None, typer.Option(help="What this field says from now on.")]
+PROPERTIES = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")]
+
+
+def add(
+    index: INDEX,
+    memories: MEMORIES = None,
+    src: SRC = None,
+    tgt: TGT = None,
+    document: FIELD = None,
+    origin: FIELD = None,
+    user: FIELD = None,
+    property: PROPERTIES = None,
+) -> None:
+    """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing."""
+    from tmnmt.errors import UsageError
+    from tmnmt.index import MemoryIndex
+    from tmnmt.segments import Segment
+
+    if bool(memories) == (src is not None or tgt is not None) or (src is None) != (tgt is None):
+        raise UsageError("give memory files, or one pair by --src and --tgt")
+    fields = _given(document=document, origin=origin, user=user)
+    with MemoryIndex.open(index) as opened:
+        if memories:
+            _add_files(opened, memories, fields, property)
+        else:
+            (number,) = opened.add([_changed(Segment("", ""), _given(src=src, tgt=tgt) | fields, property)])
+            print(number)
+
+
+def edit(
+    index: INDEX,
+    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Ids, as search and list show them.")],
+    src: SRC = None,
+    tgt: TGT = None,
+    document: FIELD = None,
+    origin: FIELD = None,
+    user: FIELD = None,
+    property: PROPERTIES = None,
+) -> None:
+    """Correct fields of segments; the others stay. --property replaces all properties."""
+    from tmnmt.errors import UsageError
+    from tmnmt.index import MemoryIndex
+
+    given = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
+    if not given and property is None:
+        raise UsageError("nothing to correct; give --src, --tgt, --document, --origin, --user or --property")
+    with MemoryIndex.open(index) as opened:
+        edited = opened.edit(ids, lambda segment: _changed(segment, given, property))
+    print(f"{index}: {len(edited):,} segments corrected", file=sys.stderr)
+
+
+def delete(
+    index: INDEX,
+    ids: IDS = None,
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
+) -> None:
+    """Delete segments by their ids, or all that the options choose. `list` with the same options shows them first."""
+    from tmnmt.errors import UsageError
+    from tmnmt.index import MemoryIndex
+
+    wanted = chosen(document, origin, user, since, before, property)
+    if bool(ids) == bool(wanted):
+        raise UsageError("give ids, or options that choose segments")
+    with MemoryIndex.open(index) as opened:
+        if ids:
+            opened.delete(ids)
+        else:
+            ids = opened.delete_chosen(lambda segments: [s.id for s in segments if wanted.keeps(s)])
+    print(f"{index}: {len(set(ids)):,} segments deleted", file=sys.stderr)
+
+
+def dedupe(
+    index: INDEX,
+    by: Annotated[
+        Literal["pair", "source"], typer.Option(help="Equal are segments with the same source and target, or source.")
+    ] = "pair",
+    within_documents: Annotated[bool, typer.Option(help="Keep one in every document.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")] = False,
+) -> None:
+    """Delete all but the newest of equal segments, compared in words, numbers and punctuation."""
+    from tmnmt.index import MemoryIndex
+    from tmnmt.index.dedupe import duplicates
+
+    with MemoryIndex.open(index) as opened:
+        if dry_run:
+            for number in duplicates(opened.segments(), by, within_documents):
+                print(number)
+            return
+        ids = opened.delete_chosen(lambda segments: duplicates(segments, by, within_documents))
+        print(f"{index}: {len(ids):,} duplicates deleted, {len(opened):,} segments left", file=sys.stderr)
+
+
+def _add_files(index: MemoryIndex, memories: list[Path], fields: dict[str, Any], property: list[str] | None) -> None:
+    from tmnmt.formats import read_memories
+    from tmnmt.progress import Progress
+
+    with Progress("reading", "units") as progress:
+        reader = read_memories(memories, index.src_lang, index.tgt_lang, progress=progress.advance)
+        segments = [_changed(segment, fields, property) for segment in reader]
+    print(reader.report, file=sys.stderr)
+    index.add(segments)
+    print(f"{index.path}: {len(segments):,} segments added, {len(index):,} in all", file=sys.stderr)
+
+
+def _given(**fields: str | None) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None) -> Segment:
+    """The segment with the given fields, texts as every reader cleans them. Raises UsageError for a blank side."""
+    from dataclasses import replace
+
+    from tmnmt.errors import UsageError
+    from tmnmt.formats.clean import clean
+
+    cleaned = {side: clean(given[side])[0] for side in ("src", "tgt") if side in given}
+    if not all(cleaned.values()):
+        raise UsageError("a pair needs a text on both sides")
+    changes: dict[str, Any] = given | cleaned
+    if property is not None:
+        changes["properties"] = pairs(property)
+    return replace(segment, **changes)

@@ -1,0 +1,67 @@
+"""Options that several `tmnmt memory` commands share, and segments as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tmnmt.index.filter import Filter
+    from tmnmt.segments import Segment
+
+INDEX = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
+DOCUMENT = Annotated[str | None, typer.Option(help="Only those of this document.")]
+ORIGIN = Annotated[str | None, typer.Option(help="Only those of this origin, such as the file they came from.")]
+USER = Annotated[str | None, typer.Option(help="Only those of this user.")]
+SINCE = Annotated[
+    str | None, typer.Option(help="Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z.")
+]
+BEFORE = Annotated[str | None, typer.Option(help="Only those changed earlier, or never.")]
+PROPERTY = Annotated[str | None, typer.Option(help="Only those with this property: NAME, or NAME=VALUE.")]
+
+
+def chosen(
+    document: str | None,
+    origin: str | None,
+    user: str | None,
+    since: str | None,
+    before: str | None,
+    property: str | None,
+) -> Filter:
+    """The filter that the options say. Raises UsageError for what is no date."""
+    from tmnmt.index.filter import Filter
+
+    name, sign, value = (property or "").partition("=")
+    pair = (name, value if sign else None) if property is not None else None
+    return Filter(document, origin, user, _date(since), _date(before), pair)
+
+
+def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
+    """Properties from NAME=VALUE each. Raises UsageError."""
+    from tmnmt.errors import UsageError
+
+    for one in properties:
+        if "=" not in one:
+            raise UsageError(f"property {one!r} has no value; write NAME=VALUE")
+    return tuple((name, value) for name, _, value in (one.partition("=") for one in properties))
+
+
+def record(segment: Segment) -> dict[str, Any]:
+    """Every field of a segment for JSON; properties as a list of pairs."""
+    fields = asdict(segment)
+    return {"id": fields.pop("id"), **fields}
+
+
+def _date(text: str | None) -> str | None:
+    from tmnmt.errors import UsageError
+    from tmnmt.formats.dates import iso_utc
+
+    if text is None:
+        return None
+    date = iso_utc(text)
+    if date is None:
+        raise UsageError(f"{text!r} is no date; write 2026-01-31 or 2026-01-31T12:00:00Z")
+    return date

@@ -1,0 +1,37 @@
+"""Which segments of a memory say again what a newer one says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+from tmnmt.segments import Segment
+from tmnmt.text import normalise
+
+By = Literal["pair", "source"]
+
+
+def duplicates(segments: Iterable[Segment], by: By = "pair", within_documents: bool = False) -> list[int]:
+    """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are equal in the match
+    tokens of both sides; of the source alone by "source". Within documents: only among those of one document.
+
+    Memory: some 150 bytes a distinct segment, for which a hash of 128 bits stands.
+    """
+    newest: dict[bytes, tuple[str, int]] = {}
+    older = []
+    for segment in segments:
+        key = _key(segment, by, within_documents)
+        this = segment.changed, -segment.id
+        kept = newest.get(key)
+        if kept is not None:
+            older.append(-min(kept, this)[1])
+        newest[key] = this if kept is None else max(kept, this)
+    return older
+
+
+def _key(segment: Segment, by: By, within_documents: bool) -> bytes:
+    target = normalise(segment.tgt) if by == "pair" else ""
+    document = segment.document if within_documents else ""
+    key = "\n".join((normalise(segment.src), target, document))  # tokens have no line end
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()

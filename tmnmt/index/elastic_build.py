@@ -1,0 +1,257 @@
+"""Building an index on a server: a new generation beside the old one, valid from one atomic change of the alias on."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from tmnmt.errors import DataError, LockedError, MemoryIndexError, ServerError
+from tmnmt.index.build import IndexExistsError
+from tmnmt.index.elastic_address import ElasticAddress
+from tmnmt.index.elastic_layout import COUNTER, ElasticManifest, document, key, mappings, written
+from tmnmt.index.elastic_server import BUSY, PATIENCE, Server, Waiting, reason, reason_in
+from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
+
+DOCUMENTS_A_REQUEST = 1000
+CHARACTERS_A_REQUEST = 4_000_000
+TOO_LARGE = 413  # HTTP
+REQUESTS_AT_ONCE = 2  # the server works on one while the next is being made
+REFRESH = "200ms"  # so long an addition waits until it can be found
+
+
+def build_elastic(
+    address: ElasticAddress,
+    segments: Iterable[Segment],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    force: bool = False,
+    shards: int = 1,
+    replicas: int = 0,
+    patience: float = PATIENCE,
+    progress: Callable[[int], None] | None = None,
+) -> ElasticManifest:
+    """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given order.
+
+    Until the end the index that was there answers. Raises IndexExistsError where there is one, LockedError where a
+    build is under way or was stopped (`force` replaces both), MemoryIndexError where the name belongs to something
+    else, ServerError with what was done and how to go on; an error of `segments` leaves everything as it was.
+    """
+    with (
+        closing(Server(address, patience)) as server,
+        tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
+        closing(_Groups(Path(folder) / "segments.db")) as groups,
+    ):
+        _check_place(server, force)
+        groups.add(segments)
+        concrete, previous = _make_generation(server, force, shards)
+        try:
+            manifest = _fill(server, concrete, groups, (src_lang, tgt_lang), progress)
+            _switch(server, concrete, previous, manifest, replicas)
+        except ServerError as error:
+            still = "what was there before still answers" if previous else "there is no index yet"
+            raise ServerError(f"{error}; {concrete} is unfinished, {still}: build again with --force") from error
+        except BaseException:
+            with suppress(ServerError):
+                server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
+            raise
+    return manifest
+
+
+class _Groups:
+    """Segments on disk, read back by token sequence, those of one sequence newest first."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
+            self._db.execute(f"PRAGMA {setting}")
+        self._db.execute("CREATE TABLE pairs (key TEXT, changed TEXT, id INTEGER, src TEXT, pair TEXT)")
+        self._tokens: set[str] = set()
+        self.segments = self.sources = 0
+
+    def add(self, segments: Iterable[Segment]) -> None:
+        self._db.execute("BEGIN")
+        try:
+            self._db.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", self._rows(segments))
+        except UnicodeEncodeError as error:
+            raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+        self._db.execute("COMMIT")
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        """(key, document, number of pairs) of every distinct token sequence."""
+        rows = self._db.execute("SELECT key, src, pair FROM pairs ORDER BY key, changed DESC, id")
+        for name, group in groupby(rows, itemgetter(0)):
+            pairs = list(group)
+            tokens = match_tokens(pairs[0][1])
+            self._tokens.update(tokens)
+            self.sources += 1 if tokens else 0
+            yield name, document(tokens, [pair for _, _, pair in pairs]), len(pairs)
+
+    def tokens(self) -> int:
+        """How many distinct match tokens were read back."""
+        return len(self._tokens)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _rows(self, segments: Iterable[Segment]) -> Iterator[tuple[str, str, int, str, str]]:
+        for number, segment in enumerate(segments, 1):
+            self.segments = number
+            pair = written(replace(segment, id=number))
+            yield key(match_tokens(segment.src), number), segment.changed, number, segment.src, pair
+
+
+def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
+    """The concrete indexes of this name with their aliases. Raises as `build_elastic` says."""
+    from elasticsearch import NotFoundError
+
+    name = server.address.name
+    try:
+        found = server.ask(
+            server.client.indices.get_alias, expected=(404,), index=f"{name},{name}-*", ignore_unavailable=True
+        )
+    except NotFoundError:
+        return {}
+    aliases = {index: list(entry["aliases"]) for index, entry in found.items()}
+    ours = {index: names for index, names in aliases.items() if re.fullmatch(rf"{re.escape(name)}-\d+", index)}
+    if name in found or any(name in names for index, names in aliases.items() if index not in ours):
+        raise MemoryIndexError(f"{server.address}: {name} is there, but not made by tmnmt; use another name")
+    if not force:
+        if any(name in aliases for aliases in ours.values()):
+            raise IndexExistsError(f"{server.address}: there is an index already; --force replaces it")
+        if ours:
+            left = f"{min(ours)} is being built, or a build was stopped"
+            raise LockedError(f"{server.address}: {left}; --force starts again without it")
+    return ours
+
+
+def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, list[str]]:
+    """The new, empty concrete index, and those that answer now. Unfinished ones are removed."""
+    from elasticsearch import BadRequestError
+
+    name = server.address.name
+    ours = _check_place(server, force)
+    previous = [index for index, aliases in ours.items() if name in aliases]
+    for index in ours.keys() - set(previous):
+        server.ask(server.client.indices.delete, index=index, ignore_unavailable=True)
+    concrete = f"{name}-{max((int(index.rpartition('-')[2]) for index in ours), default=0) + 1}"
+    settings = {
+        "number_of_shards": shards, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "async",
+    }  # fmt: skip
+    aliases = {_building(concrete): {"is_hidden": True}}
+    try:
+        server.ask(
+            server.client.indices.create, expected=(400,), index=concrete, settings=settings, mappings=mappings(),
+            aliases=aliases,
+        )  # fmt: skip
+    except BadRequestError as error:
+        if error.error == "resource_already_exists_exception":
+            raise LockedError(f"{server.address}: somebody else has just begun to build {concrete}") from error
+        raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
+    return concrete, previous
+
+
+def _building(concrete: str) -> str:
+    """Documents of a build go to this alias: when somebody else has removed the index, nothing makes it again."""
+    return f"{concrete}-building"
+
+
+def _fill(
+    server: Server,
+    concrete: str,
+    groups: _Groups,
+    languages: tuple[str, str],
+    progress: Callable[[int], None] | None,
+) -> ElasticManifest:
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        under_way: deque[tuple[Future[None], int]] = deque()
+        try:
+            for operations, segments in _requests(groups):
+                if len(under_way) > REQUESTS_AT_ONCE:
+                    _finish(under_way, progress)
+                under_way.append((pool.submit(send, server, _building(concrete), operations), segments))
+            while under_way:
+                _finish(under_way, progress)
+        finally:
+            for future, _ in under_way:
+                future.cancel()
+    send(server, _building(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', f'{{"last_id":{groups.segments}}}')])
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens(), now)
+
+
+def _finish(under_way: deque[tuple[Future[None], int]], progress: Callable[[int], None] | None) -> None:
+    future, segments = under_way.popleft()
+    future.result()
+    if progress:
+        progress(segments)
+
+
+def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, str]], int]]:
+    """Operations of a request of a good size, and how many segments they hold."""
+    operations: list[tuple[str, str]] = []
+    segments = characters = 0
+    for name, content, pairs in groups:
+        operations.append((f'{{"index":{{"_id":"{name}"}}}}', content))
+        segments, characters = segments + pairs, characters + len(content)
+        if len(operations) >= DOCUMENTS_A_REQUEST or characters >= CHARACTERS_A_REQUEST:
+            yield operations, segments
+            operations, segments, characters = [], 0, 0
+    if operations:
+        yield operations, segments
+
+
+def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
+    """All operations are done by the server; what it refuses because it is busy is sent again, slower and slower."""
+    from elasticsearch import ApiError
+
+    waiting = Waiting(server)
+    while operations:
+        lines = [line for operation in operations for line in operation]
+        try:
+            answer = server.ask(
+                server.client.bulk, expected=(TOO_LARGE,), operations=lines, index=index, require_alias=True
+            )
+        except ApiError as error:
+            half = len(operations) // 2
+            if not half:
+                raise server.error(
+                    f"a source with its pairs is larger than a request may be: {operations[0][0]}"
+                ) from error
+            send(server, index, operations[:half])
+            return send(server, index, operations[half:])
+        results = [next(iter(item.values())) for item in answer["items"]]
+        wrong = next((result for result in results if result["status"] >= 300 and result["status"] not in BUSY), None)
+        if wrong is not None:
+            raise server.error(f"document {wrong['_id']} was refused: {reason_in(wrong['error'])}")
+        refused = [operation for operation, result in zip(operations, results, strict=True) if result["status"] in BUSY]
+        if refused:
+            waiting.pause(f"is too busy: {len(refused):,} of {len(operations):,} documents refused")
+        operations = refused
+
+
+def _switch(server: Server, concrete: str, previous: list[str], manifest: ElasticManifest, replicas: int) -> None:
+    """From here on the new generation answers, and the old one is gone: one change of the cluster's state."""
+    settings = {"refresh_interval": REFRESH, "translog.durability": "request", "number_of_replicas": replicas}
+    server.ask(server.client.indices.put_mapping, index=concrete, meta=manifest.meta())
+    server.ask(server.client.indices.put_settings, index=concrete, settings=settings)
+    server.ask(server.client.indices.flush, index=concrete)
+    server.ask(server.client.indices.refresh, index=concrete)
+    actions: list[dict[str, Any]] = [
+        {"add": {"index": concrete, "alias": server.address.name}},
+        {"remove": {"index": concrete, "alias": _building(concrete), "must_exist": False}},
+        *({"remove_index": {"index": index}} for index in previous),
+    ]
+    server.ask(server.client.indices.update_aliases, actions=actions)

@@ -1,0 +1,145 @@
+"""What was changed since a generation was built: an append-only file, on disk before a change is acknowledged.
+
+One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the body, its CRC-32, and
+the CRC-32 of those two and the frame's place), then the body, one line of JSON a changed segment. A frame that a killed
+writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. Everything else that
+is not as it was written is damage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import astuple
+from pathlib import Path
+
+from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.segments import Segment
+
+JOURNAL_FILE = "changes.log"
+_HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
+
+Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
+
+
+class Journal:
+    """The changes in the file at `path`, which need not exist yet. `offset`: bytes that have been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = 0
+
+    def read(self) -> list[Change]:
+        """The changes acknowledged since the last call, in order. Raises MemoryIndexError where one is damaged."""
+        try:
+            size = self.path.stat().st_size
+            if size == self.offset:
+                return []
+            if size < self.offset:
+                raise self._damaged(size)
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
+        changes, used = self._frames(content.rstrip(b"\0"))  # zeros: all that a power cut may leave of a frame
+        self.offset += used
+        return changes
+
+    def append(self, changes: Sequence[Change]) -> None:
+        """Puts `changes` on disk behind what was read. The caller holds the index's lock and has read everything.
+
+        Raises MemoryIndexError where they cannot be written (disk full): then none is; DataError for no Unicode text.
+        """
+        frame = _frame(changes, self.offset)
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise MemoryIndexError(f"{self.path}: cannot be written to: {error.strerror}") from error
+        try:
+            os.ftruncate(handle, self.offset)  # what a killed writer left
+            _write(handle, frame, self.offset)
+            os.fsync(handle)
+            if not self.offset:
+                _sync_folder(self.path.parent)  # a file is only as durable as its name
+        except OSError as error:
+            os.ftruncate(handle, self.offset)
+            raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
+        finally:
+            os.close(handle)
+
+    def _frames(self, content: bytes) -> tuple[list[Change], int]:
+        changes: list[Change] = []
+        at = 0
+        while at + _HEADER_BYTES <= len(content):
+            size, checksum = self._header(content[at : at + _HEADER_BYTES], self.offset + at)
+            body = content[at + _HEADER_BYTES : at + _HEADER_BYTES + size]
+            if len(body) < size:
+                break
+            if zlib.crc32(body) != checksum:
+                raise self._damaged(self.offset + at)
+            changes += [_change(line) for line in body.splitlines()]
+            at += _HEADER_BYTES + size
+        return changes, at
+
+    def _header(self, header: bytes, at: int) -> tuple[int, int]:
+        try:
+            size, checksum = int(header[:8], 16), int(header[9:17], 16)
+        except ValueError:
+            raise self._damaged(at) from None
+        if header != _header(size, checksum, at):
+            raise self._damaged(at)
+        return size, checksum
+
+    def _damaged(self, at: int) -> MemoryIndexError:
+        return MemoryIndexError(
+            f"{self.path}: damaged at byte {at:,}; take the file from a backup, or move it away and lose the "
+            "changes made since the index was built or compacted"
+        )
+
+
+def _frame(changes: Sequence[Change], at: int) -> bytes:
+    try:
+        body = b"".join(_line(number, segment) for number, segment in changes)
+    except UnicodeEncodeError as error:
+        raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+    if len(body) >= 2**32:
+        raise DataError("more than 4 GB of changes at once; make them in parts")
+    return _header(len(body), zlib.crc32(body), at) + body
+
+
+def _header(size: int, checksum: int, at: int) -> bytes:
+    return f"{size:08x} {checksum:08x} {zlib.crc32(f'{size} {checksum} {at}'.encode()):08x}\n".encode()
+
+
+def _line(number: int, segment: Segment | None) -> bytes:
+    fields = None if segment is None else astuple(segment)
+    return json.dumps([number, fields], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _change(line: bytes) -> Change:
+    number, fields = json.loads(line)
+    if fields is None:
+        return number, None
+    src, tgt, document, position, _, origin, created, changed, user, properties = fields
+    pairs = tuple((name, value) for name, value in properties)
+    return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs)
+
+
+def _write(handle: int, content: bytes, at: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        done = os.pwrite(handle, rest, at)
+        rest, at = rest[done:], at + done
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

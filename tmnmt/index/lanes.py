@@ -1,0 +1,120 @@
+"""512 bits as one value of compiled code: numba itself knows no vectors.
+
+A `Lanes` lives in one register of the processor, or in as many as 512 bits take; &, | and ^ work on all bits at once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import models
+from numba.extending import intrinsic, overload, register_model
+from numpy.typing import NDArray
+
+UInt64 = NDArray[np.uint64]
+Lanes = Any
+BLOCK = 512  # bits
+WORDS = BLOCK // 64
+
+
+class _LanesType(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name="Lanes")
+
+
+_LANES = _LanesType()
+_VECTOR = ir.VectorType(ir.IntType(64), WORDS)
+
+
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+
+
+register_model(_LanesType)(_LanesModel)
+
+
+def _vector_at(context: Any, builder: Any, kind: Any, array: Any, word: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [word]), _VECTOR.as_pointer())
+
+
+def _load(_: Any, array: Any, word: Any) -> Any:
+    """512 bits of a contiguous array of uint64, from its item number `word` on, whatever its shape."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.load(_vector_at(context, builder, signature.args[0], *given), align=8)
+
+    return _LANES(array, types.intp), code
+
+
+def _store(_: Any, array: Any, word: Any, lanes: Any) -> Any:
+    """Puts 512 bits where `load` gets them from."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        builder.store(given[2], _vector_at(context, builder, signature.args[0], *given[:2]), align=8)
+
+    return types.void(array, types.intp, lanes), code
+
+
+def _any(_: Any, lanes: Any) -> Any:
+    """Whether any of the 512 bits is set."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        whole = builder.bitcast(given[0], ir.IntType(BLOCK))
+        return builder.icmp_unsigned("!=", whole, ir.Constant(ir.IntType(BLOCK), 0))
+
+    return types.boolean(lanes), code
+
+
+def _every(_: Any) -> Any:
+    """All 512 bits set."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return ir.Constant(_VECTOR, [0xFFFFFFFFFFFFFFFF] * WORDS)
+
+    return _LANES(), code
+
+
+def _lowest(_: Any, word: Any) -> Any:
+    """The number of the lowest bit that is set in a word that is not 0."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.cttz(given[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), code
+
+
+load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
+store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
+all_set = cast(Callable[[], Lanes], intrinsic(_every))
+any_set = cast(Callable[[Lanes], bool], intrinsic(_any))
+lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
+
+
+def _bitwise(operation: Callable[[Any, Any], Any], instruction: str) -> None:
+    def on_lanes(_: Any, x: Any, y: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            return getattr(builder, instruction)(*given)
+
+        return _LANES(x, y), code
+
+    calculate = cast(Callable[[Any, Any], Any], intrinsic(on_lanes))
+
+    def implementation(x: Any, y: Any) -> Any:
+        return calculate(x, y)
+
+    def chosen(x: Any, y: Any) -> Any:
+        return implementation if x is _LANES and y is _LANES else None
+
+    overload(operation)(chosen)
+
+
+_bitwise(operator.and_, "and_")
+_bitwise(operator.or_, "or_")
+_bitwise(operator.xor, "xor")

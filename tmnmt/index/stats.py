@@ -1,0 +1,54 @@
+"""What a memory holds, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmnmt.index.memory_index import MemoryIndex
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts of segments, but `bytes` on disk; dates are the least and greatest `changed`, "" where none is known."""
+
+    src_lang: str
+    tgt_lang: str
+    segments: int
+    added: int  # since the index was built or compacted
+    corrected: int
+    deleted: int
+    documents: int
+    without_document: int
+    oldest: str
+    newest: str
+    origins: dict[str, int]
+    users: dict[str, int]
+    properties: dict[str, int]  # by name
+    generation: int
+    bytes: int
+
+
+def stats(index: MemoryIndex) -> Stats:
+    """The Stats of all segments, which are read."""
+    documents, origins, users, properties = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    oldest = newest = ""
+    for segment in index.segments():
+        documents[segment.document] += 1
+        origins[segment.origin] += 1
+        users[segment.user] += 1
+        properties.update({name for name, _ in segment.properties})
+        if segment.changed:
+            oldest = min(oldest or segment.changed, segment.changed)
+            newest = max(newest, segment.changed)
+    none = documents.pop("", 0)
+    return Stats(
+        index.src_lang, index.tgt_lang, documents.total() + none, *index.changes(), len(documents), none,
+        oldest, newest, dict(origins.most_common()), dict(users.most_common()), dict(properties.most_common()),
+        index.manifest.generation, _size(index.manifest.generation_dir(index.path)),
+    )  # fmt: skip
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,32 @@
+"""Whether every byte of an index is as it was written."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.generation import Generation
+from tmnmt.index.manifest import Manifest, check_content, read_manifest
+
+
+def verify(index_dir: Path) -> int:
+    """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what was
+    written: the manifest and every immutable file by sha256, every row and every change by its checksum."""
+    while True:
+        manifest = read_manifest(index_dir)
+        try:
+            return _verify(manifest, index_dir)
+        except (MemoryIndexError, OSError):
+            if read_manifest(index_dir) == manifest:
+                raise  # else replaced while it was being read
+
+
+def _verify(manifest: Manifest, index_dir: Path) -> int:
+    check_content(manifest, index_dir)
+    with closing(Generation(manifest, index_dir)) as generation:
+        built = sum(1 for _ in generation.store)
+        if built != manifest.segments:
+            counts = f"{built:,} segments instead of {manifest.segments:,}"
+            raise MemoryIndexError(f"{generation.store.path}: {counts}; build the index again with --force")
+        return len(generation)
