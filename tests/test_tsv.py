@@ -70,6 +70,7 @@ def test_a_wrong_column_is_one_clear_error(tmp_path: Path, text: str, columns: s
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ("src=1,tgt=1", "the same column"),
         ("src=1", "src and tgt are both needed"),
         ("src=1,tgt=0", "needs a column counted from 1"),
         ("src=1,tgt", "needs a column counted from 1"),

@@ -45,16 +45,20 @@ class Progress:
         now = time.monotonic()
         rate = self.done / max(now - self._start, 1e-9)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, rate=f"{rate:,.0f}")
+            self._bar.update(self._task, completed=self.done, rate=_shown(rate))
         elif now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             of, eta = "", ""
             if self.total:
                 of, eta = f" of {self.total:,}", f", {max(self.total - self.done, 0) / max(rate, 1e-9):,.0f} s left"
-            print(f"{self.what}: {self.done:,}{of} {self.unit}, {rate:,.0f}/s{eta}", file=sys.stderr, flush=True)
+            print(f"{self.what}: {self.done:,}{of} {self.unit}, {_shown(rate)}/s{eta}", file=sys.stderr, flush=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def _shown(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"

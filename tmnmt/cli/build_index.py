@@ -42,6 +42,8 @@ def build_index(
     from tmnmt.progress import Progress
 
     start = time.monotonic()
+    if not src_lang or not tgt_lang or src_lang == tgt_lang:
+        raise UsageError(f"--src-lang {src_lang!r} and --tgt-lang {tgt_lang!r} must be two languages")
     chosen = parse_columns(columns) if columns is not None else None
     if not is_address(index) and (shards is not None or replicas is not None):
         raise UsageError("--shards and --replicas are for an index at an Elasticsearch address")

@@ -75,6 +75,8 @@ def parse_columns(text: str) -> Columns:
         found[known[key]] = int(value) if value.isdecimal() else value
     if "src" not in found or "tgt" not in found:
         raise UsageError(f"columns {text!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
+    if found["src"] == found["tgt"]:
+        raise UsageError(f"columns {text!r}: src and tgt are the same column")
     return Columns(**found)
 
 
