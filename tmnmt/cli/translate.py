@@ -123,6 +123,20 @@ def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
         yield from documents(read_document_lines(source if source is not None else _stdin()))
 
 
+def _lines(sources: list[Path | None]) -> int | None:
+    """How many segments there are to translate; None when some come from stdin."""
+    from tmnmt.formats.encoding import lines
+    from tmnmt.formats.stream import file_source
+
+    total = 0
+    for path in sources:
+        if path is None:
+            return None
+        with file_source(path).stream() as stream:
+            total += sum(1 for _ in lines(stream))
+    return total
+
+
 def _stdin() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
@@ -135,7 +149,7 @@ def _run(
         for translation in translations:
             write(translation)
         return
-    with Progress("translating", "segments") as progress:
+    with Progress("translating", "segments", _lines(sources)) as progress:
         for translation in translations:
             write(translation)
             progress.advance()

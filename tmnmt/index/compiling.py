@@ -25,13 +25,15 @@ def compiled(function: Function) -> Function:
 
 @contextmanager
 def announced(what: str) -> Iterator[None]:
-    """Around the use of compiled code: the first one of a process says so on the log when it has to compile, and
+    """Around the use of compiled code: the first one of a process says so on the log when it takes long, and
     others wait for it."""
     if what in _used:
         yield
         return
     with _first_use:
-        notice = threading.Timer(SECONDS, log.warning, [f"compiling the {what} once for this machine (some 20 s) ..."])
+        notice = threading.Timer(
+            SECONDS, log.info, [f"loading the {what}; its first use on a machine compiles it, some 20 s ..."]
+        )
         notice.daemon = True
         notice.start()
         try:
