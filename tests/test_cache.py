@@ -168,3 +168,17 @@ def test_a_document_does_not_see_its_neighbours() -> None:
     torch.testing.assert_close(
         cache.fuse(hidden, context, together)[0][:1], cache.fuse(hidden[:1], context[:1], alone)[0]
     )
+
+
+def test_values_projected_ahead_change_nothing() -> None:
+    torch.manual_seed(3)
+    cache, filled, empty = SessionCache(L, D), CacheContents(4, L, D), CacheContents(4, L, D)
+    filled.write(torch.randn(3, L), torch.randn(3, D), torch.tensor([4, 5, 6]))
+    state = collate_caches([filled, empty], 2)
+    assert state is not None
+    hidden, context = torch.randn(4, D), torch.randn(4, L)
+    ahead = cache.ready(state)
+    assert ahead.projected is not None
+    for now, then in zip(cache.fuse(hidden, context, state), cache.fuse(hidden, context, ahead), strict=True):
+        torch.testing.assert_close(now, then, atol=1e-6, rtol=1e-5)
+    assert torch.equal(cache.fuse(hidden, context, ahead)[0][2:], hidden[2:])

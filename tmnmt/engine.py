@@ -176,6 +176,8 @@ class Translator:
         with self._timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
+            if self.memories is not None:
+                memory = self.memories.ready(memory)
             return beam_search(
                 self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
             )

@@ -48,6 +48,7 @@ class CacheState:
     values: Tensor  # (N, C, d)
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
+    projected: Tensor | None = None  # (N, C, d) W v of every slot, where it was computed ahead
 
     def rows(self, index: Tensor) -> CacheState:
         return replace(self, sentence=self.sentence.index_select(0, index))

@@ -9,6 +9,7 @@ write   after a whole sentence, word by word: the slot of the same word is avera
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,10 @@ class SessionCache(nn.Module):
         self.V = nn.Linear(context_size, hidden_size, bias=False)
         self.W = nn.Linear(hidden_size, hidden_size, bias=False)
 
+    def ready(self, state: CacheState) -> CacheState:
+        """The same with W v of every slot, which saves a product of full size at every step of a decoding."""
+        return replace(state, projected=self.W(state.values))
+
     def read(self, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """P_m (R, C) over the slots of the row's sentence and m (R, d) (eq. 5); zero where the cache is empty."""
         rows = Rows.of(state.sentence, len(state.keys))
@@ -38,9 +43,13 @@ class SessionCache(nn.Module):
 
     def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s itself and 0 where the cache is empty (eq. 6, 8)."""
-        _, recalled = self.read(context, state)
+        weights, recalled = self.read(context, state)
         filled = state.mask.any(-1)[state.sentence][:, None]
-        gate = torch.sigmoid(self.U(hidden) + self.V(context) + self.W(recalled))
+        if state.projected is None:
+            projected = self.W(recalled)
+        else:  # W m = sum P_m (W v)
+            projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)
+        gate = torch.sigmoid(self.U(hidden) + self.V(context) + projected)
         return torch.where(filled, (1 - gate) * hidden + gate * recalled, hidden), gate * filled
 
 

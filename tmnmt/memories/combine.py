@@ -55,6 +55,12 @@ class Memories(nn.Module):
         modes: dict[Mode, bool] = {"copy": copy, "fusion": fusion, "both": copy and fusion, "off": True}
         return tuple(mode for mode, served in modes.items() if served)
 
+    def ready(self, state: MemoryState) -> MemoryState:
+        """The same state with all that no step changes computed ahead: for decoding, where parameters do not change."""
+        if self.cache is None or state.cache is None:
+            return state
+        return replace(state, cache=self.cache.ready(state.cache))
+
     def step(
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
         explain: bool = False,

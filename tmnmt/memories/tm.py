@@ -143,7 +143,7 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, logit: Tensor) -> Tensor:
     mixed = torch.logaddexp(scaled.gather(1, ids), logsigmoid(logit)[:, None] + safe_log(p_copy))
     if mixed.requires_grad:  # a word that stands at several positions is written several times: its gradient once
         mixed = torch.where(_first(ids), mixed, mixed.detach())
-    return scaled.scatter(1, ids, mixed)
+    return scaled.scatter(1, ids, mixed) if scaled.requires_grad else scaled.scatter_(1, ids, mixed)
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
