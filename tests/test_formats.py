@@ -199,7 +199,7 @@ def test_damage_in_a_document_is_replaced_and_warned_of_once(tmp_path: Path, cap
     assert (lines.undecodable, lines.control) == (2, 1)
     assert [record.message.split("d.txt: ")[1] for record in caplog.records] == [
         "2 lines had bytes that are not UTF-8, replaced by U+FFFD (first: line 2)",
-        "1 lines had NUL bytes or other control characters, taken out (first: line 3)",
+        "1 line had NUL bytes or other control characters, taken out (first: line 3)",
     ]
 
 

@@ -125,7 +125,7 @@ def test_dedupe_says_what_it_would_delete(memory: Memory) -> None:
     assert memory("dedupe", "--dry-run") == "3\n" and memory.ids() == [1, 2, 3, 4]
     assert memory("dedupe", "--dry-run", "--within-documents") == ""
     memory("dedupe", "--by", "source")
-    assert "1 duplicates deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
+    assert "1 duplicate deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
 
 
 def test_compact_verify_and_stats_tell_what_they_found(memory: Memory) -> None:

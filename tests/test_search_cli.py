@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import cast
@@ -11,9 +12,11 @@ from typing import cast
 import pytest
 
 from tmnmt.cli import run
-from tmnmt.cli.matches import diff
-from tmnmt.errors import FormatError
+from tmnmt.cli.matches import COVERED, coverage_lines, diff
+from tmnmt.cli.search import QUERIES_A_BATCH, answer_lines
+from tmnmt.errors import FormatError, ServerError
 from tmnmt.index.cached import cache_dir, open_memory
+from tmnmt.index.select import Coverage
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "fr"]
@@ -36,7 +39,7 @@ def test_matches_are_shown_with_score_texts_and_document(index: str, capsys: pyt
     assert run(["search", "--index", index, "-k", "1", "Article 1 bis"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines] == [
-        "Article 1 bis", "0.667  #8  jrc31962L2005", "Article 1", "Article premier",
+        "Article 1 bis", "0.667  #8  jrc31962L2005  (35 times)", "Article 1", "Article premier",
     ]  # fmt: skip
 
 
@@ -54,10 +57,93 @@ def test_every_line_of_stdin_gets_one_line_of_json(
         "Article éÿ\ufffd",
     ]
     assert records[0]["matches"][0] == {
-        "id": 8, "src": "Article 1", "tgt": "Article premier", "score": 1.0, "document": "jrc31962L2005",
+        "id": 8, "src": "Article 1", "tgt": "Article premier", "score": 1.0, "document": "jrc31962L2005", "times": 35,
     }  # fmt: skip
     assert len(records[0]["matches"]) == 2 and records[1]["matches"] == []
-    assert "1 lines had bytes that are not UTF-8" in err
+    assert "1 line had bytes that are not UTF-8" in err
+
+
+class _Typed(io.RawIOBase):
+    """One line at a time, as somebody types it; what had been answered by then goes to `answered`."""
+
+    def __init__(self, lines: list[bytes], capsys: pytest.CaptureFixture[str]) -> None:
+        self._lines, self._capsys, self.answered = lines, capsys, list[str]()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self.answered.append(self._capsys.readouterr().out)
+        line = self._lines.pop(0) if self._lines else b""
+        buffer[: len(line)] = line
+        return len(line)
+
+
+def test_a_line_is_answered_before_the_next_is_waited_for(
+    index: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = _Typed([b"Article 1\n", b"Article 2\nArt", b"icle 3\n"], capsys)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(typed)))
+    assert run(["search", "--index", index, "--json", "-k", "1"]) == 0
+    queries = [[json.loads(line)["query"] for line in out.splitlines()] for out in typed.answered]
+    assert queries[:4] == [[], ["Article 1"], ["Article 2"], ["Article 3"]]
+
+
+def test_what_has_come_is_answered_in_batches() -> None:
+    batches: list[int] = []
+    stream = io.BufferedReader(io.BytesIO(b"a line\n" * 2 * QUERIES_A_BATCH + b"the last"))  # type: ignore[arg-type]
+    answer_lines(stream, lambda queries: batches.append(len(queries)))
+    assert batches == [QUERIES_A_BATCH, QUERIES_A_BATCH, 1]
+
+
+def test_an_error_while_lines_are_answered_ends_the_reading() -> None:
+    def answer(queries: object) -> None:
+        raise ServerError("away")
+
+    with pytest.raises(ServerError, match="away"):
+        answer_lines(io.BufferedReader(io.BytesIO(b"one\ntwo\n")), answer)  # type: ignore[arg-type]
+
+
+def test_explain_marks_what_every_pair_covers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["a b c d e x x x\tONE", "a b c d x x x x\tTWO", "x x x x e f g x\tTHREE", "a b c d e x x x\tONE"]
+    (tmp_path / "memory.tsv").write_text("src\ttgt\n" + "\n".join(rows) + "\n")
+    index = str(tmp_path / "index")
+    assert run(["build-index", str(tmp_path / "memory.tsv"), "--index", index, *LANGUAGES]) == 0
+    capsys.readouterr()
+    query = ["search", "--index", index, "--threshold", "0.3", "a b c d e f g h"]
+    assert run([*query, "--select", "greedy", "--explain"]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
+        "a b c d e f g h",
+        "0.625  #1  memory  (2 times)", "a b c d e x x x", "ONE",
+        "covers 5 of 8 tokens: [a b c d e] f g h", "new 5: a b c d e",
+        "0.375  #3  memory", "x x x x e f g x", "THREE",
+        "covers 3 of 8 tokens: a b c d [e f g] h", "new 2: f g",
+    ]  # fmt: skip
+    assert run([*query, "--explain"]) == 0
+    assert "nothing new" in capsys.readouterr().out  # topk takes the second too
+    assert run([*query, "--select", "walk", "--explain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "query": "a b c d e f g h", "tokens": ["a", "b", "c", "d", "e", "f", "g", "h"],
+        "matches": [
+            {"id": 1, "src": "a b c d e x x x", "tgt": "ONE", "score": 0.625, "document": "memory", "times": 2,
+             "covered": [0, 1, 2, 3, 4], "new": [0, 1, 2, 3, 4]},
+            {"id": 3, "src": "x x x x e f g x", "tgt": "THREE", "score": 0.375, "document": "memory",
+             "covered": [4, 5, 6], "new": [5, 6]},
+        ],
+    }  # fmt: skip
+
+
+def test_covered_tokens_are_coloured_on_a_terminal() -> None:
+    first, second = coverage_lines(["a", "b", "c", "d"], Coverage((0, 1, 3), (3,)), colour=True)
+    for line, words in ((first, ["a b", "d"]), (second, ["d"])):
+        assert [line.plain[span.start : span.end] for span in line.spans if span.style == COVERED] == words
+    assert first.plain == "covers 3 of 4 tokens: a b c d"
+
+
+def test_by_bleu_the_score_is_bleu(index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "--index", index, "--json", "--similarity", "bleu", "-k", "1", "Article 1 bis"]) == 0
+    (match,) = json.loads(capsys.readouterr().out)["matches"]
+    assert match["src"] == "Article 1" and match["score"] == pytest.approx(math.exp(1 - 3 / 2), abs=1e-8)
 
 
 def test_no_match_is_no_error(index: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +168,7 @@ def test_the_diff_shows_what_either_side_has_alone() -> None:
         (["search", "--index", "nowhere", "x"], 1, "nowhere: no such index"),
         (["search", "--index", ".", "x"], 1, "not an index"),
         (["search", "--index", "x", "-k", "0", "x"], 2, "k"),
+        (["search", "--index", "x", "--select", "best", "x"], 2, "best"),
     ],
 )
 def test_errors_are_one_line(

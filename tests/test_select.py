@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.select import covered, select_greedy, select_top
+from tmnmt.index.select import (
+    CANDIDATES,
+    Coverage,
+    candidates,
+    coverage,
+    covered,
+    select,
+    select_contrastive,
+    select_greedy,
+    select_top,
+    select_walk,
+)
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -41,5 +55,80 @@ def test_greedy_settles_ties_by_score_then_by_order() -> None:
     assert select_greedy(QUERY, twice, 2) == twice[:1]
 
 
-def test_nothing_is_chosen_from_nothing() -> None:
-    assert select_greedy(QUERY, [], 3) == []
+def test_walk_takes_the_next_that_covers_anything_new_where_greedy_takes_the_most() -> None:
+    first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+    found = matches(first, alike, little, much)
+    assert chosen(found) == [first, alike, little, much]  # 5/8, 4/8, 3/8, 2/8
+    assert chosen(select_walk(QUERY, found, 4)) == [first, little, much]  # f, then g; `alike` adds nothing
+    assert chosen(select_walk(QUERY, found, 2)) == [first, little]
+    assert chosen(select_greedy(QUERY, found, 4)) == [first, much]  # f and g at once: nothing is left for `little`
+
+
+def test_walk_takes_no_pair_that_covers_nothing() -> None:
+    assert select_walk(QUERY, matches("x y z"), 3) == []
+
+
+def test_contrastive_trades_likeness_to_the_query_for_likeness_to_the_chosen() -> None:
+    first, alike, other, rest = "a b c d e f x x", "a b c d e x x x", "x x x x e f g h", "x x x x x x g h"
+    found = matches(first, alike, other, rest)
+    assert chosen(found) == [first, alike, other, rest]  # scores 6/8, 5/8, 4/8, 2/8
+    # sim to first: alike 7/8, other 2/8, rest 0:     5/8 - 7/16 = 3/16;  4/8 - 2/16 = 6/16;  2/8 - 0 = 4/16
+    # mean sim to first and other: alike (7/8 + 1/8) / 2, rest (0 + 6/8) / 2:   5/8 - 1/4 = 6/16;  2/8 - 3/16 = 1/16
+    assert chosen(select_contrastive(found, 4, alpha=0.5)) == [first, other, alike, rest]
+    assert chosen(select_contrastive(found, 2, alpha=0.5)) == [first, other]
+    assert select_contrastive(found, 4, alpha=0) == select_top(found, 4)
+
+
+def test_the_contrastive_penalty_is_the_mean_over_those_chosen_not_the_sum() -> None:
+    scores = {"a b": 1.0, "c d": 0.9, "a d": 0.6, "e f": 0.3}
+    found = [Match(Segment(src, ""), score, 0) for src, score in scores.items()]
+    # third: "a d" 0.6 - 0.5 * (0.5 + 0.5) / 2 = 0.35, with the sum it would be 0.1; "e f" 0.3
+    assert chosen(select_contrastive(found, 4, alpha=0.5)) == ["a b", "c d", "a d", "e f"]
+
+
+def test_contrastive_settles_ties_by_rank() -> None:
+    found = [Match(Segment(src, ""), score, 0) for src, score in (("a b", 1.0), ("c d", 0.3), ("a e", 0.55))]
+    # 0.3 - 0.5 * 0 = 0.55 - 0.5 * 0.5, which in floating point is a little more than 0.3
+    assert chosen(select_contrastive(found, 2, alpha=0.5)) == ["a b", "c d"]
+
+
+def test_bleu_ranks_whole_phrases_over_scattered_words() -> None:
+    scattered, phrase = "a x c x e x g h", "a b c d x x x x"
+    found = matches(scattered, phrase)
+    assert [match.score for match in found] == [5 / 8, 4 / 8]
+    ranked = select(QUERY, found, 2, similarity="bleu")
+    assert chosen(ranked) == [phrase, scattered]
+    # n-grams in common, one more in both from n = 2 on: 4/8 4/8 3/7 2/6, and 5/8 2/8 1/7 1/6
+    assert ranked[0].score == pytest.approx((4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25)
+    assert ranked[1].score == pytest.approx((5 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25)
+    assert chosen(select(QUERY, found, 1, "greedy", "bleu")) == [phrase]
+
+
+def test_every_method_can_be_named() -> None:
+    first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+    found = matches(first, alike, little, much)
+    taken = {name: chosen(select(QUERY, found, 2, name)) for name in ("topk", "greedy", "walk", "contrastive")}  # type: ignore[arg-type]
+    assert taken == {
+        "topk": [first, alike], "greedy": [first, much], "walk": [first, little], "contrastive": [first, much],
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="select best is unknown; allowed: topk, greedy, walk, contrastive"):
+        select(QUERY, found, 2, "best")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="similarity chrf is unknown; allowed: fuzzy, bleu"):
+        select(QUERY, found, 2, similarity="chrf")  # type: ignore[arg-type]
+
+
+def test_only_the_first_k_by_fuzzy_score_need_no_candidates_beside_them() -> None:
+    assert candidates(4, "topk", "fuzzy") == 4
+    assert candidates(4, "topk", "bleu") == candidates(4, "walk", "fuzzy") == CANDIDATES
+    assert candidates(CANDIDATES + 1, "greedy", "fuzzy") == CANDIDATES + 1
+
+
+def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None:
+    found = matches("a b c d e x x x", "x x x x e f g x")
+    assert coverage(QUERY, found) == [Coverage((0, 1, 2, 3, 4), (0, 1, 2, 3, 4)), Coverage((4, 5, 6), (5, 6))]
+    assert coverage("the cat the", matches("the dog the")) == [Coverage((0, 2), (0, 2))]  # by place, not by word
+
+
+@pytest.mark.parametrize("method", ["topk", "greedy", "walk", "contrastive"])
+def test_nothing_is_chosen_from_nothing(method: str) -> None:
+    assert select(QUERY, [], 3, method) == []  # type: ignore[arg-type]

@@ -73,6 +73,20 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     assert records[1] == {"src": "", "tgt": "", "score": 0, "matches": [], "tokens": []}
 
 
+def test_select_says_which_pairs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def sources(*arguments: str) -> list[list[str]]:
+        path = str(folder / "input.txt")
+        found = translate(folder, path, "--memory", str(folder / "index"), "--json", "--threshold", "0.1", *arguments)
+        assert found == 0
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return [[match["src"] for match in record["matches"]] for record in records]
+
+    plain, greedy = sources(), sources("--select", "greedy")
+    assert sources("--select", "topk") == plain
+    # "The Commission shall inform the Council.": all but "Council" is covered by the first, so nothing else is read
+    assert len(plain[0]) == 4 and greedy[0] == plain[0][:1] == [PAIRS[0][0]]
+
+
 def test_explain_shows_the_target_by_origin_and_the_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--explain") == 0
     out = capsys.readouterr().out
@@ -109,6 +123,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),
         ("model", ["--mode", "magic"], 2, "magic"),
+        ("model", ["--select", "best"], 2, "best"),
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
@@ -140,9 +155,9 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
     assert translate(folder, str(path)) == 0
     captured = capsys.readouterr()
     assert len(captured.out.split("\n")) == 7 and captured.out.endswith("\n")
-    assert "1 segments had more than 40 subwords" in captured.err
-    assert "1 lines had bytes that are not UTF-8" in captured.err + caplog.text
-    assert "1 lines had NUL bytes" in captured.err + caplog.text
+    assert "1 segment had more than 40 subwords" in captured.err
+    assert "1 line had bytes that are not UTF-8" in captured.err + caplog.text
+    assert "1 line had NUL bytes" in captured.err + caplog.text
 
 
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:

@@ -25,6 +25,7 @@ from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.cached import open_memory
 from tmnmt.index.elastic_address import is_address
 from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.index.select import Method, Similarity, check_selection
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.combine import Memories, Mode
@@ -60,6 +61,8 @@ class Settings:
     batch: int = 32  # sentences decoded together
     length_penalty: float = 1.0
     precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
+    select: Method = "topk"  # how the top_k pairs are chosen from the best matches
+    similarity: Similarity = "fuzzy"  # what ranks them
 
 
 class Translator:
@@ -76,7 +79,9 @@ class Translator:
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
         self.longest = int(model.config.get("max_subwords", MAX_SUBWORDS))
-        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, writable)
+        self.retriever = Retriever(
+            indexes, settings.top_k, settings.threshold, writable, settings.select, settings.similarity
+        )
         self.keys = PairKeyStore(self.backbone, self.vocab, 2 * self.longest, device=device)
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -87,12 +92,13 @@ class Translator:
         cache: int | None = None, top_k: int = 4, threshold: float = 0.5, beam: int = 5, batch: int = 32,
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
         model has parameters for it, `device` a GPU where there is one; languages are the model's.
-        progress: called with units read, when a memory file has to be indexed.
+        progress: called with units read, when a memory file has to be indexed. select, similarity: which of the pairs
+        found are taken; see `tmnmt.index.select`.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
         an option that is wrong or that this model cannot serve."""
@@ -105,8 +111,9 @@ class Translator:
             cache = CACHE_SIZE if parameters is not None and parameters.cache is not None else 0
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
         settings = Settings(
-            mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision
-        )
+            mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision,
+            select, similarity,
+        )  # fmt: skip
         check(settings, parameters)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
         indexes, writable = open_memories(memories, *languages, progress)
@@ -207,8 +214,8 @@ class Translator:
         """A segment as what the model can translate: no control characters, no piece longer than it was trained on."""
         cleaned, changed = clean(text)
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
-        self.counts["segments had control characters, taken out"] += changed
-        self.counts[f"segments had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
+        self.counts["had control characters, taken out"] += changed
+        self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number = queue.announce(text, len(texts))
         return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]
 
@@ -281,6 +288,7 @@ def check(settings: Settings, memories: Memories | None) -> None:
         raise UsageError(f"the threshold is {settings.threshold}; it must be in [0, 1]")
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
+    check_selection(settings.select, settings.similarity)
     served = memories.modes if memories is not None else ("off",)
     if settings.mode not in served:
         raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")

@@ -6,33 +6,38 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.base import Index, WritableIndex, best_of
 from tmnmt.index.delta import Delta
+from tmnmt.index.pairs import OVERSAMPLED, distinct
+from tmnmt.index.select import Method, Similarity, candidates, select
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
-OVERSAMPLED = 3  # times top_k are searched for: the same pair often stands in many documents, and one copy is enough
-
 
 class Retriever:
-    """Searches `indexes` and what `add` was told. Of pairs with equal source and target only the first is given.
+    """Searches `indexes` and what `add` was told. Of pairs with equal source and target only the first is given; which
+    of them, `select` and `similarity` say (`tmnmt.index.select`).
 
     Additions go to `writable`, an index that keeps them for good; without one they last as long as this object."""
 
     def __init__(
-        self, indexes: Sequence[Index], top_k: int, threshold: float, writable: WritableIndex | None = None
-    ) -> None:
+        self, indexes: Sequence[Index], top_k: int, threshold: float, writable: WritableIndex | None = None,
+        select: Method = "topk", similarity: Similarity = "fuzzy",
+    ) -> None:  # fmt: skip
         self.indexes, self.top_k, self.threshold, self.writable = list(indexes), top_k, threshold, writable
+        self.select, self.similarity = select, similarity
         self._added = Delta()
 
     def search(self, texts: Sequence[str]) -> list[tuple[Match, ...]]:
-        """For every text its at most `top_k` distinct pairs, best first, ties by newest, then by id."""
+        """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score the newest is the
+        better one, then the one with the smallest id."""
         if not texts:
             return []
-        found = [index.search(texts, self.top_k * OVERSAMPLED, self.threshold) for index in self.indexes]
+        wanted = candidates(self.top_k, self.select, self.similarity) * OVERSAMPLED
+        found = [index.search(texts, wanted, self.threshold) for index in self.indexes]
         added = [self._added.search(match_tokens(text), self.threshold, False, "") for text in texts]
-        every = zip(added, *found, strict=True)
-        return [self._best([match for matches in alike for match in matches]) for alike in every]
+        every = ([match for matches in alike for match in matches] for alike in zip(added, *found, strict=True))
+        return [tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)]
 
     def add(self, segment: Segment) -> None:
         """The next search finds it. Raises LockedError where another process is writing to the index."""
@@ -47,11 +52,6 @@ class Retriever:
         """Whether there is anything to be found."""
         return bool(self.indexes) or len(self._added) > 0
 
-    def _best(self, matches: list[Match]) -> tuple[Match, ...]:
-        matches.sort(key=lambda match: match.segment.id)
-        matches.sort(key=lambda match: match.segment.changed, reverse=True)
-        matches.sort(key=lambda match: match.score, reverse=True)
-        distinct: dict[tuple[str, str], Match] = {}
-        for match in matches:
-            distinct.setdefault((match.segment.src, match.segment.tgt), match)
-        return tuple(distinct.values())[: self.top_k]
+    def _choose(self, text: str, matches: list[Match]) -> list[Match]:
+        pairs = distinct(best_of(matches, len(matches)))[: candidates(self.top_k, self.select, self.similarity)]
+        return select(text, pairs, self.top_k, self.select, self.similarity)

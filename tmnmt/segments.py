@@ -27,7 +27,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A segment of the memory similar to a query: fuzzy `score` in [0, 1], `edits` in match tokens."""
+    """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where that was asked for;
+    `edits` in match tokens."""
 
     segment: Segment
     score: float

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def build_index(
         raise KeyboardInterrupt(f"{index} is as it was before") from None
     print(report, file=sys.stderr)
     print(
-        f"{index}: {manifest.segments:,} segments ({manifest.sources:,} distinct sources, {manifest.tokens:,} distinct "
-        f"tokens), {src_lang} to {tgt_lang}, in {time.monotonic() - start:.1f} s",
+        f"{index}: {counted(manifest.segments, 'segment')} ({counted(manifest.sources, 'distinct source')}, "
+        f"{counted(manifest.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in {time.monotonic() - start:.1f} s",
         file=sys.stderr,
     )

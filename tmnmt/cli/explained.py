@@ -9,7 +9,9 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.segments import Match, Token, Translation
+from tmnmt.cli.matches import record
+from tmnmt.counted import counted
+from tmnmt.segments import Token, Translation
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,18 +24,12 @@ LEGEND = "[from the memory]  {from the session cache}  from the model"
 
 def json_line(translation: Translation) -> str:
     """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits."""
-    record = {
+    line = {
         "src": translation.src, "tgt": translation.tgt, "score": round(translation.score, DIGITS),
-        "matches": [_match(match) for match in translation.matches],
+        "matches": [record(match) for match in translation.matches],
         "tokens": [{k: _rounded(v) for k, v in asdict(token).items()} for token in translation.tokens],
     }  # fmt: skip
-    return json.dumps(record, ensure_ascii=False)
-
-
-def _match(match: Match) -> dict[str, Any]:
-    segment = match.segment
-    score = round(match.score, DIGITS)
-    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
+    return json.dumps(line, ensure_ascii=False)
 
 
 def _rounded(value: Any) -> Any:
@@ -124,7 +120,7 @@ def copied(translation: Translation, number: int) -> str:
     """How many subwords were read mostly from this match."""
     tokens = [token for token in translation.tokens if token.origin == "memory" and token.sources]
     heaviest = Counter(_heaviest(token) for token in tokens)
-    return f"{heaviest[number]} of {len(translation.tokens)} subwords"
+    return f"{heaviest[number]} of {counted(len(translation.tokens), 'subword')}"
 
 
 def _heaviest(token: Token) -> int:

@@ -4,46 +4,86 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TextIO
 
+from tmnmt.counted import counted
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from tmnmt.index.select import Coverage
+
 ONLY_MEMORY, ONLY_QUERY = "red strike", "green"
+COVERED = "green"
 
 
-def json_line(query: str, matches: Sequence[Match]) -> str:
-    """{"query", "matches": [{"id", "src", "tgt", "score", "document"}]}; scores to 8 digits."""
-    found = [
-        {"id": m.segment.id, "src": m.segment.src, "tgt": m.segment.tgt, "score": round(m.score, 8),
-         "document": m.segment.document}
-        for m in matches
-    ]  # fmt: skip
-    return json.dumps({"query": query, "matches": found}, ensure_ascii=False)
+def record(match: Match) -> dict[str, Any]:
+    """{"id", "src", "tgt", "score", "document"}; the score to 8 digits."""
+    segment = match.segment
+    score = round(match.score, 8)
+    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
 
 
-def printer(to: TextIO, threshold: float) -> Callable[[str, Sequence[Match]], None]:
-    """Prints a query and its matches to `to`, with the word diff in colours on a terminal."""
+def json_line(query: str, matches: Sequence[Match], times: Sequence[int], explain: bool = False) -> str:
+    """{"query", "matches": [record]}, with "times" where a pair stands in more than one place (`times`, for each).
+
+    explain: also "tokens" of the query, and for every match the positions of those that it covers ("covered") and that
+    none before it does ("new")."""
+    found = [record(m) | ({"times": n} if n > 1 else {}) for m, n in zip(matches, times, strict=True)]
+    line: dict[str, Any] = {"query": query}
+    if explain:
+        from tmnmt.index.select import coverage
+
+        line["tokens"] = match_tokens(query)
+        found = [one | part._asdict() for one, part in zip(found, coverage(query, matches), strict=True)]
+    return json.dumps(line | {"matches": found}, ensure_ascii=False)
+
+
+def printer(
+    to: TextIO, threshold: float, explain: bool = False
+) -> Callable[[str, Sequence[Match], Sequence[int]], None]:
+    """Prints a query, its matches and how many times each stands in the index to `to`, with the word diff in colours on
+    a terminal. explain: with the tokens that every match covers."""
     from rich.console import Console
     from rich.text import Text
 
+    from tmnmt.index.select import coverage
+
     console = Console(file=to, highlight=False, soft_wrap=True, markup=False)
 
-    def show(query: str, matches: Sequence[Match]) -> None:
+    def show(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         console.print(Text(query, style="bold"))
-        for match in matches:
+        for match, n, part in zip(matches, times, coverage(query, matches), strict=True):
             segment = match.segment
-            console.print(f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip())
+            often = f"  ({n:,} times)" if n > 1 else ""
+            console.print(f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip() + often)
             console.print(Text("    ") + (diff(query, segment.src) if console.is_terminal else Text(segment.src)))
             console.print(Text("    " + segment.tgt))
+            if explain:
+                for line in coverage_lines(match_tokens(query), part, console.is_terminal):
+                    console.print(Text("      ") + line)
         if not matches:
             console.print(f"  no match of {threshold:g} or more")
 
     return show
+
+
+def coverage_lines(tokens: Sequence[str], part: Coverage, colour: bool) -> Iterator[Text]:
+    """The query's tokens with those that a pair covers in colour or in brackets; and those that it covers first."""
+    from rich.text import Text
+
+    covered, shown = set(part.covered), Text()
+    for inside, run in groupby(range(len(tokens)), key=lambda i: i in covered):
+        words = " ".join(tokens[i] for i in run)
+        shown.append(" " if shown else "")
+        shown.append(words if colour or not inside else f"[{words}]", COVERED if inside and colour else "")
+    yield Text(f"covers {len(covered)} of {counted(len(tokens), 'token')}: ") + shown
+    new = " ".join(tokens[i] for i in part.new)
+    yield Text(f"new {len(part.new)}: ") + Text(new, COVERED if colour else "") if new else Text("nothing new")
 
 
 def diff(query: str, source: str) -> Text:

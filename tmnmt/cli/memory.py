@@ -12,6 +12,7 @@ import typer
 
 from tmnmt.cli import memory_changes
 from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, record
+from tmnmt.counted import counted
 
 if TYPE_CHECKING:
     from tmnmt.segments import Segment
@@ -99,9 +100,12 @@ def export(
             written = write_tmx(output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance)
         else:
             written = write_tsv(output, segments, progress=progress.advance)
-    print(f"{output}: {written.segments:,} segments", file=sys.stderr)
+    print(f"{output}: {counted(written.segments, 'segment')}", file=sys.stderr)
     if written.cleaned:
-        print(f"{written.cleaned:,} texts had characters that TMX cannot hold, which were left out", file=sys.stderr)
+        print(
+            f"{counted(written.cleaned, 'text')} had characters that TMX cannot hold, which were left out",
+            file=sys.stderr,
+        )
 
 
 @app.command()
@@ -120,7 +124,7 @@ def reverse(
     with MemoryIndex.open(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
         languages = opened.tgt_lang, opened.src_lang
         manifest = build(output, _reversed(opened.segments()), *languages, force=force, progress=progress.advance)
-    print(f"{output}: {manifest.segments:,} segments, {' to '.join(languages)}", file=sys.stderr)
+    print(f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}", file=sys.stderr)
 
 
 @app.command()
@@ -135,7 +139,7 @@ def compact(index: INDEX) -> None:
         with Progress("compacting", "segments", len(opened)) as progress:
             manifest = opened.compact(progress.advance)
     what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted"
-    print(f"{index}: {manifest.segments:,} segments ({what} since the last time)", file=sys.stderr)
+    print(f"{index}: {counted(manifest.segments, 'segment')} ({what} since the last time)", file=sys.stderr)
 
 
 @app.command()
@@ -143,7 +147,7 @@ def verify(index: INDEX) -> None:
     """Read everything and compare it with its checksums. The first damage is an error, with exit code 1."""
     from tmnmt.index.verify import verify
 
-    print(f"{index}: {verify(index):,} segments, everything as it was written", file=sys.stderr)
+    print(f"{index}: {counted(verify(index), 'segment')}, everything as it was written", file=sys.stderr)
 
 
 def _flat(text: str) -> str:

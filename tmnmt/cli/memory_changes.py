@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, pairs
+from tmnmt.counted import counted
 
 if TYPE_CHECKING:
     from tmnmt.index.memory_index import MemoryIndex
@@ -67,7 +68,7 @@ def edit(
         raise UsageError("nothing to correct; give --src, --tgt, --document, --origin, --user or --property")
     with MemoryIndex.open(index) as opened:
         edited = opened.edit(ids, lambda segment: _changed(segment, given, property))
-    print(f"{index}: {len(edited):,} segments corrected", file=sys.stderr)
+    print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
 
 def delete(
@@ -92,7 +93,7 @@ def delete(
             opened.delete(ids)
         else:
             ids = opened.delete_chosen(lambda segments: [s.id for s in segments if wanted.keeps(s)])
-    print(f"{index}: {len(set(ids)):,} segments deleted", file=sys.stderr)
+    print(f"{index}: {counted(len(set(ids)), 'segment')} deleted", file=sys.stderr)
 
 
 def dedupe(
@@ -113,7 +114,10 @@ def dedupe(
                 print(number)
             return
         ids = opened.delete_chosen(lambda segments: duplicates(segments, by, within_documents))
-        print(f"{index}: {len(ids):,} duplicates deleted, {len(opened):,} segments left", file=sys.stderr)
+        print(
+            f"{index}: {counted(len(ids), 'duplicate')} deleted, {counted(len(opened), 'segment')} left",
+            file=sys.stderr,
+        )
 
 
 def _add_files(index: MemoryIndex, memories: list[Path], fields: dict[str, Any], property: list[str] | None) -> None:
@@ -125,7 +129,7 @@ def _add_files(index: MemoryIndex, memories: list[Path], fields: dict[str, Any],
         segments = [_changed(segment, fields, property) for segment in reader]
     print(reader.report, file=sys.stderr)
     index.add(segments)
-    print(f"{index.path}: {len(segments):,} segments added, {len(index):,} in all", file=sys.stderr)
+    print(f"{index.path}: {counted(len(segments), 'segment')} added, {len(index):,} in all", file=sys.stderr)
 
 
 def _given(**fields: str | None) -> dict[str, Any]:

@@ -2,52 +2,109 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from io import BufferedReader
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tmnmt.cli.selection_options import SELECT, SIMILARITY
+
 if TYPE_CHECKING:
+    from tmnmt.index.base import Index
+    from tmnmt.index.select import Method, Similarity
     from tmnmt.segments import Match
 
 QUERIES_A_BATCH = 256
+BLOCK = 1 << 16  # bytes: what a pipe holds
 
 
 def search(
     index: Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")],
     text: Annotated[str | None, typer.Argument(help="What to look for; none: every line of stdin.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="At most so many matches.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="At most so many pairs.")] = 5,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a match.")] = 0.5,
+    select: SELECT = "topk",
+    similarity: SIMILARITY = "fuzzy",
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show which tokens of the query every pair covers, and which of them first."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a query.")] = False,
 ) -> None:
-    """Find the segments most similar to a text, exactly. On a terminal the source shows the words that only the memory
-    has (struck, red) and those that only the query has (green)."""
+    """Find the pairs most similar to a text, exactly; a pair that stands in several places is shown once, with their
+    number. On a terminal the source shows the words that only the memory has (struck, red) and those that only the
+    query has (green)."""
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
+    from tmnmt.index.pairs import count_copies
 
-    def as_json(query: str, matches: list[Match]) -> None:
-        print(json_line(query, matches), flush=interactive)
+    def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
+        print(json_line(query, matches, times, explain))
 
-    interactive = text is None and sys.stdin.isatty()
-    show: Callable[[str, list[Match]], None] = as_json if json else printer(sys.stdout, threshold)
+    show = as_json if json else printer(sys.stdout, threshold, explain)
     with open_index(index) as opened:
-        for queries in _batches(_queries(text), 1 if interactive else QUERIES_A_BATCH):
-            for query, matches in zip(queries, opened.search(queries, k, threshold), strict=True):
-                show(query, matches)
+
+        def answer(queries: Sequence[str]) -> None:
+            found = _found(opened, queries, k, threshold, select, similarity)
+            times = iter(count_copies(opened, [match for matches in found for match in matches]))
+            for query, matches in zip(queries, found, strict=True):
+                show(query, matches, [next(times) for _ in matches])
+            sys.stdout.flush()
+
+        if text is not None:
+            answer([text])
+        else:
+            answer_lines(cast(io.BufferedReader, sys.stdin.buffer), answer)
 
 
-def _queries(text: str | None) -> Iterable[str]:
-    if text is not None:
-        return [text]
+def _found(
+    index: Index, queries: Sequence[str], k: int, threshold: float, method: Method, similarity: Similarity
+) -> list[list[Match]]:
+    from tmnmt.index.pairs import search_pairs
+    from tmnmt.index.select import candidates, select
+
+    found = search_pairs(index, queries, candidates(k, method, similarity), threshold)
+    return [select(query, pairs, k, method, similarity) for query, pairs in zip(queries, found, strict=True)]
+
+
+def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:
+    """Answers the lines of a stream in batches. All that has come is answered before more is waited for."""
     from tmnmt.formats.text import read_document_lines
 
-    return read_document_lines(cast(BufferedReader, sys.stdin.buffer))
+    waiting: list[str] = []
+
+    def answer_waiting() -> None:
+        queries = waiting.copy()
+        waiting.clear()
+        if queries:
+            answer(queries)
+
+    blocks: io.BufferedReader = io.BufferedReader(_Blocks(stream, answer_waiting), BLOCK)
+    for line in read_document_lines(blocks, "standard input"):
+        waiting.append(line)
+        if len(waiting) == QUERIES_A_BATCH:
+            answer_waiting()
+    answer_waiting()
 
 
-def _batches(queries: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(queries)
-    while some := list(islice(rest, size)):
-        yield some
+class _Blocks(io.RawIOBase):
+    """A stream in blocks of what there is of it at a time; `before_block` is called before the next one is read, which
+    may have to be waited for. By then every line of the last block has been given to the reader."""
+
+    def __init__(self, stream: io.BufferedReader, before_block: Callable[[], None]) -> None:
+        self._stream, self._before_block = stream, before_block
+        self._block = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._block:
+            self._before_block()
+            self._block = memoryview(self._stream.read1(BLOCK))
+        size = min(len(buffer), len(self._block))
+        buffer[:size] = self._block[:size]
+        self._block = self._block[size:]
+        return size

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tmnmt.cli.selection_options import SELECT, SIMILARITY
+from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
@@ -57,6 +59,8 @@ def translate(
     ] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Pairs retrieved for a segment.")] = 4,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
+    select: SELECT = "topk",
+    similarity: SIMILARITY = "fuzzy",
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -85,7 +89,7 @@ def translate(
     with Progress("indexing", "segments") as progress:
         translator = Translator.load(
             model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
-            length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance,
+            length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select, similarity,
         )  # fmt: skip
     with ExitStack() as stack:
         write = _writer(output, explain, json, stack)
@@ -184,4 +188,4 @@ def _writer(output: Path | None, explain: bool, json: bool, stack: ExitStack) ->
 def _warn(translator: Translator) -> None:
     for what, count in translator.counts.items():
         if count:
-            print(f"tmnmt: warning: {count:,} {what}", file=sys.stderr)
+            print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)

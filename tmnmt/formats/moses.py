@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import clean
 from tmnmt.formats.encoding import MARK, lines
@@ -73,6 +74,7 @@ def read_moses(src: Source, tgt: Source, report: Report) -> Iterator[tuple[int, 
             yield src_count, Segment(src_text, tgt_text, document, src_count - 1, 0, src.stem)
     if src_count != tgt_count:
         raise FormatError(
-            f"{src.shown} has {src_count:,} lines and {tgt.shown} {tgt_count:,}: they are no line-by-line translation"
+            f"{src.shown} has {counted(src_count, 'line')} and {tgt.shown} {tgt_count:,}: "
+            "they are no line-by-line translation"
         )
     report.end_file("UTF-8")

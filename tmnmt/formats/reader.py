@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import MAX_TOKENS, too_long
 from tmnmt.formats.duplicates import Seen
@@ -82,7 +83,7 @@ class Reader:
         read, wrong = self.report.read - read, self.report.skipped[WRONG_LANGUAGE] - wrong
         if read and wrong == read:
             raise FormatError(
-                f"{path}: none of its {read:,} units has both {self.src_lang} and {self.tgt_lang}; "
+                f"{path}: none of its {counted(read, 'unit')} has both {self.src_lang} and {self.tgt_lang}; "
                 f"languages in the file: {listed(self.report.languages)}"
             )
 

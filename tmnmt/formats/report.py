@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 
 DUPLICATE = "duplicate"
@@ -74,23 +75,23 @@ class Report:
             raise self._wrong_encoding(encoding)
 
     def _wrong_encoding(self, encoding: str) -> FormatError:
-        units = self.read - self._file_start
+        units = counted(self.read - self._file_start, "unit")
         return FormatError(
-            f"{self._file}: not {encoding} ({self._undecodable} of its first {units} units cannot be decoded): "
+            f"{self._file}: not {encoding} ({self._undecodable} of its first {units} cannot be decoded): "
             "convert it first, as in `iconv -f WINDOWS-1252 -t UTF-8`; allowed: UTF-8, UTF-16 with a byte-order mark, "
             "or what an XML declaration names"
         )
 
     def lines(self) -> list[str]:
         """The closing report: one line of counts, one for each reason met with examples, then the warnings."""
-        files = "1 file" if self.files == 1 else f"{self.files:,} files"
-        out = [f"read {self.read:,} units from {files}: kept {self.kept:,}, skipped {self.total_skipped:,}"]
+        read = f"{counted(self.read, 'unit')} from {counted(self.files, 'file')}"
+        out = [f"read {read}: kept {self.kept:,}, skipped {self.total_skipped:,}"]
         for reason, count in self.skipped.items():
             if count:
                 out.append(f"  {reason}: {count:,}")
                 out += [f"    {example}" for example in self.examples[reason]]
         if self.cleaned:
-            out.append(f"  {self.cleaned:,} texts had control characters, which were taken out")
+            out.append(f"  {counted(self.cleaned, 'text')} had control characters, which were taken out")
         return out + [f"  {warning}" for warning in self.warnings]
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
+from tmnmt.counted import counted
 from tmnmt.formats.encoding import MARK, lines
 from tmnmt.formats.stream import file_source
 
@@ -47,7 +48,7 @@ class DocumentLines:
             ("undecodable", self.undecodable, "had bytes that are not UTF-8, replaced by U+FFFD"),
             ("control", self.control, "had NUL bytes or other control characters, taken out"),
         )
-        return [f"{self.name}: {n:,} lines {what} (first: line {first[kind]})" for kind, n, what in kinds if n]
+        return [f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})" for kind, n, what in kinds if n]
 
     def _lines(self, stream: BufferedReader) -> Iterator[str]:
         self._first = {}

@@ -50,7 +50,7 @@ def check_search(queries: Sequence[str], k: int, threshold: float, documents: Se
     if not 0 <= threshold <= 1:
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
     if documents is not None and len(documents) != len(queries):
-        raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
+        raise UsageError(f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each")
 
 
 def best_of(matches: Iterable[Match], k: int) -> list[Match]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats import Columns, Reader, Report, read_memories
 from tmnmt.index.build import build
@@ -62,4 +63,4 @@ def _some(reader: Reader) -> Iterator[Segment]:
     if not report.kept:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count) or "no units"
         names = ", ".join(map(str, reader.paths))
-        raise FormatError(f"{names}: nothing to index: 0 of {report.read:,} units kept ({reasons})")
+        raise FormatError(f"{names}: nothing to index: 0 of {counted(report.read, 'unit')} kept ({reasons})")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.journal import JOURNAL_FILE
 
@@ -77,7 +78,7 @@ def check_files(manifest: Manifest, index_dir: Path) -> None:
     for name, (size, _) in manifest.files.items():
         found = (folder / name).stat().st_size if (folder / name).is_file() else None
         if found != size:
-            what = "is missing" if found is None else f"has {found} bytes instead of {size}"
+            what = "is missing" if found is None else f"has {counted(found, 'byte')} instead of {size}"
             raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
 
 

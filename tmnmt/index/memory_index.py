@@ -252,7 +252,7 @@ def _check_search(
     if threads is not None and threads < 1:
         raise UsageError(f"threads is {threads}; it must be at least 1")
     if documents is not None and len(documents) != len(queries):
-        raise UsageError(f"{len(documents)} documents to leave out for {len(queries)} queries; give one for each")
+        raise UsageError(f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each")
 
 
 def _best(matches: list[Match], k: int) -> list[Match]:

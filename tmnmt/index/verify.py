@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.generation import Generation
 from tmnmt.index.manifest import Manifest, check_content, read_manifest
@@ -27,6 +28,6 @@ def _verify(manifest: Manifest, index_dir: Path) -> int:
     with closing(Generation(manifest, index_dir)) as generation:
         built = sum(1 for _ in generation.store)
         if built != manifest.segments:
-            counts = f"{built:,} segments instead of {manifest.segments:,}"
+            counts = f"{counted(built, 'segment')} instead of {manifest.segments:,}"
             raise MemoryIndexError(f"{generation.store.path}: {counts}; build the index again with --force")
         return len(generation)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.cache import SessionCache
@@ -123,7 +124,8 @@ def _fitting(documents: Sequence[Sequence[Segment]], vocab: Vocabulary, config: 
 
     fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]
     left_out = sum(map(len, documents)) - sum(map(len, fitting))
-    log.info("memory: %s segments, %s over %d subwords left out", f"{sum(map(len, fitting)):,}", f"{left_out:,}", most)
+    kept = counted(sum(map(len, fitting)), "segment")
+    log.info("memory: %s, %s over %d subwords left out", kept, f"{left_out:,}", most)
     return [document for document in fitting if document]
 
 

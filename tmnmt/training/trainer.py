@@ -93,7 +93,7 @@ class Trainer:
             batches = token_batches(self.train_pairs, self.config.batch_tokens // n, self.config.seed + progress.epoch)
             groups = [batches[i : i + n] for i in range(0, len(batches) - n + 1, n)]
             if not groups:
-                raise UsageError(f"{len(batches)} batches of training pairs are fewer than one update's {n}")
+                raise UsageError(f"batches of training pairs: {len(batches)}, fewer than one update's {n}")
             for group in groups[progress.batch :]:
                 if progress.update >= self.config.updates:
                     return

@@ -1,0 +1,50 @@
+"""The pairs a sentence is translated with: how they are chosen from what several memories hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tmnmt.index import MemoryIndex, build
+from tmnmt.retrieve import Retriever
+from tmnmt.segments import Segment
+
+QUERY = "a b c d e f g h"
+FIRST, ALIKE, LITTLE, MUCH = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+
+
+@pytest.fixture
+def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
+    build(tmp_path / "one", [Segment(src, src.upper()) for src in (FIRST, MUCH)], "en", "fr")
+    build(tmp_path / "two", [Segment(src, src.upper()) for src in (FIRST, ALIKE, LITTLE)], "en", "fr")
+    with MemoryIndex.open(tmp_path / "one") as one, MemoryIndex.open(tmp_path / "two") as two:
+        yield [one, two]
+
+
+@pytest.mark.parametrize(
+    ("select", "similarity", "sources"),
+    [
+        ("topk", "fuzzy", [FIRST, ALIKE]),
+        ("greedy", "fuzzy", [FIRST, MUCH]),  # f and g at once
+        ("walk", "fuzzy", [FIRST, LITTLE]),
+        ("contrastive", "fuzzy", [FIRST, MUCH]),
+        ("topk", "bleu", [FIRST, ALIKE]),
+    ],
+)
+def test_pairs_are_chosen_from_all_memories_together(
+    indexes: list[MemoryIndex], select: str, similarity: str, sources: list[str]
+) -> None:
+    retriever = Retriever(indexes, 2, 0.2, select=select, similarity=similarity)  # type: ignore[arg-type]
+    found, nothing = retriever.search([QUERY, "something else"])
+    assert [match.segment.src for match in found] == sources
+    assert nothing == ()
+    fuzzy = {FIRST: 5 / 8, ALIKE: 4 / 8, LITTLE: 3 / 8, MUCH: 2 / 8}
+    assert [match.score == fuzzy[match.segment.src] for match in found] == [similarity == "fuzzy"] * 2
+
+
+def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
+    retriever = Retriever(indexes, 2, 0.2, select="greedy")
+    retriever.add(Segment("x x x x x f g h", "confirmed"))
+    assert [match.segment.tgt for match in retriever.search([QUERY])[0]] == [FIRST.upper(), "confirmed"]

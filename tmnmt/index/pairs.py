@@ -1,0 +1,53 @@
+"""Pairs instead of segments: the same source and target often stand in many documents, and one copy is enough."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from tmnmt.index.base import Index
+from tmnmt.segments import Match
+
+OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
+WIDER = 4  # times as many again, where copies took the places
+COPIES = 64  # of a source are looked for at first
+
+
+def distinct(matches: Iterable[Match]) -> list[Match]:
+    """The first match of every source and target."""
+    found: dict[tuple[str, str], Match] = {}
+    for match in matches:
+        found.setdefault((match.segment.src, match.segment.tgt), match)
+    return list(found.values())
+
+
+def search_pairs(index: Index, queries: Sequence[str], k: int, threshold: float) -> list[list[Match]]:
+    """As `Index.search`, and as exact, but for every query its `k` best distinct pairs, each by its first segment.
+
+    Where copies take the places, more segments are asked for, until there are `k` pairs or no more segments."""
+    found = _widened(index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k)
+    return [distinct(found[query])[:k] for query in queries]
+
+
+def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
+    """How many segments of the index have the source and the target of each of these matches, at least 1.
+
+    Segments of the same source have a score of 1 with it, hence this is a search as well, for all of those."""
+    sources = [match.segment.src for match in matches]
+    found = _widened(index, sources, COPIES, 1.0, lambda copies: False)
+    times = {source: Counter((m.segment.src, m.segment.tgt) for m in copies) for source, copies in found.items()}
+    # a copy may have been deleted since it was found
+    return [max(1, times[match.segment.src][match.segment.src, match.segment.tgt]) for match in matches]
+
+
+def _widened(
+    index: Index, queries: Sequence[str], k: int, threshold: float, enough: Callable[[list[Match]], bool]
+) -> dict[str, list[Match]]:
+    """The matches of every query: `k`, and where those are not `enough`, ever more, until they are, or are all."""
+    found: dict[str, list[Match]] = {}
+    left = list(dict.fromkeys(queries))
+    while left:
+        found.update(zip(left, index.search(left, k, threshold), strict=True))
+        left = [query for query in left if len(found[query]) == k and not enough(found[query])]
+        k *= WIDER
+    return found
