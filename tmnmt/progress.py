@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tmnmt.counted import counted
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -32,11 +34,11 @@ class Progress:
             columns = [
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]}/s"),
+                TextColumn("{task.fields[done]}, {task.fields[rate]}/s"),
                 TimeRemainingColumn(),
             ]
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self.what, total=self.total, unit=self.unit, rate="-")
+            self._task = self._bar.add_task(self.what, total=self.total, done=self._units(0), rate="-")
             self._bar.start()
         return self
 
@@ -45,13 +47,17 @@ class Progress:
         now = time.monotonic()
         rate = self.done / max(now - self._start, 1e-9)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, rate=_shown(rate))
+            self._bar.update(self._task, completed=self.done, done=self._units(self.done), rate=_shown(rate))
         elif now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
-            of, eta = "", ""
+            done, eta = self._units(self.done), ""
             if self.total:
-                of, eta = f" of {self.total:,}", f", {max(self.total - self.done, 0) / max(rate, 1e-9):,.0f} s left"
-            print(f"{self.what}: {self.done:,}{of} {self.unit}, {_shown(rate)}/s{eta}", file=sys.stderr, flush=True)
+                left = max(self.total - self.done, 0) / max(rate, 1e-9)
+                done, eta = f"{self.done:,} of {self._units(self.total)}", f", {left:,.0f} s left"
+            print(f"{self.what}: {done}, {_shown(rate)}/s{eta}", file=sys.stderr, flush=True)
+
+    def _units(self, n: int) -> str:
+        return counted(n, self.unit.removesuffix("s"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -5,6 +5,5 @@ from tmnmt.index.build import build
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.manifest import Manifest
 from tmnmt.index.memory_index import MemoryIndex
-from tmnmt.index.select import select
 
-__all__ = ["Index", "Manifest", "MemoryIndex", "build", "fuzzy_score", "select"]
+__all__ = ["Index", "Manifest", "MemoryIndex", "build", "fuzzy_score"]

@@ -16,6 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from tmnmt.counted import counted
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, ServerError
 from tmnmt.index.build import IndexExistsError
 from tmnmt.index.elastic_address import ElasticAddress
@@ -238,7 +239,7 @@ def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
             raise server.error(f"document {wrong['_id']} was refused: {reason_in(wrong['error'])}")
         refused = [operation for operation, result in zip(operations, results, strict=True) if result["status"] in BUSY]
         if refused:
-            waiting.pause(f"is too busy: {len(refused):,} of {len(operations):,} documents refused")
+            waiting.pause(f"is too busy: {len(refused):,} of {counted(len(operations), 'document')} refused")
         operations = refused
 
 
