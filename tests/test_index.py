@@ -285,7 +285,7 @@ def _edit_manifest(path: Path, **changes: object) -> None:
         (lambda path: _edit_manifest(path, files=None), "damaged"),
         (lambda path: _edit_manifest(path, segments=7), r"damaged \(checksum\)"),
         (lambda path: (path / "generation-1/postings-1/tokens.npy").unlink(), "tokens.npy: is missing"),
-        (lambda path: (path / "generation-1/postings-1/tokens.npy").write_bytes(b"x"), "1 bytes instead of"),
+        (lambda path: (path / "generation-1/postings-1/tokens.npy").write_bytes(b"x"), "1 byte instead of"),
         (lambda path: (path / "generation-1/segments.db").unlink(), "segments.db: is missing"),
     ],
 )
