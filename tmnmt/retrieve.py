@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.base import Index, WritableIndex, best_of
 from tmnmt.index.delta import Delta
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -48,10 +48,7 @@ class Retriever:
         return bool(self.indexes) or len(self._added) > 0
 
     def _best(self, matches: list[Match]) -> tuple[Match, ...]:
-        matches.sort(key=lambda match: match.segment.id)
-        matches.sort(key=lambda match: match.segment.changed, reverse=True)
-        matches.sort(key=lambda match: match.score, reverse=True)
         distinct: dict[tuple[str, str], Match] = {}
-        for match in matches:
+        for match in best_of(matches, len(matches)):
             distinct.setdefault((match.segment.src, match.segment.tgt), match)
         return tuple(distinct.values())[: self.top_k]
