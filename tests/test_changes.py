@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -292,6 +293,21 @@ def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
             sizes.add(len(reader._now.parts()))
         assert reader.search(queries(30, 1), threads=16) == reader.search(queries(30, 1), threads=1)
     assert max(sizes) > 3 and len(sizes) > 2  # parts came and were merged
+
+
+def test_without_room_for_postings_additions_are_found_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tmnmt.index.generation.LOOSE", 5)
+    monkeypatch.setattr(tempfile, "tempdir", str(path / "nowhere"))
+    with MemoryIndex.open(path) as index:
+        for group in "abcdefg":
+            index.add([Segment(f"a new sentence of group{group} {j}", "") for j in range(6)])
+            assert len(index.search([f"a new sentence of group{group}"], 50, 0.8)[0]) == 6
+            assert len(index._now.parts()) == (1 if group < "g" else 2)
+            if group == "c":
+                monkeypatch.undo()
+    assert caplog.text.count("no room for postings") == 2  # with 6 and with 18; tried again with more than 36
 
 
 def test_opening_and_changing_a_memory_compiles_nothing(path: Path) -> None:

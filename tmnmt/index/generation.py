@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tmnmt.index.postings import Postings
 from tmnmt.index.sealed import LOOSE, Sealed, seal
 from tmnmt.index.store import Store
 from tmnmt.segments import Segment
+
+log = logging.getLogger(__name__)
 
 
 class UnknownIdError(DataError):
@@ -34,6 +37,7 @@ class Generation:
         self.delta = Delta()
         self._built = Part(Postings.open(manifest.postings_dir(index_dir)), self.store.by_ids)
         self._sealed: tuple[Sealed, ...] = ()
+        self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
         self._changed: dict[int, Segment | None] = {}  # every id in the journal, as it is now
         self.refresh()
@@ -54,10 +58,18 @@ class Generation:
 
     def parts(self) -> list[Part]:
         """All that has postings; what was added lately gets some first where it is much."""
-        if len(self.delta) > LOOSE:
-            self._sealed = seal(self.delta, self._sealed)
-            self.delta = Delta()
+        if len(self.delta) > self._loose:
+            self._seal()
         return [self._built, *(sealed.part for sealed in self._sealed)]
+
+    def _seal(self) -> None:
+        try:
+            self._sealed = seal(self.delta, self._sealed)
+        except OSError as error:
+            self._loose = 2 * len(self.delta)
+            log.warning("no room for postings of what was added, which slows the search: %s", error.strerror)
+        else:
+            self._loose, self.delta = LOOSE, Delta()
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids as they are now. Raises UnknownIdError where one is not or no more there."""
