@@ -115,8 +115,11 @@ class EverySource:
     def __init__(self, index: MemoryIndex) -> None:
         self.index = index
         self.characters: dict[str, str] = {}
-        self.segments = [(s.id, s.changed) for s in index._store]
-        self.sources = [self.write(segment.src) for segment in index._store]
+        self.segments: list[tuple[int, str]] = []
+        self.sources: list[str] = []
+        for segment in index.segments():
+            self.segments.append((segment.id, segment.changed))
+            self.sources.append(self.write(segment.src))
 
     def write(self, text: str) -> str:
         return "".join(self.characters.setdefault(token, chr(1 + len(self.characters))) for token in match_tokens(text))

@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -264,3 +265,55 @@ def test_stats_count_what_is_there_now(tmp_path: Path) -> None:
     assert counted.bytes == sum(
         p.stat().st_size for p in (tmp_path / "index").rglob("generation-1/**/*") if p.is_file()
     )
+
+
+def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.generation.LOOSE", 7)
+    monkeypatch.setattr("tmnmt.index.sealed.MOST_MERGED", 30)
+    path, draw = tmp_path / "index", random.Random(11)
+    build(path, real_segments()[:100], "en", "fr")
+    sizes = set()
+    with MemoryIndex.open(path) as index, MemoryIndex.open(path) as reader:
+        for step in range(40):
+            index.add(draw.sample(real_segments(), draw.choice([1, 5, 9])))
+            alive = [segment.id for segment in _now(index)]
+            index.edit(draw.sample(alive, 4), lambda s: replace(s, src=s.src + " x"))
+            index.delete(draw.sample(alive, 3))
+            segments = _now(index)
+            document = draw.choice(segments).document
+            others = [segment for segment in segments if segment.document != document]
+            for query in queries(2, step):
+                for k, threshold in ((1, 0.5), (5, 0.3), (1000, 0.0)):
+                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(query, segments, k, threshold)
+                found = reader.search([query], 9, 0.3, exclude_documents=[document])[0]
+                assert pairs(found) == brute_force(query, others, 9, 0.3)
+                assert all(match.segment == index.get([match.segment.id])[0] for match in found)
+            sizes.add(len(reader._now.parts()))
+        assert reader.search(queries(30, 1), threads=16) == reader.search(queries(30, 1), threads=1)
+    assert max(sizes) > 3 and len(sizes) > 2  # parts came and were merged
+
+
+def test_without_room_for_postings_additions_are_found_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tmnmt.index.generation.LOOSE", 5)
+    monkeypatch.setattr(tempfile, "tempdir", str(path / "nowhere"))
+    with MemoryIndex.open(path) as index:
+        for group in "abcdefg":
+            index.add([Segment(f"a new sentence of group{group} {j}", "") for j in range(6)])
+            assert len(index.search([f"a new sentence of group{group}"], 50, 0.8)[0]) == 6
+            assert len(index._now.parts()) == (1 if group < "g" else 2)
+            if group == "c":
+                monkeypatch.undo()
+    assert caplog.text.count("no room for postings") == 2  # with 6 and with 18; tried again with more than 36
+
+
+def test_opening_and_changing_a_memory_compiles_nothing(path: Path) -> None:
+    with MemoryIndex.open(path) as index:
+        index.add([Segment(f"sentence {i}", "") for i in range(2000)])
+    code = "import sys, pathlib, tmnmt.index.memory_index as m; x = m.MemoryIndex.open(pathlib.Path(sys.argv[1]))"
+    code += "; x.delete([1]); print(len(list(x.segments())), 'numba' in sys.modules, 'torch' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert out.stdout == "2059 False False\n"

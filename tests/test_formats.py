@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 import lzma
+import random
 import zipfile
 from itertools import chain
 from pathlib import Path
@@ -15,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.errors import FormatError
-from tmnmt.formats import Reader, read_memory
+from tmnmt.formats import Reader, read_memories, read_memory
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.text import documents, read_document_lines
+from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 
 FILES = Path(__file__).parent / "data" / "formats"
@@ -215,3 +217,41 @@ def test_documents_one_after_another_are_the_input(lines: list[str]) -> None:
     split = list(documents(lines))
     assert list(chain(*split)) == lines
     assert all(line.strip() for document in split for line in document[:-1])
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".xz", ".zip", "pair"])
+def test_progress_tells_the_share_of_the_bytes_read(tmp_path: Path, packing: str) -> None:
+    draw = random.Random(1)
+    lines = [" ".join(str(draw.random()) for _ in range(20)) for _ in range(3000)]  # hardly to be compressed
+    table = "en\tfr\n" + "".join(f"{line}\t{line}\n" for line in lines)
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+    for name in ("a", "b"):
+        if packing == "pair":
+            for language in ("en", "fr"):
+                (tmp_path / f"{name}.{language}").write_text("\n".join(lines))
+        elif packing == ".zip":
+            with zipfile.ZipFile(tmp_path / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("one.tsv", table[: len(table) // 2].rpartition("\n")[0] + "\n")
+                archive.writestr("two.tsv", "en\tfr\n" + table[len(table) // 2 :].partition("\n")[2])
+        else:
+            (tmp_path / f"{name}.tsv{packing}").write_bytes(pack[packing](table.encode()))
+    suffix = {"pair": "", ".zip": ".zip"}.get(packing, f".tsv{packing}")
+    told: list[tuple[int, float]] = []
+    paths = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
+    list(read_memories(paths, "en", "fr", progress=lambda units, share: told.append((units, share))))
+    shares = [share for _, share in told]
+    assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 12
+    units = 0
+    for more, share in told:
+        units += more
+        assert abs(share - units / 6000) < 0.35  # read in blocks of a megabyte
+
+
+def test_an_estimated_total_gives_the_seconds_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = iter([0.0, 20.0])
+    monkeypatch.setattr("tmnmt.progress.time.monotonic", lambda: next(now))
+    with Progress("indexing", "units") as progress:
+        progress.advance(1000, 0.25)
+    assert capsys.readouterr().err == "indexing: 1,000 of 4,000 units, 50/s, 60 s left\n"

@@ -9,7 +9,7 @@ import copy
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +35,7 @@ from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.pair_keys import PairKeyStore, force, padded
 from tmnmt.pieces import pieces
+from tmnmt.progress import ReadProgress
 from tmnmt.provenance import tokens_of
 from tmnmt.retrieve import Retriever
 from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
@@ -92,13 +93,13 @@ class Translator:
         cache: int | None = None, top_k: int = 4, threshold: float = 0.5, beam: int = 5, batch: int = 32,
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
-        progress: Callable[[int], None] | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
+        progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
         model has parameters for it, `device` a GPU where there is one; languages are the model's.
-        progress: called with units read, when a memory file has to be indexed. select, similarity: which of the pairs
-        found are taken; see `tmnmt.index.select`.
+        progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
+        select, similarity: which of the pairs found are taken; see `tmnmt.index.select`.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
         an option that is wrong or that this model cannot serve."""
@@ -315,7 +316,7 @@ def load_memories(model: Model, device: str) -> Memories | None:
 
 def open_memories(
     memories: Iterable[str | Path | Index], src_lang: str, tgt_lang: str,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
 ) -> tuple[list[Index], WritableIndex | None]:  # fmt: skip
     """The indexes, and the first of them that was named as a built index and may be written to."""
     indexes: list[Index] = []

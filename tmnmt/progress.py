@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 
+ReadProgress = Callable[[int, float], None]  # units read since the last call; the share of all bytes read, in [0, 1]
+
 
 class Progress:
-    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None when unknown."""
+    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None when unknown.
+
+    Where only the share of the work that is done is known, `advance(n, share)` makes the total an estimate."""
 
     def __init__(self, what: str, unit: str, total: int | None = None) -> None:
         self.what, self.unit, self.total = what, unit, total
@@ -42,12 +47,16 @@ class Progress:
             self._bar.start()
         return self
 
-    def advance(self, n: int = 1) -> None:
+    def advance(self, n: int = 1, share: float | None = None) -> None:
         self.done += n
+        if share:
+            self.total = round(self.done / share)
         now = time.monotonic()
         rate = self.done / max(now - self._start, 1e-9)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, done=self._units(self.done), rate=_shown(rate))
+            self._bar.update(
+                self._task, total=self.total, completed=self.done, done=self._units(self.done), rate=_shown(rate)
+            )
         elif now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             done, eta = self._units(self.done), ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from tmnmt.formats.encoding import head_text
 from tmnmt.formats.languages import listed
 from tmnmt.formats.moses import moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
+from tmnmt.formats.share import Share
 from tmnmt.formats.stream import Source, file_source, is_zip, zip_sources
 from tmnmt.formats.tsv import Columns, read_tsv
+from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
@@ -38,32 +40,34 @@ class Reader:
     """The segments of some memories, in order; iterating reads the files, again each time, and makes a new `report`.
 
     Memory is constant but for 11 to 22 bytes a unit, by which duplicates are found. `progress` is called with the
-    number of units read since the last call. FormatError: a file that is missing, empty, damaged, of another format
-    or encoding, or has no unit in both languages.
+    number of units read since the last call and the share of all bytes read so far, in [0, 1]. FormatError: a file
+    that is missing, empty, damaged, of another format or encoding, or has no unit in both languages.
     """
 
     paths: Sequence[Path]
     src_lang: str
     tgt_lang: str
     columns: Columns | None = None
-    progress: Callable[[int], None] | None = None
+    progress: ReadProgress | None = None
     report: Report = field(default_factory=Report)
+    _share: Share = field(default_factory=lambda: Share([]), init=False)
 
     def __iter__(self) -> Iterator[Segment]:
         self.report = report = Report()
         seen = Seen()
         told = 0
+        self._share = Share([self._bytes(path) for path in self.paths])
         for path in self.paths:
             report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
             for line, segment in self._pairs(path):
                 if self._keep(line, segment, seen):
                     yield segment
                 if self.progress and report.read - told >= PROGRESS_EVERY:
-                    self.progress(report.read - told)
+                    self.progress(report.read - told, float(self._share))
                     told = report.read
             self._check_languages(path, *before)
         if self.progress and report.read > told:
-            self.progress(report.read - told)
+            self.progress(report.read - told, 1.0)
 
     def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
         report = self.report
@@ -87,23 +91,32 @@ class Reader:
                 f"languages in the file: {listed(self.report.languages)}"
             )
 
+    def _bytes(self, path: Path) -> int:
+        if path.exists():
+            return path.stat().st_size
+        return sum(source.size for source in moses_pair(path, self.src_lang, self.tgt_lang) or ())
+
     def _pairs(self, path: Path) -> Pairs:
         pair = None if path.exists() else moses_pair(path, self.src_lang, self.tgt_lang)
         if pair is not None:
+            self._share.begin(pair)
             yield from self._moses(*pair)
         elif is_zip(path):
             yield from self._members(path)
         else:
-            yield from self._file(file_source(path))
+            source = file_source(path)
+            self._share.begin([source])
+            yield from self._file(source)
 
     def _moses(self, src: Source, tgt: Source) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}")
-        yield from read_moses(src, tgt, self.report)
+        yield from read_moses(self._share.watched(src), self._share.watched(tgt), self.report)
 
     def _members(self, path: Path) -> Pairs:
         """The memories in a zip archive, each a file of its own; what else lies there is named in a warning."""
         passed_over = []
         with zip_sources(path) as sources:
+            self._share.begin(sources)
             pairs = moses_pairs(sources, self.src_lang, self.tgt_lang)
             targets = {tgt.shown for tgt in pairs.values()}
             for source in sources:
@@ -124,7 +137,7 @@ class Reader:
         from tmnmt.formats.tmx import read_tmx
 
         self.report.begin_file(source.shown)
-        with source.stream() as stream:
+        with self._share.watched(source).stream() as stream:
             kind = _kind(head_text(stream), source, self.columns)
             if kind == "tsv":
                 yield from read_tsv(stream, source, self.src_lang, self.tgt_lang, self.report, self.columns)
@@ -170,7 +183,7 @@ def read_memory(
     tgt_lang: str,
     *,
     columns: Columns | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
 ) -> Reader:
     """The segments of one memory file, archive or PREFIX of plain files; see Reader."""
     return read_memories([path], src_lang, tgt_lang, columns=columns, progress=progress)
@@ -182,7 +195,7 @@ def read_memories(
     tgt_lang: str,
     *,
     columns: Columns | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
 ) -> Reader:
     """The segments of several memories, one after another, duplicates among them left out; see Reader."""
     return Reader([Path(path) for path in paths], src_lang, tgt_lang, columns, progress)

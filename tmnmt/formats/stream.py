@@ -27,11 +27,13 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzi
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without .gz or .xz)."""
+    """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without .gz or .xz); `size`:
+    the bytes that `open` gives."""
 
     shown: str
     name: str
     open: Callable[[], BinaryIO]
+    size: int
 
     @property
     def stem(self) -> str:
@@ -55,7 +57,8 @@ class Source:
 
 def file_source(path: Path) -> Source:
     """`path` as one source, whatever it holds."""
-    return Source(str(path), bare_name(path.name), lambda: open_file(path))
+    size = path.stat().st_size if path.is_file() else 0  # opening says what is wrong
+    return Source(str(path), bare_name(path.name), lambda: open_file(path), size)
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -91,7 +94,7 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
         raise FormatError(f"{path}: a damaged zip archive: {error}") from error
     with archive:
         yield [
-            Source(shown, name, _member(archive, info, shown))
+            Source(shown, name, _member(archive, info, shown), info.file_size)
             for info in archive.infolist()
             for shown, name in [(f"{path}: {info.filename}", bare_name(info.filename))]
             if not info.is_dir() and not name.startswith(".") and not info.filename.startswith("__MACOSX/")

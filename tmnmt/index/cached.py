@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from tmnmt.index.elastic_address import is_address, parse_address
 from tmnmt.index.from_files import build_from_files
 from tmnmt.index.manifest import FORMAT, MANIFEST_FILE
 from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.progress import ReadProgress
 
 if TYPE_CHECKING:
     from tmnmt.index.elastic import ElasticIndex
@@ -39,13 +39,11 @@ def open_index(index: str | Path, src_lang: str | None = None, tgt_lang: str | N
     return MemoryIndex.open(Path(index), src_lang, tgt_lang)
 
 
-def open_memory(
-    path: str | Path, src_lang: str, tgt_lang: str, progress: Callable[[int], None] | None = None
-) -> OpenIndex:
+def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None) -> OpenIndex:
     """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of two plain files) is
     indexed once under the user's cache folder, and found there by name and content from then on, wherever it then lies.
 
-    progress: called with units read, when the file has to be indexed. Raises as `open_index`, and FormatError.
+    progress: called when the file has to be indexed, as `Reader` says. Raises as `open_index`, and FormatError.
     """
     if is_address(path) or Path(path).is_dir():
         return open_index(path, src_lang, tgt_lang)
@@ -68,7 +66,7 @@ def cache_dir() -> Path:
 
 
 def _index(
-    path: Path, folder: Path, languages: tuple[str, str], progress: Callable[[int], None] | None, force: bool
+    path: Path, folder: Path, languages: tuple[str, str], progress: ReadProgress | None, force: bool
 ) -> MemoryIndex:
     try:
         _, report = build_from_files(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., object])
 SECONDS = 1.5  # loading compiled code takes half a second; only compiling takes longer
 
+_NOTHING = nullcontext()
 _used: set[str] = set()
 _first_use = threading.Lock()
 log = logging.getLogger(__name__)
@@ -23,13 +24,14 @@ def compiled(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
-@contextmanager
-def announced(what: str) -> Iterator[None]:
+def announced(what: str) -> AbstractContextManager[None]:
     """Around the use of compiled code: the first one of a process says so on the log when it takes long, and
     others wait for it."""
-    if what in _used:
-        yield
-        return
+    return _NOTHING if what in _used else _announced(what)
+
+
+@contextmanager
+def _announced(what: str) -> Iterator[None]:
     with _first_use:
         notice = threading.Timer(
             SECONDS, log.info, [f"loading the {what}; its first use on a machine compiles it, some 20 s ..."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
@@ -28,6 +28,9 @@ class Delta:
 
     def __len__(self) -> int:
         return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
 
     def add(self, segment: Segment) -> None:
         """A segment that the next search finds; one without tokens matches nothing."""

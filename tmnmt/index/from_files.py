@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from tmnmt.formats import Columns, Reader, Report, read_memories
 from tmnmt.index.build import build
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.manifest import Manifest
+from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def build_from_files(
     *,
     columns: Columns | None = None,
     force: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
     seconds_to_wait: float = 0.0,
 ) -> tuple[Manifest, Report]:
     """`build` over the segments of memory files, and what became of their units. Raises FormatError where a file is
@@ -46,7 +47,7 @@ def build_elastic_from_files(
     force: bool = False,
     shards: int = 1,
     replicas: int = 0,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
 ) -> tuple[ElasticManifest, Report]:
     """`build_elastic` over the segments of memory files, and what became of their units; errors as `build_from_files`
     and ServerError."""

@@ -29,12 +29,13 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
         self.offset = 0
 
     def read(self) -> list[Change]:
         """The changes acknowledged since the last call, in order. Raises MemoryIndexError where one is damaged."""
         try:
-            size = self.path.stat().st_size
+            size = os.stat(self._name).st_size  # noqa: PTH116  # every search asks: half the time of Path.stat
             if size == self.offset:
                 return []
             if size < self.offset:

@@ -81,6 +81,15 @@ def _every(_: Any) -> Any:
     return _LANES(), code
 
 
+def _none(_: Any) -> Any:
+    """None of the 512 bits set."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return ir.Constant(_VECTOR, [0] * WORDS)
+
+    return _LANES(), code
+
+
 def _lowest(_: Any, word: Any) -> Any:
     """The number of the lowest bit that is set in a word that is not 0."""
 
@@ -93,6 +102,7 @@ def _lowest(_: Any, word: Any) -> Any:
 load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
 store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
 all_set = cast(Callable[[], Lanes], intrinsic(_every))
+none_set = cast(Callable[[], Lanes], intrinsic(_none))
 any_set = cast(Callable[[Lanes], bool], intrinsic(_any))
 lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
 

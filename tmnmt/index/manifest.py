@@ -118,12 +118,13 @@ def write_manifest(manifest: Manifest, index_dir: Path) -> None:
     _sync(index_dir)
 
 
-def manifest_version(index_dir: Path) -> tuple[int, int, int]:
-    """What changes whenever another manifest becomes the valid one. Raises MemoryIndexError: no index any more."""
+def manifest_version(path: str) -> tuple[int, int, int]:
+    """What changes whenever another manifest becomes the valid one at `path`, a string for speed: every search asks.
+    Raises MemoryIndexError: no index any more."""
     try:
-        found = (index_dir / MANIFEST_FILE).stat()
+        found = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
     except OSError as error:
-        raise MemoryIndexError(f"{index_dir}: the index is gone: {error.strerror}") from error
+        raise MemoryIndexError(f"{Path(path).parent}: the index is gone: {error.strerror}") from error
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 

@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
+from tmnmt.index.base import best_of, check_languages, check_search
 from tmnmt.index.build import in_runs, write_generation
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.generation import Generation
 from tmnmt.index.inversion import MAX_TOKENS
 from tmnmt.index.journal import Change
 from tmnmt.index.lock import writing
-from tmnmt.index.manifest import Manifest, manifest_version, read_manifest
+from tmnmt.index.manifest import MANIFEST_FILE, Manifest, manifest_version, read_manifest
 from tmnmt.index.postings import Wanted
 from tmnmt.index.verify import verify
 from tmnmt.segments import Match, Segment
@@ -36,6 +38,7 @@ class MemoryIndex:
         self.path = path
         self.src_lang, self.tgt_lang = manifest.src_lang, manifest.tgt_lang
         self._lock = threading.RLock()
+        self._manifest_path = str(path / MANIFEST_FILE)
         self._version = (0, 0, 0)
         self._now = Generation(manifest, path)
 
@@ -45,10 +48,7 @@ class MemoryIndex:
         of another format, or (where languages are given) of other languages."""
         path = Path(path)
         manifest = read_manifest(path)
-        for asked, held in ((src_lang, manifest.src_lang), (tgt_lang, manifest.tgt_lang)):
-            if asked and _primary(asked) != _primary(held):
-                pairs = f"{manifest.src_lang} to {manifest.tgt_lang}, not {src_lang or '?'} to {tgt_lang or '?'}"
-                raise MemoryIndexError(f"{path}: this index is from {pairs}")
+        check_languages(str(path), (manifest.src_lang, manifest.tgt_lang), src_lang, tgt_lang)
         try:
             return cls(path, manifest)
         except (MemoryIndexError, OSError):
@@ -75,12 +75,17 @@ class MemoryIndex:
         """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
 
         threads: how many search a batch, with the same answers; None: one for every core this process may use."""
-        _check_search(queries, k, threshold, exclude_documents, threads)
+        check_search(queries, k, threshold, exclude_documents)
+        if threads is not None and threads < 1:
+            raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
-        keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
-        wanted = [Wanted(*key) for key in dict.fromkeys(keys)]
-        best = dict(zip(wanted, self._search(wanted, k, threshold, exclude_sources, threads or _cores()), strict=True))
-        return [list(best[Wanted(*key)]) for key in keys]
+        wanted = [Wanted(tuple(match_tokens(text)), name) for text, name in zip(queries, documents, strict=True)]
+        distinct = list(dict.fromkeys(wanted))
+        found = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
+        if len(distinct) == len(wanted):
+            return found
+        best = dict(zip(distinct, found, strict=True))
+        return [list(best[key]) for key in wanted]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by anyone finds them.
@@ -172,20 +177,20 @@ class MemoryIndex:
     ) -> list[list[Match]]:
         with self._lock:
             now = self._refreshed()
-            dead = now.dead
+            parts = now.parts()
             added = [
                 now.delta.search(query.tokens, threshold, without_equal, query.without_document) for query in queries
             ]
         try:
-            held = now.held(queries, k, threshold, without_equal, threads, dead)
+            found = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
         except MemoryIndexError:
             with self._lock:
                 if self._refreshed() is now:
                     raise
             return self._search(queries, k, threshold, without_equal, threads)  # replaced before it was read
-        segments = now.store.by_ids(hit.id for hits in held for hit in hits)
-        found = ([Match(segments[hit.id], hit.score, hit.edits) for hit in hits] for hits in held)
-        return [_best(old + new, k) if new else old for old, new in zip(found, added, strict=True)]
+        if len(found) == 1 and not any(added):
+            return found[0]
+        return [best_of(chain(*alike), k) for alike in zip(*found, added, strict=True)]
 
     @contextmanager
     def _writing(self) -> Iterator[Generation]:
@@ -204,11 +209,11 @@ class MemoryIndex:
         """The valid generation with all changes acknowledged so far. One that was replaced stays open for the
         searches under way."""
         while True:
-            version = manifest_version(self.path)
+            version = manifest_version(self._manifest_path)
             if version != self._version:
                 self._follow(read_manifest(self.path))
             self._now.refresh()
-            if version == manifest_version(self.path):  # else its journal may have gone before it was read
+            if version == manifest_version(self._manifest_path):  # else its journal may have gone before it was read
                 self._version = version
                 return self._now
 
@@ -242,29 +247,5 @@ def _check_sources(segments: Sequence[Segment]) -> None:
             raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
 
 
-def _check_search(
-    queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None, threads: int | None
-) -> None:
-    if k < 1:
-        raise UsageError(f"k is {k}; it must be at least 1")
-    if not 0 <= threshold <= 1:
-        raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
-    if threads is not None and threads < 1:
-        raise UsageError(f"threads is {threads}; it must be at least 1")
-    if documents is not None and len(documents) != len(queries):
-        raise UsageError(f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each")
-
-
-def _best(matches: list[Match], k: int) -> list[Match]:
-    matches = sorted(matches, key=lambda match: match.segment.id)
-    matches.sort(key=lambda match: match.segment.changed, reverse=True)
-    matches.sort(key=lambda match: match.score, reverse=True)
-    return matches[:k]
-
-
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _primary(language: str) -> str:
-    return language.lower().replace("_", "-").split("-")[0]

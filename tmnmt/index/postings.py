@@ -16,7 +16,7 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK
 
 if TYPE_CHECKING:
-    from tmnmt.index.kernels import Arrays, Int32
+    from tmnmt.index.kernels import Arrays
 
 VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
@@ -74,7 +74,9 @@ class Postings:
         def search(run: Sequence[Wanted]) -> list[list[Hit]]:
             return self._search(run, k, threshold, without_equal)
 
-        if threads == 1 or len(runs) < 2:
+        if len(queries) <= size:
+            return search(queries) if queries else []
+        if threads == 1:
             return [hits for run in runs for hits in search(run)]
         search(runs[0][:1])  # what is read or compiled once, before threads wait for it
         with ThreadPoolExecutor(min(threads, len(runs))) as pool:
@@ -88,15 +90,14 @@ class Postings:
         ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
         documents = np.array([self._document(query.without_document) for query in queries], np.int32)
         least = threshold - SLACK
-        found = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
-        counts, ranks, edits, scores = found
-        return [
-            self._hits(ranks[i, :count], edits[i, :count], scores[i, :count]) if count else []
-            for i, count in enumerate(counts.tolist())
-        ]
-
-    def _hits(self, ranks: Int32, edits: Int32, scores: np.ndarray[Any, Any]) -> list[Hit]:
-        return list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
+        counts, ranks, edits, scores = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        held: list[int] = counts.tolist()
+        most = max(held)
+        if not most:
+            return [[] for _ in queries]
+        ids = self._ids[ranks[:, :most]].tolist()
+        found = zip(held, ids, edits[:, :most].tolist(), scores[:, :most].tolist(), strict=True)
+        return [list(map(Hit, some[:count], ed[:count], score[:count])) for count, some, ed, score in found]
 
     @cached_property
     def _arrays(self) -> Arrays:

@@ -27,7 +27,8 @@ CREATE TABLE segments (
 """
 _COLUMNS = "id, src, tgt, document, position, origin, created, changed, user, properties, checksum"
 _INSERT = f"INSERT INTO segments ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
-_IDS_A_QUERY = 500
+_ONE = f"SELECT {_COLUMNS} FROM segments WHERE id = ?"
+_MAPPED = 1 << 40  # bytes at most: reading a page is then no call
 
 
 class Store:
@@ -56,7 +57,9 @@ class Store:
     def read(cls, path: Path) -> Store:
         """The sealed store at `path`. SQLite neither locks it nor writes a file beside it, so the folder may be
         read-only."""
-        return cls(_connect(path, "mode=ro&immutable=1"), path)
+        db = _connect(path, "mode=ro&immutable=1")
+        db.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        return cls(db, path)
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
         """Adds segments with their own ids, or else numbered on from 1; the ids. Raises MemoryIndexError where they
@@ -78,16 +81,17 @@ class Store:
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
-        wanted = list(dict.fromkeys(ids))
-        found: dict[int, Segment] = {}
-        for some in _runs(wanted):
-            marks = ", ".join("?" * len(some))
-            for segment in self._select(f"WHERE id IN ({marks})", some):
-                found[segment.id] = segment
-        if len(found) < len(wanted):
-            missing = next(i for i in wanted if i not in found)
+        rows: dict[int, Any] = {}
+        try:
+            with self._lock:
+                for number in ids:  # one by one: SQLite takes as long for each of a list
+                    rows[number] = self._db.execute(_ONE, (number,)).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
+        missing = next((number for number, row in rows.items() if row is None), None)
+        if missing is not None:
             raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
-        return found
+        return {number: self._segment(row) for number, row in rows.items()}
 
     def __iter__(self) -> Iterator[Segment]:
         """Every segment in order of id, a thousand in memory at a time."""
@@ -142,11 +146,6 @@ class Store:
         number, src, tgt, document, position, origin, created, changed, user, properties, _ = row
         pairs = tuple((name, value) for name, value in json.loads(properties)) if properties else ()
         return Segment(src, tgt, document, position, number, origin, created, changed, user, pairs)
-
-
-def _runs(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Runs of ids that fit into one SQL statement."""
-    return (ids[i : i + _IDS_A_QUERY] for i in range(0, len(ids), _IDS_A_QUERY))
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
