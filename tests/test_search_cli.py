@@ -201,22 +201,26 @@ def test_a_memory_file_is_indexed_once_and_found_by_its_content(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     units: list[int] = []
-    with open_memory(DATA, "en", "fr", units.append) as memory:
+
+    def told(read: int, _: float) -> None:
+        units.append(read)
+
+    with open_memory(DATA, "en", "fr", told) as memory:
         assert (len(memory), sum(units)) == (1997, 1997)
     (tmp_path / "moved").mkdir()
     moved = Path(shutil.copy(DATA, tmp_path / "moved"))
-    with open_memory(moved, "en", "fr", units.append) as memory:
+    with open_memory(moved, "en", "fr", told) as memory:
         assert memory.search(["Article 1"], 1)[0][0].segment.tgt == "Article premier"
     assert sum(units) == 1997
     moved.write_text("en\tfr\none\tun\n")
-    with open_memory(moved, "en", "fr", units.append) as memory:
+    with open_memory(moved, "en", "fr", told) as memory:
         assert len(memory) == 1
     assert sum(units) == 1998
     for manifest in cache_dir().rglob("manifest.json"):
         manifest.write_text("{")
-    with open_memory(moved, "en", "fr", units.append) as memory:  # damaged: made again
+    with open_memory(moved, "en", "fr", told) as memory:  # damaged: made again
         assert len(memory) == 1
-    with open_memory(Path(index), "en", "fr", units.append) as memory:
+    with open_memory(Path(index), "en", "fr", told) as memory:
         assert (len(memory), sum(units)) == (1997, 1999)
 
 

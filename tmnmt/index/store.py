@@ -28,7 +28,6 @@ CREATE TABLE segments (
 _COLUMNS = "id, src, tgt, document, position, origin, created, changed, user, properties, checksum"
 _INSERT = f"INSERT INTO segments ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
 _ONE = f"SELECT {_COLUMNS} FROM segments WHERE id = ?"
-_MAPPED = 1 << 40  # bytes at most: reading a page is then no call
 
 
 class Store:
@@ -57,9 +56,7 @@ class Store:
     def read(cls, path: Path) -> Store:
         """The sealed store at `path`. SQLite neither locks it nor writes a file beside it, so the folder may be
         read-only."""
-        db = _connect(path, "mode=ro&immutable=1")
-        db.execute(f"PRAGMA mmap_size = {_MAPPED}")
-        return cls(db, path)
+        return cls(_connect(path, "mode=ro&immutable=1"), path)
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
         """Adds segments with their own ids, or else numbered on from 1; the ids. Raises MemoryIndexError where they
@@ -84,7 +81,7 @@ class Store:
         rows: dict[int, Any] = {}
         try:
             with self._lock:
-                for number in ids:  # one by one: SQLite takes as long for each of a list
+                for number in dict.fromkeys(ids):  # one by one: SQLite takes as long for each of a list
                     rows[number] = self._db.execute(_ONE, (number,)).fetchone()
         except sqlite3.DatabaseError as error:
             raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
