@@ -79,14 +79,19 @@ class Store:
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
         wanted = list(dict.fromkeys(ids))
-        found: dict[int, Segment] = {}
-        for some in _runs(wanted):
-            marks = ", ".join("?" * len(some))
-            for segment in self._select(f"WHERE id IN ({marks})", some):
-                found[segment.id] = segment
+        found = self.found(wanted)
         if len(found) < len(wanted):
             missing = next(i for i in wanted if i not in found)
             raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
+        return found
+
+    def found(self, ids: Sequence[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are. Raises MemoryIndexError where one is damaged."""
+        found: dict[int, Segment] = {}
+        for some in _runs(ids):
+            marks = ", ".join("?" * len(some))
+            for segment in self._select(f"WHERE id IN ({marks})", some):
+                found[segment.id] = segment
         return found
 
     def __iter__(self) -> Iterator[Segment]:
