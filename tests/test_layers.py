@@ -17,7 +17,7 @@ LAYERS = (
     ("models",),
     ("memories",),
     ("decode",),
-    ("provenance", "pair_keys", "pieces", "retrieve", "schedule"),  # what the engine puts together
+    ("provenance", "pair_keys", "memory_keys", "pieces", "retrieve", "schedule"),  # what the engine puts together
     ("engine",),
     ("training", "eval"),
     ("cli", "__main__"),

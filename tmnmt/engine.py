@@ -30,6 +30,7 @@ from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.tm import collate
+from tmnmt.memory_keys import header_of, longest, precomputed
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -44,7 +45,6 @@ from tmnmt.text import normalise
 from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
-MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
 
 
 Precision = Literal["fp32", "bf16"]
@@ -79,11 +79,15 @@ class Translator:
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
-        self.longest = int(model.config.get("max_subwords", MAX_SUBWORDS))
+        self.longest = longest(model)
         self.retriever = Retriever(
             indexes, settings.top_k, settings.threshold, writable, settings.select, settings.similarity
         )
-        self.keys = PairKeyStore(self.backbone, self.vocab, 2 * self.longest, device=device)
+        header = header_of(model)
+        held = [
+            keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
+        ]
+        self.keys = PairKeyStore(self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held)
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 

@@ -1,32 +1,36 @@
-"""The keys of retrieved pairs, by teacher forcing at need, batched, and kept as long as there is room."""
+"""The keys of retrieved pairs: read where an index has them, else by teacher forcing, batched, and kept in memory."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 
+from tmnmt.index.keys import KeyFiles
 from tmnmt.memories.base import PairKeys
 from tmnmt.models.base import Backbone
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 Pair = tuple[str, str]  # source, target
+Coded = tuple[list[int], list[int]]  # ids of both, each with </s>
 POSITIONS_KEPT = 1 << 15  # about 130 MB at l = d = 512 in fp32
 BATCH_POSITIONS = 4096  # padded target positions forced at once
 
 
 class PairKeyStore:
-    """`keys_of` computes what it does not have; the least recently used pairs are forgotten first.
+    """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it does not have; the
+    least recently used pairs are forgotten first.
 
     A pair longer than `max_subwords` on a side is cut there: its later words cannot be read."""
 
     def __init__(
         self, backbone: Backbone, vocab: Vocabulary, max_subwords: int, positions_kept: int = POSITIONS_KEPT,
-        device: torch.device | str = "cpu",
+        device: torch.device | str = "cpu", precomputed: Sequence[KeyFiles] = (),
     ) -> None:  # fmt: skip
         self.backbone, self.vocab, self.device = backbone, vocab, device
         self.max_subwords, self.positions_kept = max_subwords, positions_kept
+        self.precomputed = list(precomputed)
         self._kept: OrderedDict[Pair, PairKeys] = OrderedDict()
         self._positions = 0
 
@@ -39,7 +43,11 @@ class PairKeyStore:
                 self._kept.move_to_end(pair)
                 found[pair] = self._kept[pair]
         missing = list({pair: None for pairs in wanted for pair in pairs if pair not in found})
-        for pair, keys in zip(missing, self._compute(missing), strict=True):
+        new = {pair: keys for pair in missing if (keys := self._read(pair)) is not None}
+        missing = [pair for pair in missing if pair not in new]
+        coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
+        new |= zip(missing, force_all(self.backbone, coded, self.device), strict=True)
+        for pair, keys in new.items():
             found[pair] = self._kept[pair] = keys
             self._positions += len(keys.ids)
         self._forget()
@@ -54,18 +62,34 @@ class PairKeyStore:
             _, keys = self._kept.popitem(last=False)
             self._positions -= len(keys.ids)
 
-    def _compute(self, pairs: list[Pair]) -> list[PairKeys]:
-        coded = [tuple([*self.vocab.encode(t)[: self.max_subwords], EOS] for t in pair) for pair in pairs]
-        order = sorted(range(len(coded)), key=lambda i: len(coded[i][1]))
-        keys: dict[int, PairKeys] = {}
-        while order:
-            rows = max(1, BATCH_POSITIONS // len(coded[order[-1]][1]))
-            batch, order = order[-rows:], order[:-rows]
-            keys |= zip(batch, force(self.backbone, [coded[i] for i in batch], self.device), strict=True)
-        return [keys[i] for i in range(len(coded))]
+    def _read(self, pair: Pair) -> PairKeys | None:
+        """The pair's keys as an index has them on disk, in fp32."""
+        for files in self.precomputed:
+            keys = files.find(*pair)
+            if keys is not None:
+                contexts, hiddens, ids = (torch.from_numpy(array).to(self.device) for array in keys)
+                return PairKeys(contexts.float(), hiddens.float(), ids.long())
+        return None
 
 
-def force(backbone: Backbone, pairs: list[tuple[list[int], ...]], device: torch.device | str) -> list[PairKeys]:
+def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:
+    """The ids of source and target, each cut at `max_subwords`, with </s>."""
+    src, tgt = ([*vocab.encode(text)[:max_subwords], EOS] for text in pair)
+    return src, tgt
+
+
+def force_all(backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str) -> list[PairKeys]:
+    """The keys of encoded pairs, in their order, forced in batches of like length."""
+    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
+    keys: dict[int, PairKeys] = {}
+    while order:
+        rows = max(1, BATCH_POSITIONS // len(pairs[order[-1]][1]))
+        batch, order = order[-rows:], order[:-rows]
+        keys |= zip(batch, force(backbone, [pairs[i] for i in batch], device), strict=True)
+    return [keys[i] for i in range(len(pairs))]
+
+
+def force(backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str) -> list[PairKeys]:
     """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of teacher forcing."""
     src_len = torch.tensor([len(src) for src, _ in pairs], device=device)
     src, tgt = (padded([pair[side] for pair in pairs], device) for side in (0, 1))

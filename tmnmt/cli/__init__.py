@@ -19,7 +19,7 @@ from tmnmt import __version__
 from tmnmt.errors import TmnmtError
 
 # The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
-from tmnmt.cli import build_index, memory, search, train, translate  # isort: skip
+from tmnmt.cli import build_index, keys, memory, search, train, translate  # isort: skip
 
 INTERRUPTED = 130
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
@@ -35,6 +35,7 @@ app = typer.Typer(
 app.command("build-index")(build_index.build_index)
 app.command("search")(search.search)
 app.command("translate")(translate.translate)
+app.command("keys")(keys.keys)
 app.command("train")(train.train)
 app.add_typer(memory.app)
 

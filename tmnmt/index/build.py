@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.inversion import Inversion
+from tmnmt.index.keys import KEYS_DIR
 from tmnmt.index.lock import LOCK_FILE, writing
 from tmnmt.index.manifest import MANIFEST_FILE, STORE_FILE, Manifest, describe_files, read_manifest, write_manifest
 from tmnmt.index.store import Store
@@ -123,7 +124,7 @@ def _check_place(index_dir: Path, force: bool) -> None:
 
 
 def _ours(path: Path) -> bool:
-    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name == LOCK_FILE
+    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name in (LOCK_FILE, KEYS_DIR)
 
 
 def _current_generation(index_dir: Path) -> int:

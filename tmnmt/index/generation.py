@@ -81,6 +81,13 @@ class Generation:
             found[number] = segment
         return found
 
+    def found(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are, as they are now."""
+        wanted = list(dict.fromkeys(ids))
+        found = self.store.found([number for number in wanted if number not in self._changed])
+        changed = {number: self._changed[number] for number in wanted if number in self._changed}
+        return found | {number: segment for number, segment in changed.items() if segment is not None}
+
     def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, as they are now, in order of id."""
         changed = dict(self._changed)

@@ -131,6 +131,11 @@ class MemoryIndex:
             found = self._refreshed().by_ids(wanted)
         return [found[number] for number in wanted]
 
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are."""
+        with self._lock:
+            return self._refreshed().found(ids)
+
     def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are at this moment whatever changes later."""
         with self._lock:

@@ -78,17 +78,23 @@ class Store:
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
+        wanted = list(dict.fromkeys(ids))
+        found = self.found(wanted)
+        missing = next((number for number in wanted if number not in found), None)
+        if missing is not None:
+            raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
+        return found
+
+    def found(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are. Raises MemoryIndexError where one is damaged."""
         rows: dict[int, Any] = {}
         try:
             with self._lock:
-                for number in dict.fromkeys(ids):  # one by one: SQLite takes as long for each of a list
+                for number in ids:  # one by one: SQLite takes as long for each of a list
                     rows[number] = self._db.execute(_ONE, (number,)).fetchone()
         except sqlite3.DatabaseError as error:
             raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
-        missing = next((number for number, row in rows.items() if row is None), None)
-        if missing is not None:
-            raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
-        return {number: self._segment(row) for number, row in rows.items()}
+        return {number: self._segment(row) for number, row in rows.items() if row is not None}
 
     def __iter__(self) -> Iterator[Segment]:
         """Every segment in order of id, a thousand in memory at a time."""

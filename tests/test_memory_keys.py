@@ -1,0 +1,374 @@
+"""`tmnmt keys`: keys computed ahead are those computed at need, whatever is added, deleted, killed or shared out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_index import real_segments
+from tiny_model import PAIRS, segments, write_tiny_model
+
+import tmnmt.memory_keys
+from tmnmt import Translator
+from tmnmt.cli import run
+from tmnmt.errors import DataError, LockedError, MemoryIndexError, UsageError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.key_search import KeySearch
+from tmnmt.index.keys import KeyFiles, Keys, KeyWriter, keys_dir
+from tmnmt.index.verify import verify
+from tmnmt.memories.base import PairKeys
+from tmnmt.memory_keys import compute, header_of, parts_of, plan, precomputed, queries_of, read_shard
+from tmnmt.models.folder import Model, load_model
+from tmnmt.pair_keys import PairKeyStore
+from tmnmt.segments import Segment
+
+MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="again")]
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(tmnmt.memory_keys, "BLOCK_POSITIONS", 400)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return load_model(folder)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[MemoryIndex]:
+    build(tmp_path / "index", MEMORY, "en", "fr")
+    with MemoryIndex.open(tmp_path / "index") as index:
+        yield index
+
+
+def compute_all(index: MemoryIndex, model: Model, part: str | None = None) -> KeyFiles:
+    shard = read_shard(part) if part else None
+    wanted = plan(index, header_of(model), model.vocab, shard)
+    return compute(index, model, wanted, shard)
+
+
+def at_need(model: Model, pairs: list[tuple[str, str]]) -> list[PairKeys]:
+    return PairKeyStore(model.backbone, model.vocab, header_of(model).max_subwords).keys_of([pairs])[0]
+
+
+def assert_right(files: KeyFiles, index: MemoryIndex, model: Model) -> None:
+    """Every segment of the index has the keys that are computed at need, up to the rounding to 16 bits."""
+    pairs = [(segment.src, segment.tgt) for segment in index.segments()]
+    for pair, wanted in zip(pairs, at_need(model, pairs), strict=True):
+        found = files.find(*pair)
+        assert found is not None, pair
+        assert found.ids.tolist() == wanted.ids.tolist()
+        np.testing.assert_allclose(found.contexts, wanted.contexts.numpy(), atol=1e-3)
+        np.testing.assert_allclose(found.hiddens, wanted.hiddens.numpy(), atol=1e-3)
+
+
+def test_keys_computed_ahead_are_those_computed_at_need(index: MemoryIndex, model: Model) -> None:
+    wanted = plan(index, header_of(model), model.vocab)
+    files = compute_all(index, model)
+    assert_right(files, index, model)
+    assert files.positions == wanted.positions == wanted.all_positions
+    assert len(files.records) == len(MEMORY)
+    assert len(wanted.missing) == len({(s.src, s.tgt) for s in MEMORY}) < len(MEMORY)  # equal pairs share their keys
+    sizes = [(files.folder / name).stat().st_size for name in ("c.f16", "z.f16", "y.i32")]
+    assert sum(sizes) == files.positions * files.header.position_bytes
+    assert sizes[0] == files.positions * 32 * 2
+    assert verify(index.path) == len(MEMORY)
+
+
+def test_translating_reads_them_and_computes_none(
+    folder: Path, index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", PAIRS[4][0]]
+    before = Translator.load(folder, [index.path], mode="both").translate(texts)
+    compute_all(index, model)
+
+    def force(*_: object) -> list[PairKeys]:
+        raise AssertionError("computed what was there")
+
+    monkeypatch.setattr("tmnmt.pair_keys.force", force)
+    after = Translator.load(folder, [index.path], mode="both").translate(texts)
+    assert any(translation.matches for translation in after)
+    assert [t.tgt for t in after] == [t.tgt for t in before]
+    assert [t.score for t in after] == pytest.approx([t.score for t in before], abs=1e-2)
+
+
+def test_what_is_added_corrected_and_deleted_is_followed(index: MemoryIndex, model: Model) -> None:
+    first = compute_all(index, model)
+    assert plan(index, header_of(model), model.vocab).positions == 0
+    index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
+    index.edit([3], lambda segment: replace(segment, tgt="Corrigé."))
+    index.delete([1, 5])
+    wanted = plan(index, header_of(model), model.vocab)
+    assert wanted.missing["id"].tolist() == [3, len(MEMORY) + 1]
+    second = compute_all(index, model)
+    assert second.positions == first.positions + wanted.positions
+    assert_right(second, index, model)
+
+
+def test_compaction_and_a_new_build_keep_them(index: MemoryIndex, model: Model) -> None:
+    compute_all(index, model)
+    index.delete([2])
+    index.compact()
+    assert plan(index, header_of(model), model.vocab).positions == 0
+    build(index.path, MEMORY[::-1], "en", "fr", force=True)
+    assert plan(index, header_of(model), model.vocab).positions == 0
+    assert_right(compute_all(index, model), index, model)
+
+
+def test_what_is_mostly_deleted_is_written_again_without_it(index: MemoryIndex, model: Model) -> None:
+    before = compute_all(index, model)
+    index.delete(range(1, 50))
+    wanted = plan(index, header_of(model), model.vocab)
+    assert (wanted.positions, wanted.rewritten) == (0, before.positions)
+    after = compute_all(index, model)
+    assert after.positions == wanted.all_positions < before.positions / 2
+    assert_right(after, index, model)
+    assert [path.name for path in after.folder.parent.iterdir()] == [model.hash]
+
+
+def test_shards_are_disjoint_and_join_to_the_whole(index: MemoryIndex, model: Model, tmp_path: Path) -> None:
+    header, positions = header_of(model), 0
+    for i in (1, 2, 3):
+        machine = tmp_path / f"machine-{i}"
+        shutil.copytree(index.path, machine)
+        with MemoryIndex.open(machine) as copy:
+            part = compute_all(copy, model, f"{i}/3")
+        positions += part.positions
+        assert part.positions > 0
+        if i < 3:  # the third machine was lost
+            shutil.copytree(part.folder, keys_dir(index.path, model.hash) / part.folder.name)
+    wanted = plan(index, header, model.vocab)
+    assert positions == wanted.all_positions
+    assert wanted.positions + wanted.joined == wanted.all_positions
+    assert 0 < wanted.positions < wanted.all_positions
+    files = compute_all(index, model)
+    assert (files.positions, parts_of(files.folder)) == (wanted.all_positions, [])
+    assert_right(files, index, model)
+
+
+def test_an_interrupted_run_loses_one_block_at_most(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = plan(index, header_of(model), model.vocab)
+    done: list[int] = []
+
+    def stop(positions: int) -> None:
+        done.append(positions)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compute(index, model, wanted, progress=stop)
+    rest = plan(index, header_of(model), model.vocab)
+    assert rest.positions == wanted.positions - sum(done) > 0
+    assert_right(compute_all(index, model), index, model)
+
+
+def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, folder: Path) -> None:
+    program = (
+        "import sys, pathlib, tmnmt.memory_keys as m\n"
+        "from tmnmt.index import MemoryIndex\n"
+        "from tmnmt.models.folder import load_model\n"
+        "m.BLOCK_POSITIONS = 200\n"
+        "index, model = MemoryIndex.open(pathlib.Path(sys.argv[1])), load_model(pathlib.Path(sys.argv[2]))\n"
+        "wanted = m.plan(index, m.header_of(model), model.vocab)\n"
+        "m.compute(index, model, wanted, progress=lambda n: print(n, flush=True))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(index.path), str(folder)], stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    done = [int(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    rest = plan(index, header_of(model), model.vocab)
+    assert rest.positions <= rest.all_positions - sum(done)
+    assert_right(compute_all(index, model), index, model)
+
+
+@pytest.mark.parametrize("name", ["c.f16", "z.f16", "y.i32", "offsets"])
+def test_half_a_block_is_as_if_it_was_never_written(index: MemoryIndex, model: Model, name: str) -> None:
+    files = compute_all(index, model)
+    with (files.folder / name).open("ab") as file:
+        file.write(b"\0" * 7 if name != "offsets" else b"\1\0\0\0\1\0\0\0half")
+    index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
+    assert_right(compute_all(index, model), index, model)
+
+
+def test_damage_is_one_line(index: MemoryIndex, model: Model) -> None:
+    files = compute_all(index, model)
+    src, tgt = MEMORY[0].src, MEMORY[0].tgt
+    content = bytearray((files.folder / "z.f16").read_bytes())
+    content[5] ^= 1
+    (files.folder / "z.f16").write_bytes(content)
+    with pytest.raises(MemoryIndexError, match="segment 1 are damaged"):
+        KeyFiles(files.folder, files.header).find(src, tgt)
+    with pytest.raises(MemoryIndexError, match="segment 1 are damaged"):
+        verify(index.path)
+    os.truncate(files.folder / "z.f16", 100)
+    with pytest.raises(MemoryIndexError, match="shorter than"):
+        precomputed(index.path, files.header)
+    content = bytearray((files.folder / "offsets").read_bytes())
+    content[20] ^= 1
+    (files.folder / "offsets").write_bytes(content)
+    with pytest.raises(MemoryIndexError, match="damaged at byte 0"):
+        precomputed(index.path, files.header)
+
+
+def test_keys_of_another_model_are_an_error(index: MemoryIndex, model: Model, tmp_path: Path) -> None:
+    files = compute_all(index, model)
+    other = replace(files.header, model="0123456789abcdef")
+    with pytest.raises(MemoryIndexError, match=f"keys of model {model.hash} only, none of model 0123456789abcdef"):
+        KeySearch.open(index, other.model)
+    assert precomputed(index.path, other) is None
+    files.folder.rename(files.folder.with_name(other.model))  # somebody's mistake
+    with pytest.raises(MemoryIndexError, match=f"these are keys of model {model.hash}"):
+        precomputed(index.path, other)
+    with pytest.raises(MemoryIndexError, match=f"these are keys of model {model.hash}"):
+        KeySearch.open(index, other.model)
+
+
+def test_keys_of_pairs_cut_elsewhere_are_an_error(index: MemoryIndex, model: Model) -> None:
+    header = compute_all(index, model).header
+    with pytest.raises(MemoryIndexError, match=r"cut at 80 subwords, not .* cut at 90"):
+        precomputed(index.path, replace(header, max_subwords=90))
+
+
+def test_two_cannot_compute_the_same(index: MemoryIndex, model: Model) -> None:
+    header = header_of(model)
+    with KeyWriter.open(keys_dir(index.path, model.hash), header), pytest.raises(LockedError, match="is writing"):
+        compute_all(index, model)
+
+
+def test_a_number_too_great_for_16_bits_is_an_error(model: Model) -> None:
+    keys = PairKeys(torch.full((1, 32), 1e5), torch.zeros(1, 32), torch.zeros(1, dtype=torch.int64))
+    with pytest.raises(DataError, match="16 bits"):
+        tmnmt.memory_keys._halved(keys)
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/2/3", "-1/2"])
+def test_a_shard_that_is_none_is_wrong_usage(text: str) -> None:
+    with pytest.raises(UsageError, match="i/n"):
+        read_shard(text)
+
+
+def test_an_empty_index_has_no_keys(tmp_path: Path, model: Model) -> None:
+    build(tmp_path / "empty", [], "en", "fr")
+    with MemoryIndex.open(tmp_path / "empty") as index:
+        files = compute_all(index, model)
+        scores, positions = KeySearch(index, files).search(np.ones((2, 32), np.float32), 3)
+    assert files.find("a", "b") is None
+    assert (positions == -1).all() and np.isneginf(scores).all()
+
+
+def test_nothing_is_written_when_the_disk_is_full(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = compute_all(index, model)
+    index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tmnmt.index.keys._put", full)
+        with pytest.raises(MemoryIndexError, match="nothing was added: No space left"):
+            compute_all(index, model)
+    assert KeyFiles(files.folder, files.header).positions == files.positions
+    assert_right(compute_all(index, model), index, model)
+
+
+def test_the_command_says_the_size_and_finds_the_keys(
+    index: MemoryIndex, folder: Path, model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["keys", "--index", str(index.path), "--model", str(folder), "--device", "cpu"]
+    assert run(options) == 0
+    err = capsys.readouterr().err
+    wanted = plan(index, header_of(model), model.vocab)
+    pairs = len({(segment.src, segment.tgt) for segment in MEMORY})
+    assert f"{pairs} pairs, {wanted.all_positions:,} target positions to compute" in err and "132 bytes each" in err
+    assert f"keys of {wanted.all_positions:,} positions" in err
+    assert run(options) == 0
+    assert "0 pairs, 0 target positions to compute" in capsys.readouterr().err
+    assert run([*options, "--src", PAIRS[2][0], "--tgt", PAIRS[2][1], "-k", "2"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    ids = at_need(model, [PAIRS[2]])[0].ids.tolist()
+    assert [row[1] for row in rows[::2]] == [model.vocab.piece(i) for i in ids]
+    assert len(rows) == 2 * len(ids)
+
+
+def test_too_small_a_disk_is_refused_before_anything_is_written(
+    index: MemoryIndex, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9 - 1000, 1000))
+    assert run(["keys", "--index", str(index.path), "--model", str(folder), "--device", "cpu"]) == 1
+    assert "0.00 GB are free; nothing was computed" in capsys.readouterr().err
+    assert not (index.path / "keys").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--src", "a"], "both --src and --tgt"),
+        (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
+        (["--shard", "9/2"], "i/n"),
+        (["--faiss", "ivfpq"], "too few for ivfpq"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    index: MemoryIndex, folder: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["keys", "--index", str(index.path), "--model", str(folder), *options]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+    assert run(["keys", "--index", "elasticsearch+http://localhost/x", "--model", str(folder)]) == 2
+
+
+def test_a_query_is_the_context_through_m(index: MemoryIndex, folder: Path, model: Model) -> None:
+    tm = Translator.load(folder).memories.tm  # type: ignore[union-attr]
+    assert tm is not None
+    with torch.no_grad():
+        tm.M.copy_(torch.linspace(-1, 1, 32))
+    queries, ids = queries_of(model, tm, *PAIRS[0])
+    (keys,) = at_need(model, [PAIRS[0]])
+    np.testing.assert_allclose(queries, keys.contexts.numpy() * np.linspace(-1, 1, 32, dtype=np.float32), atol=1e-5)
+    assert ids.tolist() == keys.ids.tolist()
+
+
+def test_arrays_come_back_as_they_were_written(tmp_path: Path, model: Model) -> None:
+    header, draw = header_of(model), np.random.default_rng(0)
+    pairs = [("a", "b"), ("ab", ""), ("", "ab"), ("é\udcff", "x" * 300)]
+    written = [
+        Keys(*(draw.normal(size=(n, 32)).astype("<f2") for _ in range(2)), draw.integers(0, 99, n).astype("<i4"))
+        for n in (1, 2, 7, 300)
+    ]
+    from tmnmt.index.keys import digest_of
+
+    with KeyWriter.open(tmp_path / "keys", header) as writer:
+        for number, (pair, keys) in enumerate(zip(pairs, written, strict=True), 1):
+            writer.append([number], [digest_of(*pair)], [keys])
+    files = KeyFiles(tmp_path / "keys", header)
+    for pair, keys in zip(pairs, written, strict=True):
+        found = files.find(*pair)
+        assert found is not None
+        for one, other in zip(found, keys, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert files.find("b", "a") is None and files.find("a", "") is None

@@ -1,0 +1,126 @@
+"""`tmnmt keys`: the keys of all pairs of an index, computed ahead; and a search in them."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.index import MemoryIndex
+    from tmnmt.memory_keys import Plan, Shard
+    from tmnmt.models.folder import Model
+
+
+class KindName(StrEnum):
+    """Of the search over all keys."""
+
+    auto = "auto"
+    flat = "flat"
+    ivf = "ivf"
+    ivfpq = "ivfpq"
+    hnsw = "hnsw"
+
+
+def keys(
+    index: Annotated[str, typer.Option("--index", help="Folder of the index.")],
+    model: Annotated[Path, typer.Option("--model", help="Model folder.")],
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Compute only part I of N, on one of N machines; see above.")
+    ] = None,
+    faiss: Annotated[
+        KindName,
+        typer.Option(help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."),
+    ] = KindName.auto,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU where there is one.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores.")] = None,
+    src: Annotated[str | None, typer.Option(help="Search instead: for this text ...")] = None,
+    tgt: Annotated[str | None, typer.Option(help="... translated so, the best keys for every subword.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Keys for every subword.")] = 8,
+) -> None:
+    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some 2 kB a target subword.
+
+    The size is said before it starts. Run it again after changes, or when it was interrupted: only what is missing is
+    computed. Keys lie in INDEX/keys/MODEL-HASH.
+
+    On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders part-I-of-N from
+    every INDEX/keys/MODEL-HASH into that of one machine, and run it there without --shard, which joins them."""
+    from tmnmt.index.elastic_address import is_address
+
+    if is_address(index):
+        raise UsageError("keys can be computed for an index in a folder only")
+    if (src is None) != (tgt is None):
+        raise UsageError("a search needs both --src and --tgt")
+    if shard is not None and (src is not None or faiss != KindName.auto):
+        raise UsageError("--shard computes keys only; run it without --shard for --faiss and for a search")
+
+    import torch
+
+    from tmnmt.engine import load_on
+    from tmnmt.index import MemoryIndex
+    from tmnmt.memory_keys import read_shard
+
+    part = read_shard(shard) if shard is not None else None
+    if threads:
+        torch.set_num_threads(threads)
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    loaded = load_on(model, device)
+    with MemoryIndex.open(Path(index)) as opened:
+        if src is not None and tgt is not None:
+            _search(opened, loaded, src, tgt, k, device)
+        else:
+            _compute(opened, loaded, part, faiss, device)
+
+
+def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str) -> None:
+    from tmnmt.index.key_faiss import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
+    from tmnmt.memory_keys import check_disk, compute, header_of, plan
+    from tmnmt.progress import Progress
+
+    wanted = plan(index, header_of(model), model.vocab, shard)
+    positions = wanted.all_positions
+    kind = kind_for(positions) if faiss == KindName.auto else KINDS[faiss.value]
+    if shard is None:
+        check_kind(kind, positions)  # now, not when hours have been computed
+    for_faiss = wanted.all_positions * bytes_a_key(kind, wanted.header.context_size) if shard is None else 0
+    free = check_disk(index.path, wanted.bytes + for_faiss)
+    print(
+        f"{index.path}: {_size(wanted)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free", file=sys.stderr
+    )
+    try:
+        with Progress("computing keys", "positions", wanted.positions) as progress:
+            files = compute(index, model, wanted, shard, device, progress.advance)
+        if shard is None:
+            with Progress("FAISS", "keys") as progress:
+                update_faiss(files, kind, progress.advance)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("what was computed is kept; the same command goes on from there") from None
+    print(f"{files.folder}: keys of {files.positions:,} positions", file=sys.stderr)
+
+
+def _size(wanted: Plan) -> str:
+    missing, joined = f"{len(wanted.missing):,} pairs, {wanted.positions:,} target positions", ""
+    if wanted.joined or wanted.rewritten:
+        joined = f", {wanted.joined + wanted.rewritten:,} to copy"
+    return f"{missing} to compute{joined}: {wanted.bytes / 1e6:,.1f} MB, {wanted.header.position_bytes:,} bytes each"
+
+
+def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
+    from tmnmt.engine import load_memories
+    from tmnmt.index.key_search import KeySearch
+    from tmnmt.memory_keys import queries_of
+
+    memories = load_memories(model, device)
+    queries, ids = queries_of(model, memories.tm if memories is not None else None, src, tgt, device)
+    search = KeySearch.open(index, model.hash)
+    scores, positions = search.search(queries, k)
+    for t, subword in enumerate(ids.tolist()):
+        for score, place in zip(scores[t].tolist(), search.places(positions[t]), strict=True):
+            if place is not None:
+                found = place.segment, place.position, model.vocab.piece(place.id)
+                print(t, model.vocab.piece(subword), f"{score:.4f}", *found, sep="\t")

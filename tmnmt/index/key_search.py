@@ -1,0 +1,138 @@
+"""Searching all keys of a memory: the positions whose c' has the greatest inner product with a query c M."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tmnmt.errors import UsageError
+from tmnmt.index.key_faiss import BLOCK, Kind, open_faiss
+from tmnmt.index.keys import Array, KeyFiles, digest_of
+from tmnmt.index.memory_index import MemoryIndex
+
+CANDIDATES = 8  # times k keys of a compressed index are scored again
+
+
+class KeyPlace(NamedTuple):
+    """Where a key comes from."""
+
+    segment: int  # its id
+    position: int  # subword position in the segment's target
+    id: int  # y', the subword
+
+
+class KeySearch:
+    """All keys of an index of one model. Scores are always those of the raw fp16 keys; which keys are found is exact
+    where there is no faiss.index, approximate else. Keys added since faiss.index was made are compared one by one.
+
+    Segments deleted or corrected since their keys were computed are not answered. Not for several threads at once."""
+
+    def __init__(self, index: MemoryIndex, files: KeyFiles) -> None:
+        self.index, self.files = index, files
+        self.kind: Kind
+        self._faiss: Any | None
+        self.kind, self._faiss = open_faiss(files)
+        self._indexed = self._faiss.ntotal if self._faiss is not None else 0
+        self._widened = CANDIDATES if self.kind == "ivfpq" else 1
+        records = files.records[files.records["length"] > 0]
+        self._records = records[np.lexsort((records["id"], records["start"]))]
+        self._starts, self._first = np.unique(self._records["start"], return_index=True)
+        self._last = np.append(self._first[1:], len(self._records))
+
+    @classmethod
+    def open(cls, index: MemoryIndex, model: str) -> KeySearch:
+        """The search in the keys that `index` has of the model with this hash. Raises MemoryIndexError where it has
+        none or only those of another model, UsageError where FAISS is needed and missing."""
+        return cls(index, KeyFiles.open(index.path, model))
+
+    def search(self, queries: Array, k: int) -> tuple[Array, Array]:
+        """The `k` best keys for every query: scores and positions, both (n, k), best first, equal ones by position.
+
+        queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys, the scores at the end
+        are -inf and the positions -1. Raises UsageError for queries of another size."""
+        queries = np.ascontiguousarray(queries, np.float32)
+        size = self.files.header.context_size
+        if queries.ndim != 2 or queries.shape[1] != size or k < 1:
+            raise UsageError(f"queries {queries.shape}, k {k}: wanted are (n, {size}), k >= 1")
+        scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+        left, size = np.arange(len(queries)), k
+        while len(left):
+            found_scores, found = self.nearest(queries[left], size)
+            alive = self._alive(found)
+            for row, ranks in zip(left, alive, strict=True):
+                at = np.flatnonzero(ranks)[:k]
+                i = np.searchsorted(left, row)
+                scores[row, : len(at)], positions[row, : len(at)] = found_scores[i, at], found[i, at]
+            short = (alive.sum(1) < k) & (found[:, -1] >= 0) & (size < self.files.positions)
+            left, size = left[short], 2 * size
+        return scores, positions
+
+    def places(self, positions: Array) -> list[KeyPlace | None]:
+        """Where the keys at these positions (n,) come from; of equal pairs the one with the smallest id. None: the
+        segment is not there any more, or the position is -1."""
+        segments = self._segments(positions)
+        groups = self._groups(positions)
+        return [
+            KeyPlace(segments[group], int(position - self._starts[group]), int(self.files.ids[position]))
+            if position >= 0 and group in segments
+            else None
+            for position, group in zip(positions.tolist(), groups.tolist(), strict=True)
+        ]
+
+    def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
+        """As `search`, but deleted segments are answered too, and queries are not checked."""
+        contexts = self.files.contexts
+        later = flat(contexts, queries, k, self._indexed)
+        if self._faiss is None:
+            return later
+        _, found = self._faiss.search(queries, min(k * self._widened, self._indexed))
+        rows = contexts[np.maximum(found, 0)].astype(np.float32)  # (n, candidates, l)
+        scores = np.einsum("nl,ncl->nc", queries, rows)
+        scores[found < 0] = -np.inf
+        return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
+
+    def _alive(self, positions: Array) -> Array:
+        """Which of the positions (n, k) belong to a segment that is there as it was."""
+        alive = np.fromiter(self._segments(positions.ravel()), np.int64)
+        found = np.isin(self._groups(positions.ravel()), alive).reshape(positions.shape)
+        return found & (positions >= 0)
+
+    def _groups(self, positions: Array) -> Array:
+        """Which run of rows, that of one distinct pair, each position lies in."""
+        return np.asarray(np.searchsorted(self._starts, positions, "right") - 1)
+
+    def _segments(self, positions: Array) -> dict[int, int]:
+        """The smallest id of a segment that still has its pair, by group; groups without one are missing."""
+        left = {int(group): int(self._first[group]) for group in np.unique(self._groups(positions[positions >= 0]))}
+        found: dict[int, int] = {}
+        while left:
+            records = {group: self._records[at] for group, at in left.items()}
+            now = self.index.find(int(record["id"]) for record in records.values())
+            for group, record in records.items():
+                segment = now.get(int(record["id"]))
+                if segment and digest_of(segment.src, segment.tgt) == tuple(record["digest"].tolist()):
+                    found[group] = segment.id
+            left = {g: at + 1 for g, at in left.items() if g not in found and at + 1 < self._last[g]}
+        return found
+
+
+def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:
+    """The exact `k` best of the keys (N, l) float16 from `start` on for the queries (n, l): scores, positions (n, k).
+
+    A block of keys is in memory in fp32 at a time: N is bounded by the disk alone."""
+    scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+    rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
+    for at in range(start, len(contexts), rows):
+        block = queries @ contexts[at : at + rows].astype(np.float32).T  # (n, rows)
+        top = np.argpartition(block, -k, 1)[:, -k:] if k < block.shape[1] else np.arange(block.shape[1])[None]
+        top = np.broadcast_to(top, (len(queries), top.shape[1]))
+        values = np.take_along_axis(block, top, 1)
+        scores, positions = best(np.hstack([scores, values]), np.hstack([positions, top + at]), k)
+    return scores, positions
+
+
+def best(scores: Array, positions: Array, k: int) -> tuple[Array, Array]:
+    """The `k` best columns of every row, best first, equal scores by position."""
+    order = np.lexsort((positions, -scores), axis=1)[:, :k]
+    return np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)
