@@ -30,10 +30,12 @@ from tmnmt.eval.scores import Scores, score
 from tmnmt.formats import read_memory
 from tmnmt.index import Index, MemoryIndex
 from tmnmt.index.cached import open_memory
+from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 HELD_OUT = ROOT / "memories" / "held-out"
@@ -79,7 +81,10 @@ class RandomPairs:
     ) -> list[list[Match]]:  # fmt: skip
         """`k` pairs for each query, whatever the threshold."""
         drawn = [random.Random(f"{self.seed} {query}").sample(self.segments, k) for query in queries]
-        return [[Match(segment, 0.0, 0) for segment in segments] for segments in drawn]
+        return [
+            [Match(s, fuzzy_score(match_tokens(query), match_tokens(s.src)), 0) for s in segments]
+            for query, segments in zip(queries, drawn, strict=True)
+        ]
 
 
 def main() -> int:

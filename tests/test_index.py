@@ -149,7 +149,7 @@ SOURCES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SOURCES, SOURCES, st.randoms(use_true_random=False), st.sampled_from(THRESHOLDS), st.integers(1, 30))
 def test_order_of_insertion_and_the_way_in_do_not_matter(
     built: list[tuple[str, str]], added: list[tuple[str, str]], shuffle: random.Random, threshold: float, k: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -106,9 +107,11 @@ def by_steps(
 def test_the_batched_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, mode: Mode) -> None:
     segments = sentences()[:4]
     tm = learned(TranslationMemory(16, 16))
+    random = Random(1)
     pairs = [[(s.src, s.tgt) for s in some] for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])]
     with torch.no_grad():
-        state = collate(PairKeyStore(backbone, vocab, 50).keys_of(pairs))
+        scores = [[random.random() for _ in some] for some in pairs]
+        state = collate(PairKeyStore(backbone, vocab, 50).keys_of(pairs), scores)
         assert state is not None
         batch = force_references(backbone, vocab, segments, "cpu")
         log_p = tm_log_probs(tm, backbone, batch, state)[mode]
@@ -160,15 +163,18 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     found = [strong] * 800 + [weak] * 800 + [[]] * 50
     chosen = choose(found, 0.5, 1000, 0.2, seed=1)
     assert sum(i < 800 for i in chosen) == 800 and sum(800 <= i < 1600 for i in chosen) == 200 == len(chosen) - 800
+    segments = [Segment("a foreign one", "u")] * len(found)
     pool = [Segment("foreign", "f")]
-    _, pairs = draw(found, chosen, pool, 4, 0.5, 0.25, "1")
+
+    def drawn(seed: str) -> list[list[Found]]:
+        return draw(segments, found, chosen, pool, 4, 0.5, 0.25, seed).pairs
+
+    pairs = drawn("1")
     kinds = [tuple(shown) for shown in pairs]
-    foreign = sum(kind == (("foreign", "f"),) * 4 for kind in kinds)
-    assert 200 < foreign < 300
-    assert set(kinds) == {(("foreign", "f"),) * 4, (("a b", "x"),), (("c", "z"),)}
-    assert (
-        draw(found, chosen, pool, 4, 0.5, 0.25, "1").pairs == pairs != draw(found, chosen, pool, 4, 0.5, 0.25, "2")[1]
-    )
+    irrelevant = (Found("foreign", "f", 1 - 2 / 3),) * 4  # two of three words are missing
+    assert 200 < sum(kind == irrelevant for kind in kinds) < 300
+    assert set(kinds) == {irrelevant, (Found("a b", "x", 0.8),), (Found("c", "z", 0.35),)}
+    assert drawn("1") == pairs != drawn("2")
 
 
 def test_batches_hold_every_sentence_once_within_the_limit() -> None:

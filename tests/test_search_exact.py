@@ -39,7 +39,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
         yield opened
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 0.55, 0.7, 0.8, 1.0])),
@@ -59,7 +59,7 @@ def test_search_equals_brute_force_at_every_threshold_and_length(
     assert pairs(index.search([query], k, threshold)[0]) == brute_force(query, long_and_short(), k, threshold)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_the_score_is_symmetric_and_1_only_for_equal_token_sequences(index: MemoryIndex, seed: int) -> None:
     one, other = random.Random(seed).sample([s.src for s in real_segments() if match_tokens(s.src)], 2)

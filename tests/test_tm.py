@@ -15,7 +15,8 @@ from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import SessionCache
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.rows import Rows, compact
-from tmnmt.memories.tm import TranslationMemory, collate, mix_copy
+from tmnmt.memories.tm import TranslationMemory, mix_copy
+from tmnmt.memories.tm import collate as collate_scored
 from tmnmt.models.rnnsearch import RNNsearch
 
 L = D = 16
@@ -36,6 +37,7 @@ def memories() -> Memories:
     with torch.no_grad():
         tm.coverage_weight.fill_(0.7)
         tm.log_eta.fill_(0.3)
+        tm.score_weight.fill_(0.8)
     return Memories(tm, SessionCache(L, D))
 
 
@@ -45,6 +47,11 @@ def pair(length: int, seed: int = 0) -> PairKeys:
         torch.randn(length, L, generator=made), torch.randn(length, D, generator=made),
         torch.randint(4, V, (length,), generator=made),
     )  # fmt: skip
+
+
+def collate(pairs: list[list[PairKeys]], rows_per_sentence: int = 1) -> TMState | None:
+    """The longer a pair, the better it is scored."""
+    return collate_scored(pairs, [[len(keys.ids) / 10 for keys in some] for some in pairs], rows_per_sentence)
 
 
 def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -109,6 +116,16 @@ def test_copy_by_hand() -> None:
     assert after.tm is not None
     beta = [0.75 * e / total, 0.75 / total, 2 + 0.75 / total]
     torch.testing.assert_close(after.tm.coverage, torch.tensor([beta]))
+
+
+def test_better_pairs_are_read_first_by_hand() -> None:
+    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None and state.tm is not None
+    torch.nn.init.constant_(memories.tm.score_weight, 4.0)
+    read = memories.tm.read(hidden, context, replace(state.tm, scores=torch.tensor([[0.5, 1.0, 0.5]])))
+    # E / eta = (1, 0, 0) + 4 f / 2 = (2, 2, 1): q = (e, e, 1) / (2 e + 1); sum q f is the gate's third sign
+    torch.testing.assert_close(read.q, torch.tensor([[math.e, math.e, 1.0]]) / (2 * math.e + 1))
+    torch.testing.assert_close(read.signs[0, 2].item(), (1.5 * math.e + 0.5) / (2 * math.e + 1))
 
 
 def test_fusion_by_hand() -> None:
@@ -265,6 +282,7 @@ def test_collate_numbers_pairs_and_positions() -> None:
     assert state.pair[0].tolist() == [0, 0, 1, 1, 1]
     assert state.position[0].tolist() == [0, 1, 0, 1, 2]
     assert state.mask.tolist() == [[True] * 5, [False] * 5]
+    torch.testing.assert_close(state.scores, torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5]))
     assert state.sentence.tolist() == [0, 0, 1, 1]
 
 

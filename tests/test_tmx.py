@@ -334,7 +334,7 @@ SEGMENTS = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(SEGMENTS, max_size=4, unique=True))
 def test_reading_what_was_written_gives_it_back(
     tmp_path_factory: pytest.TempPathFactory, segments: list[Segment]

@@ -109,7 +109,7 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str) -> N
     assert read(tmp_path / "m.tsv")[0][0].src == "é"
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(SEGMENTS, max_size=4, unique=True))
 def test_reading_what_was_written_gives_it_back(
     tmp_path_factory: pytest.TempPathFactory, segments: list[Segment]

@@ -24,6 +24,7 @@ from tmnmt.formats.text import documents as split_at_blanks
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.cached import open_memory
 from tmnmt.index.elastic_address import is_address
+from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.index.select import Method, Similarity, check_selection
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
@@ -41,7 +42,7 @@ from tmnmt.provenance import tokens_of
 from tmnmt.retrieve import Retriever
 from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.segments import Segment, Translation
-from tmnmt.text import normalise
+from tmnmt.text import match_tokens, normalise
 from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
@@ -155,7 +156,11 @@ class Translator:
         """The next sentence of each of several documents, and its length: retrieve -> decode -> remember."""
         batch = self.retrieve(batch)
         pairs = self._keys(batch)
-        tm = collate(pairs, 1, self.device) if self.settings.mode != "off" else None
+        tm = (
+            collate(pairs, [self._scores(piece) for piece in batch], 1, self.device)
+            if self.settings.mode != "off"
+            else None
+        )
         memory = MemoryState(tm, collate_caches(list(caches), 1, self.device))
         found = self.decode(batch, memory, explain)
         for cache, hypothesis in zip(caches, found, strict=True):
@@ -206,6 +211,14 @@ class Translator:
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
             return self.keys.keys_of([(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces)
+
+    def _scores(self, piece: Piece) -> list[float]:
+        """The fuzzy score of every match: what the gates have learned to read, whatever the matches are ranked by."""
+        matches = piece.matches or ()
+        if self.settings.similarity == "fuzzy":
+            return [match.score for match in matches]
+        tokens = match_tokens(piece.whole)
+        return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
 
     def _prepare(self, documents: Iterable[Sequence[str]], queue: InOrder) -> Iterator[list[Piece]]:
         """Every document as the pieces to be translated; blank lines part documents. Announces all to `queue`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
-LEGEND = "[from the memory]  {from the session cache}  from the model"
+LEGEND = "[from the memory]  {from the session cache}  from the model: a word by the greater part of its subwords"
 
 
 def json_line(translation: Translation) -> str:
@@ -60,6 +60,9 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
     """Source, target by origin, the numbers behind it, and every match with what was read from it."""
     from rich.text import Text
 
+    if not translation.src.strip():
+        yield Text("")
+        return
     yield Text(translation.src, style="dim" if colour else "")
     yield target(translation.tokens, colour)
     if translation.tokens:

@@ -92,7 +92,7 @@ class Report:
                 out += [f"    {example}" for example in self.examples[reason]]
         if self.cleaned:
             out.append(f"  {counted(self.cleaned, 'text')} had control characters, which were taken out")
-        return out + [f"  {warning}" for warning in self.warnings]
+        return out + [f"  warning: {warning}" for warning in self.warnings]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -30,6 +30,7 @@ class TMState:
     mask: Tensor  # (N, P) bool
     pair: Tensor  # (N, P) int64: index of the pair in the sentence's list
     position: Tensor  # (N, P) int64: subword position in that pair's target
+    scores: Tensor  # (N, P) in [0, 1]: fuzzy score of that pair with the sentence
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
     coverage: Tensor  # (R, P) beta: mass used so far
 

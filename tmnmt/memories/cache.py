@@ -1,7 +1,7 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
 read    P_m = softmax(c k)        m = sum P_m v                                          eq. 5
-        lambda = sigmoid(U s + V c + W m)        s~ = (1 - lambda) s + lambda m          eq. 6, 8
+        lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m          eq. 6, 8
 write   after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
         else an empty slot is taken, else the least recently written one
 """
@@ -19,13 +19,18 @@ from tmnmt.memories.base import CacheState
 from tmnmt.memories.rows import Rows
 from tmnmt.vocab import EOS, PAD
 
+GATE_START = -3.0  # sigmoid(-3) = 0.05
+
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W of the gate; a document's slots are in `CacheContents`."""
+    """The parameters U, V, W, b of the gate; a document's slots are in `CacheContents`.
+
+    The bias b is OURS: the gate begins almost closed, so that training starts from the plain model."""
 
     def __init__(self, context_size: int, hidden_size: int) -> None:
         super().__init__()
-        self.U = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.U = nn.Linear(hidden_size, hidden_size)  # with the bias b
+        nn.init.constant_(self.U.bias, GATE_START)
         self.V = nn.Linear(context_size, hidden_size, bias=False)
         self.W = nn.Linear(hidden_size, hidden_size, bias=False)
 

@@ -1,16 +1,18 @@
 """The translation memory in the decoder: one attention over the words of all retrieved pairs (Gu et al. 2017).
 
-    E = c M c' - lambda beta        q = softmax(E / eta)        z~ = sum q z'              eq. 6, 7
+    E = c M c' - lambda beta + mu f        q = softmax(E / eta)        z~ = sum q z'       eq. 6, 7
     copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
     fusion    h = zeta z~ + (1 - zeta) s~, read out as usual                                eq. 8
     coverage  beta += zeta q: only what was really used counts
 
 c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
+f: fuzzy score of the position's pair with the sentence; mu f is OURS: better pairs are read first
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +23,8 @@ from tmnmt.memories.base import PairKeys, TMState
 from tmnmt.memories.rows import Rows
 
 GATE_WIDTH = 128
-GATE_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
+COPY_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
+FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins almost closed
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 
 
@@ -30,31 +33,32 @@ class Read(NamedTuple):
 
     q: Tensor  # (R, P)
     z_tilde: Tensor  # (R, d)
-    signs: Tensor  # (R, 2) how well c and s agree with what was read, see `Gate`
+    signs: Tensor  # (R, 3) how far what was read is to be trusted, see `Gate`
 
 
 class Gate(nn.Module):
     """zeta = f(c, s, z~) in [0, 1] as logits: a feed-forward net with one layer of 128 tanh units.
 
-    OURS: it is also shown two numbers that a net over the concatenation cannot form, the match c M c~ / |c|^2 and the
-    agreement s z~ / |s|^2; both are near 1 where the pair says the same as the decoder. `outputs` is 1 for copy; for
-    fusion it is d, a gate for every element (OURS; the paper has a scalar)."""
+    OURS: it is also shown three numbers that a net over the concatenation cannot form: the match c M c~ / |c|^2 and the
+    agreement s z~ / |s|^2, near 1 where the pair says the same as the decoder, and the fuzzy score of the pairs that
+    were read, sum q score, in [0, 1]. `outputs` is 1 for copy; for fusion it is d, a gate for every element (OURS; the
+    paper has a scalar)."""
 
-    def __init__(self, context_size: int, hidden_size: int, outputs: int) -> None:
+    def __init__(self, context_size: int, hidden_size: int, outputs: int, start: float) -> None:
         super().__init__()
         self.context = nn.Linear(context_size, GATE_WIDTH)
         self.hidden = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
         self.value = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
-        self.signs = nn.Linear(2, GATE_WIDTH, bias=False)
+        self.signs = nn.Linear(3, GATE_WIDTH, bias=False)
         self.out = nn.Linear(GATE_WIDTH, outputs)
-        nn.init.constant_(self.out.bias, GATE_START)
+        nn.init.constant_(self.out.bias, start)
 
     def before(self, context: Tensor, hidden: Tensor) -> Tensor:
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
         return torch.add(self.context(context), self.hidden(hidden))
 
     def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
-        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the two signs (..., 2)."""
+        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 3)."""
         logits: Tensor = self.out(torch.tanh(before + value + self.signs(signs)))
         return logits
 
@@ -63,9 +67,9 @@ class Gate(nn.Module):
 
 
 class TranslationMemory(nn.Module):
-    """The parameters M, lambda, eta and the gates of copy and fusion; either gate can be missing.
+    """The parameters M, lambda, mu, eta and the gates of copy and fusion; either gate can be missing.
 
-    M is diagonal and starts as the identity, lambda at 0, eta at 1 (kept positive by its logarithm)."""
+    M is diagonal and starts as the identity, lambda and mu at 0, eta at 1 (kept positive by its logarithm)."""
 
     def __init__(
         self,
@@ -78,19 +82,24 @@ class TranslationMemory(nn.Module):
         super().__init__()
         self.M = nn.Parameter(torch.ones(context_size) if diagonal else torch.eye(context_size))
         self.coverage_weight = nn.Parameter(torch.zeros(()))  # lambda
+        self.score_weight = nn.Parameter(torch.zeros(()))  # mu
         self.log_eta = nn.Parameter(torch.zeros(()))
-        self.copy = Gate(context_size, hidden_size, 1) if copy else None
-        self.fusion = Gate(context_size, hidden_size, hidden_size) if fusion else None
+        self.copy = Gate(context_size, hidden_size, 1, COPY_START) if copy else None
+        self.fusion = Gate(context_size, hidden_size, hidden_size, FUSION_START) if fusion else None
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
         return context * self.M if self.M.dim() == 1 else context @ self.M
 
-    def attend(self, scores: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
-        """q = softmax((c M c' - lambda beta) / eta) over the unmasked positions of all pairs, all (R, P) (eq. 7).
+    def prefer(self, scores: Tensor, fuzzy: Tensor) -> Tensor:
+        """c M c' + mu f of matching scores (..., P) and the pairs' fuzzy scores (..., P)."""
+        return torch.addcmul(scores, fuzzy, self.score_weight)
+
+    def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
+        """q = softmax((c M c' + mu f - lambda beta) / eta) over the unmasked positions of all pairs, (R, P) (eq. 7).
 
         Zero everywhere in a row without any position."""
-        energy = (scores - self.coverage_weight * coverage) * torch.exp(-self.log_eta)
+        energy = (preferred - self.coverage_weight * coverage) * torch.exp(-self.log_eta)
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
@@ -98,10 +107,11 @@ class TranslationMemory(nn.Module):
         """What the rows (R, d), (R, l) read from the pairs of their sentences."""
         rows = Rows.of(state.sentence, len(state.keys))
         scores = rows.dot(self.query(context), state.keys)  # (R, P)
-        q = self.attend(scores, state.coverage, state.mask[state.sentence])
+        fuzzy = state.scores[state.sentence]
+        q = self.attend(self.prefer(scores, fuzzy), state.coverage, state.mask[state.sentence])
         z_tilde = rows.blend(q, state.values)  # (R, d)
-        match, agreement = (q * scores).sum(-1), (hidden * z_tilde).sum(-1)
-        return Read(q, z_tilde, torch.stack([match / _square(context), agreement / _square(hidden)], -1))
+        match, agreement = (q * scores).sum(-1) / _square(context), (hidden * z_tilde).sum(-1) / _square(hidden)
+        return Read(q, z_tilde, torch.stack([match, agreement, (q * fuzzy).sum(-1)], -1))
 
     def copy_logit(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
         """The copy gate's logits (R,); -inf, that is closed, for rows without pairs."""
@@ -121,11 +131,12 @@ class TranslationMemory(nn.Module):
         values = state.values.transpose(1, 2)  # (B, d, P)
         scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
         match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
-        signs = torch.stack([match, agreement], -1)  # (B, T, P, 2)
+        signs = torch.stack([match, agreement, state.scores[:, None].expand_as(match)], -1)  # (B, T, P, 3)
+        preferred = self.prefer(scores, state.scores[:, None])
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
         coverage, q, logits = state.coverage, [], []
         for t in range(contexts.shape[1]):
-            q.append(self.attend(scores[:, t], coverage, state.mask))
+            q.append(self.attend(preferred[:, t], coverage, state.mask))
             weights = q[t][:, None]  # (B, 1, P)
             value, sign = torch.bmm(weights, projected)[:, 0], torch.bmm(weights, signs[:, t])[:, 0]
             logits.append(gate.after(before[:, t], value, sign))
@@ -168,11 +179,15 @@ def has_pairs(state: TMState) -> Tensor:
 
 
 def collate(
-    pairs: list[list[PairKeys]], rows_per_sentence: int = 1, device: torch.device | str = "cpu"
+    pairs: list[list[PairKeys]],
+    scores: Sequence[Sequence[float]],
+    rows_per_sentence: int = 1,
+    device: torch.device | str = "cpu",
 ) -> TMState | None:
     """The retrieved pairs of N sentences side by side, padded, coverage 0; None if no sentence has any.
 
-    Rows are sentence by sentence, `rows_per_sentence` (the beam) of each. Keys kept in half precision become fp32."""
+    scores: the fuzzy score of every pair with its sentence. Rows are sentence by sentence, `rows_per_sentence` (the
+    beam) of each. Keys kept in half precision become fp32."""
     if not any(pairs):
         return None
     lengths = torch.tensor([sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device)
@@ -183,6 +198,7 @@ def collate(
         keys=keys, values=values, ids=ids, mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
         pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
         position=_pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device),
+        scores=_pad([_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32),
         sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1]),
     )  # fmt: skip
 
@@ -194,8 +210,12 @@ def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | st
     return pad_sequence(joined, batch_first=True).to(device)
 
 
-def _pad(rows: list[list[int]], device: torch.device | str) -> Tensor:
-    return pad_sequence([torch.tensor(row, dtype=torch.int64) for row in rows], batch_first=True).to(device)
+def _by_position(pairs: list[PairKeys], scores: Sequence[float]) -> list[float]:
+    return [score for keys, score in zip(pairs, scores, strict=True) for _ in keys.ids]
+
+
+def _pad(rows: list[Any], device: torch.device | str, dtype: torch.dtype = torch.int64) -> Tensor:
+    return pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True).to(device)
 
 
 def _square(x: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
 
-SEARCHED_A_SENTENCE = 3  # about one law sentence in three has a match of 0.5, so so many are searched for each wanted
+SEARCHED_A_SENTENCE = 1.5  # seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _report_attention(tm: TranslationMemory) -> None:
     """With M and lambda free, eta is redundant: only the quotients say something."""
     with torch.no_grad():
         eta = tm.log_eta.exp()
-        m, weight = float((tm.M / eta).mean()), float(tm.coverage_weight / eta)
-    log.info("tm: mean M / eta %.3f, lambda / eta %.3f", m, weight)
+        m, coverage, score = (float(x.mean() / eta) for x in (tm.M, tm.coverage_weight, tm.score_weight))
+    log.info("tm: mean M / eta %.3f, lambda / eta %.3f, mu / eta %.3f", m, coverage, score)
 
 
 def _fitting(documents: Sequence[Sequence[Segment]], vocab: Vocabulary, config: MemoryConfig) -> list[list[Segment]]:
@@ -152,7 +152,7 @@ def _tm_part(
             config.seed,
         )  # fmt: skip
 
-    searched = [memory[i] for i in evenly(len(memory), SEARCHED_A_SENTENCE * config.max_pairs)]
+    searched = [memory[i] for i in evenly(len(memory), round(SEARCHED_A_SENTENCE * config.max_pairs))]
     held_out = [segment for document in dev for segment in document]
     held_out = [held_out[i] for i in evenly(len(held_out), config.dev_segments)]
     pairs = paired("training", searched, config.max_pairs, config.share_weak), paired("dev", held_out, len(held_out), 0)

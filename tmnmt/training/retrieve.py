@@ -16,7 +16,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from tmnmt.index.base import Index
+from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class Drawn(NamedTuple):
     """Which pairs each chosen sentence is shown."""
 
     sentences: list[int]
-    pairs: list[list[Pair]]
+    pairs: list[list[Found]]
 
 
 def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int) -> list[int]:
@@ -76,8 +78,8 @@ def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_
 
 
 def draw(
-    found: Sequence[Sequence[Found]], sentences: Sequence[int], pool: Sequence[Segment], k: int, threshold: float,
-    share_irrelevant: float, seed: str,
+    segments: Sequence[Segment], found: Sequence[Sequence[Found]], sentences: Sequence[int], pool: Sequence[Segment],
+    k: int, threshold: float, share_irrelevant: float, seed: str,
 ) -> Drawn:  # fmt: skip
     """The pairs of every sentence for one epoch: for a share `share_irrelevant` k random ones of `pool`, so that the
     gate learns to close; else those of at least `threshold`, or the weaker ones where there is none.
@@ -86,16 +88,17 @@ def draw(
     random, shown = Random(seed), []
     for i in sentences:
         if random.random() < share_irrelevant:
-            shown.append(irrelevant(pool, k, random))
+            shown.append(irrelevant(segments[i], pool, k, random))
         else:
             strong = [pair for pair in found[i] if pair.score >= threshold]
-            shown.append([(pair.src, pair.tgt) for pair in (strong or found[i])[:k]])
+            shown.append(list((strong or found[i])[:k]))
     return Drawn(list(sentences), shown)
 
 
-def irrelevant(pool: Sequence[Segment], k: int, random: Random) -> list[Pair]:
-    """k pairs of the pool at random, whatever the sentence."""
-    return [(segment.src, segment.tgt) for segment in random.choices(pool, k=k)]
+def irrelevant(segment: Segment, pool: Sequence[Segment], k: int, random: Random) -> list[Found]:
+    """k pairs of the pool at random, whatever the segment, with their scores."""
+    tokens = match_tokens(segment.src)
+    return [Found(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src))) for s in random.choices(pool, k=k)]
 
 
 def _distinct(matches: Sequence[Match]) -> list[Found]:

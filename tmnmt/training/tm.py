@@ -1,7 +1,7 @@
-"""Training of the translation memory's parameters (M, lambda, eta and the gates of copy and fusion), the base fixed.
+"""Training of the translation memory's parameters (M, lambda, mu, eta, the gates of copy and fusion), the base fixed.
 
-Copy and fusion share M, lambda and eta but each has its own gate, its own coverage and its own loss, and the losses are
-summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
+Copy and fusion share M, lambda, mu and eta but each has its own gate, its own coverage and its own loss, and the
+losses are summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tmnmt.models.base import Backbone, shift
 from tmnmt.pair_keys import PairKeyStore, padded
 from tmnmt.segments import Segment
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Drawn, Found, Pair, draw, irrelevant
+from tmnmt.training.retrieve import Drawn, Found, draw, irrelevant
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
-SCALARS_FASTER = 10.0  # lambda and eta must travel over several units while the weights move by hundredths
+SCALARS_FASTER = 10.0  # lambda, mu and eta must travel over several units while the weights move by hundredths
 ROWS_READ_OUT = 1024  # positions read out at once: their logits stay in the processor's cache
 
 
@@ -100,11 +100,12 @@ class PairedSentences:
 
     def draw(self, epoch: int) -> Drawn:
         seed = f"{self.seed} {epoch}"
-        return draw(self.found, self.chosen, self.pool, self.k, self.threshold, self.share_irrelevant, seed)
+        kinds = self.threshold, self.share_irrelevant
+        return draw(self.segments, self.found, self.chosen, self.pool, self.k, *kinds, seed)
 
-    def strongest(self, i: int) -> list[Pair]:
+    def strongest(self, i: int) -> list[Found]:
         """The pairs that decoding would give sentence i."""
-        return [(pair.src, pair.tgt) for pair in self.found[i] if pair.score >= self.threshold][: self.k]
+        return [pair for pair in self.found[i] if pair.score >= self.threshold][: self.k]
 
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
@@ -130,7 +131,7 @@ class TMPart(Part):
         self._dev_units = batches({i: dev.size(i, vocab) for i in dev.chosen}, batch_tokens, "dev")
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        scalars = [self.tm.coverage_weight, self.tm.log_eta]
+        scalars = [self.tm.coverage_weight, self.tm.score_weight, self.tm.log_eta]
         others = [p for p in self.tm.parameters() if all(p is not scalar for scalar in scalars)]
         return [{"params": others, "peak": learning_rate}, {"params": scalars, "peak": SCALARS_FASTER * learning_rate}]
 
@@ -157,7 +158,7 @@ class TMPart(Part):
         random = Random("dev")
         for unit in self._dev_units:
             relevant = [self.dev.strongest(i) for i in unit]
-            foreign = [irrelevant(self.dev.pool, self.dev.k, random) for _ in unit]
+            foreign = [irrelevant(self.dev.segments[i], self.dev.pool, self.dev.k, random) for i in unit]
             shown = (("", relevant), (" irrelevant", foreign))
             for suffix, pairs in shown:
                 for name, log_p in self._log_probs(self.dev, unit, pairs).items():
@@ -170,13 +171,14 @@ class TMPart(Part):
         losses["criterion"] = sum((1 - share) * losses[m] + share * losses[m + " irrelevant"] for m in modes)
         return losses
 
-    def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Pair]]) -> dict[str, Tensor]:
+    def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]) -> dict[str, Tensor]:
         batch = force_references(self.backbone, self.vocab, [data.segments[i] for i in sentences], self.device)
-        state = collate(self.keys.keys_of(pairs), 1, self.device)
+        keys = self.keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
+        state = collate(keys, [[pair.score for pair in shown] for shown in pairs], 1, self.device)
         assert state is not None  # every chosen sentence is shown at least one pair
         return tm_log_probs(self.tm, self.backbone, batch, state)
 
-    def _draw(self, epoch: int) -> dict[int, list[Pair]]:
+    def _draw(self, epoch: int) -> dict[int, list[Found]]:
         drawn: Drawn = self.train.draw(epoch)
         return dict(zip(drawn.sentences, drawn.pairs, strict=True))
 

@@ -1,0 +1,62 @@
+"""The model that ships, with the memory that ships: what `make demo` shows holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tmnmt import Translator
+from tmnmt.engine import Settings
+from tmnmt.eval.scores import score
+from tmnmt.formats import read_memory
+from tmnmt.formats.text import read_document_lines
+from tmnmt.index import MemoryIndex, build
+from tmnmt.segments import Segment
+
+ROOT = Path(__file__).parent.parent
+MODEL = ROOT / "models" / "law.en-fr"
+LINES = 16  # of the demonstration's document
+DOCUMENT = ROOT / "memories" / "held-out" / "jrc32002L0085"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> MemoryIndex:
+    path = tmp_path_factory.mktemp("shipped") / "index"
+    build(path, read_memory(ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz", "en", "fr"), "en", "fr")
+    return MemoryIndex.open(path, "en", "fr")
+
+
+def lines(language: str) -> list[str]:
+    return list(read_document_lines(DOCUMENT.with_name(f"{DOCUMENT.name}.{language}.txt")))[:LINES]
+
+
+def bleu(translator: Translator) -> float:
+    return score([t.tgt for t in translator.translate(lines("en"))], lines("fr")).bleu
+
+
+def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
+    translator = Translator.load(MODEL, [index])
+    assert translator.memories is not None and translator.memories.modes == ("copy", "fusion", "both", "off")
+    assert translator.settings == Settings(mode="copy", cache=25)
+
+
+def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: MemoryIndex) -> None:
+    plain, with_memory = Translator.load(MODEL, cache=0), Translator.load(MODEL, [index], cache=0)
+    assert bleu(plain) > 20
+    assert bleu(with_memory) > bleu(plain) + 2
+
+
+def test_an_empty_memory_changes_nothing(tmp_path: Path) -> None:
+    build(tmp_path / "empty", [Segment("Nothing like it", "Rien de tel")], "en", "fr")
+    empty = MemoryIndex.open(tmp_path / "empty", "en", "fr")
+    plain, beside = Translator.load(MODEL, cache=0), Translator.load(MODEL, [empty], cache=0)
+    assert beside.translate(lines("en")[:6]) == plain.translate(lines("en")[:6])
+
+
+def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
+    session = Translator.load(MODEL, cache=0, mode="copy").session()
+    text, told = "The Minister may revoke the permit.", "Le ministre peut annuler le permis."
+    assert session.translate(text).tgt != told
+    session.confirm(text, told)
+    assert session.translate(text).tgt == told
