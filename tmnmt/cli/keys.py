@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class KindName(StrEnum):
 
 def keys(
     index: Annotated[str, typer.Option("--index", help="Folder of the index.")],
-    model: Annotated[Path, typer.Option("--model", help="Model folder.")],
+    model: MODEL,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Compute only part I of N, on one of N machines; see above.")
     ] = None,
@@ -37,8 +38,8 @@ def keys(
         KindName,
         typer.Option(help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."),
     ] = KindName.auto,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU where there is one.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores.")] = None,
+    device: DEVICE = None,
+    threads: THREADS = None,
     src: Annotated[str | None, typer.Option(help="Search instead: for this text ...")] = None,
     tgt: Annotated[str | None, typer.Option(help="... translated so, the best keys for every subword.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Keys for every subword.")] = 8,
@@ -87,7 +88,7 @@ def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindN
     kind = kind_for(positions) if faiss == KindName.auto else KINDS[faiss.value]
     if shard is None:
         check_kind(kind, positions)  # now, not when hours have been computed
-    for_faiss = wanted.all_positions * bytes_a_key(kind, wanted.header.context_size) if shard is None else 0
+    for_faiss = positions * bytes_a_key(kind, wanted.header.context_size) if shard is None else 0
     free = check_disk(index.path, wanted.bytes + for_faiss)
     print(
         f"{index.path}: {_size(wanted)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free", file=sys.stderr

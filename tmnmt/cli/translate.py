@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
 from tmnmt.cli.selection_options import SELECT, SIMILARITY
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
@@ -40,7 +41,7 @@ class ModeName(StrEnum):
 
 
 def translate(
-    model: Annotated[Path, typer.Option("--model", help="Model folder.")],
+    model: MODEL,
     inputs: Annotated[
         list[Path] | None, typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin.")
     ] = None,
@@ -69,8 +70,8 @@ def translate(
     ] = PrecisionName.fp32,
     explain: Annotated[bool, typer.Option("--explain", help="Show where every word comes from.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, origins of tokens too.")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU where there is one.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores.")] = None,
+    device: DEVICE = None,
+    threads: THREADS = None,
     src_lang: Annotated[str | None, typer.Option(help="Language in memory files; the model's.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Language in memory files; the model's.")] = None,
 ) -> None:
