@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tmnmt import progress
@@ -12,11 +14,23 @@ def test_one_is_singular_and_thousands_are_parted() -> None:
     assert [counted(n, "line") for n in (0, 1, 2, 1234)] == ["0 lines", "1 line", "2 lines", "1,234 lines"]
 
 
-def test_progress_counts_what_is_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with progress.Progress("reading", "units") as reading, progress.Progress("writing", "units", 5) as writing:
+def test_progress_counts_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 2.0, 0.0, 8.0, 8.0])
+    monkeypatch.setattr("tmnmt.progress.time.monotonic", lambda: next(now))
+    with progress.Progress("reading", "units") as reading:
         reading.advance()
         reading.advance(2)
+    assert reading.line() == "reading: 3 units, 1.5/s"
+    with progress.Progress("writing", "units", 5) as writing:
         writing.advance()
-    lines = [line.rpartition("/s")[0].rpartition(", ")[0] for line in capsys.readouterr().err.splitlines()]
-    assert lines == ["reading: 1 unit", "reading: 3 units", "writing: 1 of 5 units"]
+    assert writing.line() == "writing: 1 of 5 units, 0.1/s, 32 s left"
+
+
+def test_lines_come_while_nothing_is_finished(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
+    with progress.Progress("translating", "segments", 1), progress.Progress("indexing", "segments", lazy=True):
+        time.sleep(0.1)
+    lines = set(capsys.readouterr().err.splitlines())
+    assert lines == {"translating: 0 of 1 segment, 0 s so far"}

@@ -1,10 +1,11 @@
-"""Progress of long work on stderr: a bar on a terminal, a plain line every ten seconds elsewhere."""
+"""Progress on stderr: a bar on a terminal; elsewhere a line every ten seconds, fewer while nothing is finished."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -22,58 +23,84 @@ ReadProgress = Callable[[int, float], None]  # units read since the last call; t
 class Progress:
     """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None when unknown.
 
-    Where only the share of the work that is done is known, `advance(n, share)` makes the total an estimate."""
+    Where only the share of the work that is done is known, `advance(n, share)` makes the total an estimate. Lines come
+    also while nothing is finished; with `lazy` nothing is shown before the first `advance`: there may be none."""
 
-    def __init__(self, what: str, unit: str, total: int | None = None) -> None:
-        self.what, self.unit, self.total = what, unit, total
+    def __init__(self, what: str, unit: str, total: int | None = None, lazy: bool = False) -> None:
+        self.what, self.unit, self.total, self.lazy = what, unit, total, lazy
         self.done = 0
         self._bar: Bar | None = None
         self._task: TaskID | None = None
-        self._start = self._last = time.monotonic()
+        self._lines: Thread | None = None
+        self._over = Event()
+        self._start = time.monotonic()
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = [
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[done]}, {task.fields[rate]}/s"),
-                TimeRemainingColumn(),
-            ]
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self.what, total=self.total, done=self._units(0), rate="-")
-            self._bar.start()
+        if not self.lazy:
+            self._show()
         return self
 
     def advance(self, n: int = 1, share: float | None = None) -> None:
         self.done += n
         if share:
             self.total = round(self.done / share)
-        now = time.monotonic()
-        rate = self.done / max(now - self._start, 1e-9)
+        if self._bar is None and self._lines is None:
+            self._show()
         if self._bar is not None and self._task is not None:
             self._bar.update(
-                self._task, total=self.total, completed=self.done, done=self._units(self.done), rate=_shown(rate)
+                self._task, total=self.total, completed=self.done, done=self._units(self.done), rate=self._rate()
             )
-        elif now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
-            done, eta = self._units(self.done), ""
-            if self.total:
-                left = max(self.total - self.done, 0) / max(rate, 1e-9)
-                done, eta = f"{self.done:,} of {self._units(self.total)}", f", {left:,.0f} s left"
-            print(f"{self.what}: {done}, {_shown(rate)}/s{eta}", file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        """What is known now, in one line."""
+        if not self.done:
+            done = f"0 of {self._units(self.total)}" if self.total else self._units(0)
+            return f"{self.what}: {done}, {self._seconds():.0f} s so far"
+        if not self.total:
+            return f"{self.what}: {self._units(self.done)}, {self._rate()}/s"
+        left = max(self.total - self.done, 0) * self._seconds() / self.done
+        return f"{self.what}: {self.done:,} of {self._units(self.total)}, {self._rate()}/s, {left:,.0f} s left"
+
+    def _show(self) -> None:
+        if not sys.stderr.isatty():
+            self._lines = Thread(target=self._print_lines, daemon=True)
+            self._lines.start()
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+        columns = [
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[done]}, {task.fields[rate]}/s"),
+            TimeRemainingColumn(),
+        ]
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self.what, total=self.total, done=self._units(0), rate="-")
+        self._bar.start()
+
+    def _print_lines(self) -> None:
+        pause, shown = SECONDS_BETWEEN_LINES, 0
+        while not self._over.wait(pause):
+            print(self.line(), file=sys.stderr, flush=True)
+            pause, shown = 2 * pause if self.done == shown else SECONDS_BETWEEN_LINES, self.done
 
     def _units(self, n: int) -> str:
         return counted(n, self.unit.removesuffix("s"))
 
+    def _seconds(self) -> float:
+        return max(time.monotonic() - self._start, 1e-9)
+
+    def _rate(self) -> str:
+        rate = self.done / self._seconds()
+        return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
+        if self._lines is not None:
+            self._lines.join()
         if self._bar is not None:
             self._bar.stop()
-
-
-def _shown(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"

@@ -87,7 +87,7 @@ def translate(
 
     from tmnmt.engine import Translator
 
-    with Progress("indexing", "segments") as progress:
+    with Progress("indexing", "segments", lazy=True) as progress:
         translator = Translator.load(
             model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
             length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select, similarity,
