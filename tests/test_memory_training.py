@@ -25,7 +25,7 @@ from tmnmt.text import match_tokens
 from tmnmt.training.cache import CachePart, stretches
 from tmnmt.training.memory import MemoryConfig, train_memories
 from tmnmt.training.parts import PartTrainer
-from tmnmt.training.retrieve import Found, choose, draw, retrieve
+from tmnmt.training.retrieve import Found, Shares, choose, draw, retrieve
 from tmnmt.training.tm import ForcedBatch, batches, force_references, tm_log_probs
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
@@ -167,13 +167,16 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     pool = [Segment("foreign", "f")]
 
     def drawn(seed: str) -> list[list[Found]]:
-        return draw(segments, found, chosen, pool, 4, 0.5, 0.25, seed).pairs
+        return draw(segments, found, chosen, pool, 4, Shares(0.5, 0.25, 0.1), seed).pairs
 
     pairs = drawn("1")
     kinds = [tuple(shown) for shown in pairs]
     irrelevant = (Found("foreign", "f", 1 - 2 / 3),) * 4  # two of three words are missing
     assert 200 < sum(kind == irrelevant for kind in kinds) < 300
-    assert set(kinds) == {irrelevant, (Found("a b", "x", 0.8),), (Found("c", "z", 0.35),)}
+    strongest, weaker, itself = Found("a b", "x", 0.8), Found("c", "z", 0.35), Found("a foreign one", "u", 1.0)
+    exact = [kind for kind in kinds if kind[0] == itself]
+    assert 60 < len(exact) < 140
+    assert set(kinds) == {irrelevant, (strongest,), (weaker,), (itself, strongest), (itself, weaker)}
     assert drawn("1") == pairs != drawn("2")
 
 

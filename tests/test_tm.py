@@ -18,6 +18,7 @@ from tmnmt.memories.rows import Rows, compact
 from tmnmt.memories.tm import TranslationMemory, mix_copy
 from tmnmt.memories.tm import collate as collate_scored
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.vocab import BOS
 
 L = D = 16
 V = 12
@@ -38,6 +39,8 @@ def memories() -> Memories:
         tm.coverage_weight.fill_(0.7)
         tm.log_eta.fill_(0.3)
         tm.score_weight.fill_(0.8)
+        tm.exact_weight.fill_(0.5)
+        tm.follow_weight.fill_(0.4)
     return Memories(tm, SessionCache(L, D))
 
 
@@ -122,10 +125,28 @@ def test_better_pairs_are_read_first_by_hand() -> None:
     memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and state.tm is not None
     torch.nn.init.constant_(memories.tm.score_weight, 4.0)
-    read = memories.tm.read(hidden, context, replace(state.tm, scores=torch.tensor([[0.5, 1.0, 0.5]])))
-    # E / eta = (1, 0, 0) + 4 f / 2 = (2, 2, 1): q = (e, e, 1) / (2 e + 1); sum q f is the gate's third sign
-    torch.testing.assert_close(read.q, torch.tensor([[math.e, math.e, 1.0]]) / (2 * math.e + 1))
-    torch.testing.assert_close(read.signs[0, 2].item(), (1.5 * math.e + 0.5) / (2 * math.e + 1))
+    state = replace(state.tm, scores=torch.tensor([[0.5, 0.9, 0.5]]))
+    read = memories.tm.read(torch.tensor([7]), hidden, context, state)
+    # E / eta = (1, 0, 0) + 4 f / 2 = (2, 1.8, 1); sum q f is the gate's third sign
+    weights = [math.exp(2), math.exp(1.8), math.exp(1)]
+    q = torch.tensor([weights]) / sum(weights)
+    torch.testing.assert_close(read.q, q)
+    torch.testing.assert_close(read.signs[0, 2:], torch.tensor([0.5 + 0.4 * float(q[0, 1]), 0, 0]))
+
+
+def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> None:
+    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None and state.tm is not None
+    torch.nn.init.constant_(memories.tm.exact_weight, 4.0)
+    torch.nn.init.constant_(memories.tm.follow_weight, 2.0)
+    # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
+    assert state.tm.before.tolist() == [[BOS, 1, 0]]
+    exact = replace(state.tm, scores=torch.tensor([[0.5, 1.0, 1.0]]))
+    read = memories.tm.read(torch.tensor([0]), hidden, context, exact)
+    # E / eta = (1, 0, 0) + (0, 4, 4) / 2 + (0, 0, 2) / 2 = (1, 2, 3)
+    q = torch.tensor([1.0, 2.0, 3.0]).softmax(-1)
+    torch.testing.assert_close(read.q[0], q)
+    torch.testing.assert_close(read.signs[0, 3:], torch.stack([q[1] + q[2], q[2]]))
 
 
 def test_fusion_by_hand() -> None:

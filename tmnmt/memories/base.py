@@ -27,12 +27,18 @@ class TMState:
     keys: Tensor  # (N, P, l)
     values: Tensor  # (N, P, d)
     ids: Tensor  # (N, P) int64
+    before: Tensor  # (N, P) int64: the word before it in its pair, <s> before the first
     mask: Tensor  # (N, P) bool
     pair: Tensor  # (N, P) int64: index of the pair in the sentence's list
     position: Tensor  # (N, P) int64: subword position in that pair's target
     scores: Tensor  # (N, P) in [0, 1]: fuzzy score of that pair with the sentence
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
     coverage: Tensor  # (R, P) beta: mass used so far
+
+    @property
+    def exact(self) -> Tensor:
+        """(N, P) 1.0 where the position's pair has the very same source, else 0."""
+        return (self.scores >= 1).to(self.scores.dtype)
 
     def rows(self, index: Tensor) -> TMState:
         """The rows `index` (R',) in that order."""

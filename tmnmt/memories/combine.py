@@ -79,7 +79,7 @@ class Memories(nn.Module):
         if self.cache is not None and state.cache is not None:
             cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
         if self.tm is not None and state.tm is not None and mode != "off":
-            consulted = consult(self.tm, hidden, cached, context, state.tm, mode)
+            consulted = consult(self.tm, prev, hidden, cached, context, state.tm, mode)
             state = replace(state, tm=consulted.moved())
         fused = consulted.hidden if consulted is not None else cached
         log_gen = log_probs = log_p(fused)
@@ -142,10 +142,10 @@ def _module_name(name: str) -> str:
 
 
 def consult(
-    tm: TranslationMemory, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
+    tm: TranslationMemory, prev: Tensor, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
 ) -> Consulted:
     """Steps 8 and 10 of DESIGN.md before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
-    read = tm.read(hidden, context, state)
+    read = tm.read(prev, hidden, context, state)
     fused, gate, logit = cached, None, None
     if mode in ("fusion", "both"):
         gate = tm.fusion_gate(hidden, context, read, state)

@@ -1,12 +1,13 @@
 """The translation memory in the decoder: one attention over the words of all retrieved pairs (Gu et al. 2017).
 
-    E = c M c' - lambda beta + mu f        q = softmax(E / eta)        z~ = sum q z'       eq. 6, 7
+    E = c M c' - lambda beta + mu f + nu e + kappa g     q = softmax(E / eta)     z~ = sum q z'     eq. 6, 7
     copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
     fusion    h = zeta z~ + (1 - zeta) s~, read out as usual                                eq. 8
     coverage  beta += zeta q: only what was really used counts
 
 c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
-f: fuzzy score of the position's pair with the sentence; mu f is OURS: better pairs are read first
+OURS: E prefers, as far as training finds it right, better pairs (f: fuzzy score of the position's pair), pairs of the
+very same source (e: f = 1), and words that follow, in their pair, the word just written (g: y'_{tau-1} = y_{t-1}).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.memories.base import PairKeys, TMState
 from tmnmt.memories.rows import Rows
+from tmnmt.vocab import BOS
 
 GATE_WIDTH = 128
 COPY_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
@@ -33,15 +35,15 @@ class Read(NamedTuple):
 
     q: Tensor  # (R, P)
     z_tilde: Tensor  # (R, d)
-    signs: Tensor  # (R, 3) how far what was read is to be trusted, see `Gate`
+    signs: Tensor  # (R, 5) how far what was read is to be trusted, see `Gate`
 
 
 class Gate(nn.Module):
     """zeta = f(c, s, z~) in [0, 1] as logits: a feed-forward net with one layer of 128 tanh units.
 
-    OURS: it is also shown three numbers that a net over the concatenation cannot form: the match c M c~ / |c|^2 and the
-    agreement s z~ / |s|^2, near 1 where the pair says the same as the decoder, and the fuzzy score of the pairs that
-    were read, sum q score, in [0, 1]. `outputs` is 1 for copy; for fusion it is d, a gate for every element (OURS; the
+    OURS: it is also shown five numbers that a net over the concatenation cannot form: the match c M c~ / |c|^2 and the
+    agreement s z~ / |s|^2, near 1 where the pair says the same as the decoder, and the means of f, e and g over what is
+    read, sum q f and so on, in [0, 1]. `outputs` is 1 for copy; for fusion it is d, a gate for every element (OURS; the
     paper has a scalar)."""
 
     def __init__(self, context_size: int, hidden_size: int, outputs: int, start: float) -> None:
@@ -49,7 +51,7 @@ class Gate(nn.Module):
         self.context = nn.Linear(context_size, GATE_WIDTH)
         self.hidden = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
         self.value = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
-        self.signs = nn.Linear(3, GATE_WIDTH, bias=False)
+        self.signs = nn.Linear(5, GATE_WIDTH, bias=False)
         self.out = nn.Linear(GATE_WIDTH, outputs)
         nn.init.constant_(self.out.bias, start)
 
@@ -58,7 +60,7 @@ class Gate(nn.Module):
         return torch.add(self.context(context), self.hidden(hidden))
 
     def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
-        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 3)."""
+        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5)."""
         logits: Tensor = self.out(torch.tanh(before + value + self.signs(signs)))
         return logits
 
@@ -67,9 +69,9 @@ class Gate(nn.Module):
 
 
 class TranslationMemory(nn.Module):
-    """The parameters M, lambda, mu, eta and the gates of copy and fusion; either gate can be missing.
+    """The parameters M, lambda, mu, nu, kappa, eta and the gates of copy and fusion; either gate can be missing.
 
-    M is diagonal and starts as the identity, lambda and mu at 0, eta at 1 (kept positive by its logarithm)."""
+    M is diagonal and starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0."""
 
     def __init__(
         self,
@@ -83,6 +85,8 @@ class TranslationMemory(nn.Module):
         self.M = nn.Parameter(torch.ones(context_size) if diagonal else torch.eye(context_size))
         self.coverage_weight = nn.Parameter(torch.zeros(()))  # lambda
         self.score_weight = nn.Parameter(torch.zeros(()))  # mu
+        self.exact_weight = nn.Parameter(torch.zeros(()))  # nu
+        self.follow_weight = nn.Parameter(torch.zeros(()))  # kappa
         self.log_eta = nn.Parameter(torch.zeros(()))
         self.copy = Gate(context_size, hidden_size, 1, COPY_START) if copy else None
         self.fusion = Gate(context_size, hidden_size, hidden_size, FUSION_START) if fusion else None
@@ -91,27 +95,29 @@ class TranslationMemory(nn.Module):
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
         return context * self.M if self.M.dim() == 1 else context @ self.M
 
-    def prefer(self, scores: Tensor, fuzzy: Tensor) -> Tensor:
-        """c M c' + mu f of matching scores (..., P) and the pairs' fuzzy scores (..., P)."""
-        return torch.addcmul(scores, fuzzy, self.score_weight)
+    def prefer(self, scores: Tensor, fuzzy: Tensor, exact: Tensor, follows: Tensor) -> Tensor:
+        """c M c' + mu f + nu e + kappa g of matching scores (..., P), f, e and g."""
+        return scores + self.score_weight * fuzzy + self.exact_weight * exact + self.follow_weight * follows
 
     def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
-        """q = softmax((c M c' + mu f - lambda beta) / eta) over the unmasked positions of all pairs, (R, P) (eq. 7).
-
-        Zero everywhere in a row without any position."""
+        """q = softmax((c M c' + mu f + nu e + kappa g - lambda beta) / eta) over the unmasked positions of all pairs,
+        (R, P) (eq. 7). Zero everywhere in a row without any position."""
         energy = (preferred - self.coverage_weight * coverage) * torch.exp(-self.log_eta)
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
-    def read(self, hidden: Tensor, context: Tensor, state: TMState) -> Read:
-        """What the rows (R, d), (R, l) read from the pairs of their sentences."""
+    def read(self, prev: Tensor, hidden: Tensor, context: Tensor, state: TMState) -> Read:
+        """What the rows (R,), (R, d), (R, l) read from the pairs of their sentences."""
         rows = Rows.of(state.sentence, len(state.keys))
         scores = rows.dot(self.query(context), state.keys)  # (R, P)
-        fuzzy = state.scores[state.sentence]
-        q = self.attend(self.prefer(scores, fuzzy), state.coverage, state.mask[state.sentence])
+        fuzzy, exact = state.scores[state.sentence], state.exact[state.sentence]
+        follows = (state.before[state.sentence] == prev[:, None]).to(scores.dtype)
+        preferred = self.prefer(scores, fuzzy, exact, follows)
+        q = self.attend(preferred, state.coverage, state.mask[state.sentence])
         z_tilde = rows.blend(q, state.values)  # (R, d)
         match, agreement = (q * scores).sum(-1) / _square(context), (hidden * z_tilde).sum(-1) / _square(hidden)
-        return Read(q, z_tilde, torch.stack([match, agreement, (q * fuzzy).sum(-1)], -1))
+        means = ((q * sign).sum(-1) for sign in (fuzzy, exact, follows))
+        return Read(q, z_tilde, torch.stack([match, agreement, *means], -1))
 
     def copy_logit(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
         """The copy gate's logits (R,); -inf, that is closed, for rows without pairs."""
@@ -124,15 +130,18 @@ class TranslationMemory(nn.Module):
         assert self.fusion is not None
         return torch.sigmoid(self.fusion(context, hidden, read)) * has_pairs(state)[:, None]
 
-    def unroll(self, gate: Gate, hiddens: Tensor, contexts: Tensor, state: TMState) -> tuple[Tensor, Tensor]:
-        """`read` and `gate` over whole targets (B, T, d), (B, T, l), one row a sentence: q (B, T, P), logits (B, T, o).
-
-        For training: only the coverage needs a loop over t, everything else is computed before it."""
+    def unroll(
+        self, gate: Gate, prev: Tensor, hiddens: Tensor, contexts: Tensor, state: TMState
+    ) -> tuple[Tensor, Tensor]:
+        """`read` and `gate` over whole targets (B, T), (B, T, d), (B, T, l), one row a sentence: q (B, T, P), logits
+        (B, T, o). For training: only the coverage needs a loop over t, everything else is computed before it."""
         values = state.values.transpose(1, 2)  # (B, d, P)
         scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
         match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
-        signs = torch.stack([match, agreement, state.scores[:, None].expand_as(match)], -1)  # (B, T, P, 3)
-        preferred = self.prefer(scores, state.scores[:, None])
+        fuzzy, exact = state.scores[:, None].expand_as(match), state.exact[:, None].expand_as(match)
+        follows = (state.before[:, None] == prev[:, :, None]).to(scores.dtype)
+        signs = torch.stack([match, agreement, fuzzy, exact, follows], -1)  # (B, T, P, 5)
+        preferred = self.prefer(scores, fuzzy, exact, follows)
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
         coverage, q, logits = state.coverage, [], []
         for t in range(contexts.shape[1]):
@@ -193,11 +202,12 @@ def collate(
     lengths = torch.tensor([sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device)
     ids = _positions(pairs, "ids", device)  # (N, P)
     keys, values = _positions(pairs, "contexts", device).float(), _positions(pairs, "hiddens", device).float()
+    position = _pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device)
     sentence = torch.arange(len(pairs), device=device).repeat_interleave(rows_per_sentence)
     return TMState(
-        keys=keys, values=values, ids=ids, mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
-        pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
-        position=_pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device),
+        keys=keys, values=values, ids=ids, before=_before(ids, position),
+        mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
+        pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device), position=position,
         scores=_pad([_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32),
         sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1]),
     )  # fmt: skip
@@ -208,6 +218,11 @@ def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | st
     nothing = next(getattr(keys, name) for sentence in pairs for keys in sentence)[:0]
     joined = [torch.cat([nothing, *(getattr(keys, name) for keys in sentence)]) for sentence in pairs]
     return pad_sequence(joined, batch_first=True).to(device)
+
+
+def _before(ids: Tensor, position: Tensor) -> Tensor:
+    """The word before each position in its pair (N, P), <s> before the first."""
+    return torch.where(position == 0, BOS, ids.roll(1, 1))
 
 
 def _by_position(pairs: list[PairKeys], scores: Sequence[float]) -> list[float]:

@@ -20,7 +20,7 @@ from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.training.cache import CachePart, stretches
 from tmnmt.training.parts import Part, PartTrainer
-from tmnmt.training.retrieve import Found, choose, retrieve
+from tmnmt.training.retrieve import Found, Shares, choose, retrieve
 from tmnmt.training.tm import PairedSentences, TMPart, evenly
 from tmnmt.vocab import Vocabulary
 
@@ -41,6 +41,7 @@ class MemoryConfig:
     weak_threshold: float = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
     share_weak: float = 0.15  # of the sentences: so that a memory searched at a low threshold does no harm
     share_irrelevant: float = 0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
+    share_exact: float = 0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
     max_pairs: int = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
     tm_epochs: int = 2  # the best on dev is kept
     cache_size: int = 25  # slots, as in the paper's experiments and in decoding
@@ -87,9 +88,11 @@ def train_memories(
 def _check(config: MemoryConfig) -> None:
     if not (config.copy or config.fusion or config.cache):
         raise UsageError("[memory]: copy, fusion and cache are all false; nothing is to be trained")
-    for name in ("share_weak", "share_irrelevant"):
+    for name in ("share_weak", "share_irrelevant", "share_exact"):
         if not 0 <= getattr(config, name) < 1:
             raise UsageError(f"[memory] {name} = {getattr(config, name)}; it must be at least 0 and below 1")
+    if config.share_irrelevant + config.share_exact > 1:
+        raise UsageError("[memory] share_irrelevant and share_exact are more than 1 together")
 
 
 def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume: bool) -> None:
@@ -110,8 +113,9 @@ def _report_attention(tm: TranslationMemory) -> None:
     """With M and lambda free, eta is redundant: only the quotients say something."""
     with torch.no_grad():
         eta = tm.log_eta.exp()
-        m, coverage, score = (float(x.mean() / eta) for x in (tm.M, tm.coverage_weight, tm.score_weight))
-    log.info("tm: mean M / eta %.3f, lambda / eta %.3f, mu / eta %.3f", m, coverage, score)
+        weights = tm.M, tm.coverage_weight, tm.score_weight, tm.exact_weight, tm.follow_weight
+        shown = zip(("mean M", "lambda", "mu", "nu", "kappa"), weights, strict=True)
+        log.info("tm: %s", ", ".join(f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in shown))
 
 
 def _fitting(documents: Sequence[Sequence[Segment]], vocab: Vocabulary, config: MemoryConfig) -> list[list[Segment]]:
@@ -148,8 +152,8 @@ def _tm_part(
         chosen = choose(found, config.threshold, most, share_weak, config.seed)
         _count(name, found, chosen, config)
         return PairedSentences(
-            segments, found, chosen, memory, config.k, config.threshold, config.share_irrelevant, config.max_subwords,
-            config.seed,
+            segments, found, chosen, memory, config.k,
+            Shares(config.threshold, config.share_irrelevant, config.share_exact), config.max_subwords, config.seed,
         )  # fmt: skip
 
     searched = [memory[i] for i in evenly(len(memory), round(SEARCHED_A_SENTENCE * config.max_pairs))]

@@ -77,22 +77,37 @@ def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_
     return sorted(strong + random.sample(weak, min(len(weak), wanted)))
 
 
+class Shares(NamedTuple):
+    """What a sentence is shown in an epoch, as shares of all sentences; the others get what was retrieved."""
+
+    threshold: float  # of what was retrieved, where a pair reaches it
+    irrelevant: float  # k random pairs of the pool, so that the gate learns to close
+    exact: float  # the pair itself before what was retrieved, so that an exact match comes back word by word
+
+
 def draw(
     segments: Sequence[Segment], found: Sequence[Sequence[Found]], sentences: Sequence[int], pool: Sequence[Segment],
-    k: int, threshold: float, share_irrelevant: float, seed: str,
+    k: int, shares: Shares, seed: str,
 ) -> Drawn:  # fmt: skip
-    """The pairs of every sentence for one epoch: for a share `share_irrelevant` k random ones of `pool`, so that the
-    gate learns to close; else those of at least `threshold`, or the weaker ones where there is none.
+    """The at most `k` pairs of every sentence for one epoch.
 
     Deterministic in the seed, so that an epoch can be made again after a resume."""
     random, shown = Random(seed), []
     for i in sentences:
-        if random.random() < share_irrelevant:
+        chance = random.random()
+        pairs = [pair for pair in found[i] if pair.score >= shares.threshold] or found[i]
+        if chance < shares.irrelevant:
             shown.append(irrelevant(segments[i], pool, k, random))
+        elif chance < shares.irrelevant + shares.exact:
+            shown.append(with_itself(segments[i], pairs)[:k])
         else:
-            strong = [pair for pair in found[i] if pair.score >= threshold]
-            shown.append(list((strong or found[i])[:k]))
+            shown.append(list(pairs[:k]))
     return Drawn(list(sentences), shown)
+
+
+def with_itself(segment: Segment, pairs: Sequence[Found]) -> list[Found]:
+    """The pair itself, as in a memory that it is not left out of, then the others."""
+    return [Found(segment.src, segment.tgt, 1.0), *pairs]
 
 
 def irrelevant(segment: Segment, pool: Sequence[Segment], k: int, random: Random) -> list[Found]:

@@ -1,6 +1,6 @@
-"""Training of the translation memory's parameters (M, lambda, mu, eta, the gates of copy and fusion), the base fixed.
+"""Training of the translation memory's parameters (M, lambda, mu, nu, kappa, eta, the gates), the base fixed.
 
-Copy and fusion share M, lambda, mu and eta but each has its own gate, its own coverage and its own loss, and the
+Copy and fusion share all but the gates, but each has its own gate, its own coverage and its own loss, and the
 losses are summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
 """
 
@@ -21,10 +21,13 @@ from tmnmt.models.base import Backbone, shift
 from tmnmt.pair_keys import PairKeyStore, padded
 from tmnmt.segments import Segment
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Drawn, Found, draw, irrelevant
+from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, with_itself
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
-SCALARS_FASTER = 10.0  # lambda, mu and eta must travel over several units while the weights move by hundredths
+SCALARS_FASTER = (
+    10.0  # lambda, mu, nu, kappa and eta must travel over several units while the weights move by hundredths
+)
+IRRELEVANT, EXACT = " irrelevant", " exact"  # kinds of dev figures
 ROWS_READ_OUT = 1024  # positions read out at once: their logits stay in the processor's cache
 
 
@@ -70,14 +73,14 @@ def tm_log_probs(tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, 
     real = batch.real
     with torch.no_grad():
         plain = gold_log_probs(backbone, batch, batch.hiddens[real], real)
-    found = {"plain": plain}
+    found, prev = {"plain": plain}, shift(batch.tgt, BOS)
     if tm.copy is not None:
-        q, logits = tm.unroll(tm.copy, batch.hiddens, batch.contexts, state)
+        q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, state)
         p_copy = (q * (state.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
         closed = ~state.mask.any(-1)[:, None]
         found["copy"] = mix_gold(plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real])
     if tm.fusion is not None:
-        q, logits = tm.unroll(tm.fusion, batch.hiddens, batch.contexts, state)
+        q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, state)
         gate = (torch.sigmoid(logits) * state.mask.any(-1)[:, None, None])[real]
         fused = (1 - gate) * batch.hiddens[real] + gate * torch.bmm(q, state.values)[real]
         found["fusion"] = gold_log_probs(backbone, batch, fused, real)
@@ -93,19 +96,16 @@ class PairedSentences:
     chosen: Sequence[int]
     pool: Sequence[Segment]  # where irrelevant pairs come from
     k: int
-    threshold: float
-    share_irrelevant: float
+    shares: Shares
     max_subwords: int
     seed: int
 
     def draw(self, epoch: int) -> Drawn:
-        seed = f"{self.seed} {epoch}"
-        kinds = self.threshold, self.share_irrelevant
-        return draw(self.segments, self.found, self.chosen, self.pool, self.k, *kinds, seed)
+        return draw(self.segments, self.found, self.chosen, self.pool, self.k, self.shares, f"{self.seed} {epoch}")
 
     def strongest(self, i: int) -> list[Found]:
         """The pairs that decoding would give sentence i."""
-        return [pair for pair in self.found[i] if pair.score >= self.threshold][: self.k]
+        return [pair for pair in self.found[i] if pair.score >= self.shares.threshold][: self.k]
 
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
@@ -131,8 +131,8 @@ class TMPart(Part):
         self._dev_units = batches({i: dev.size(i, vocab) for i in dev.chosen}, batch_tokens, "dev")
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        scalars = [self.tm.coverage_weight, self.tm.score_weight, self.tm.log_eta]
-        others = [p for p in self.tm.parameters() if all(p is not scalar for scalar in scalars)]
+        scalars = [p for p in self.tm.parameters() if p.dim() == 0]
+        others = [p for p in self.tm.parameters() if p.dim() > 0]
         return [{"params": others, "peak": learning_rate}, {"params": scalars, "peak": SCALARS_FASTER * learning_rate}]
 
     def units(self, epoch: int) -> Sequence[Unit]:
@@ -150,25 +150,31 @@ class TMPart(Part):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences that have pairs: the plain model, with their pairs, and with irrelevant ones instead.
-
-        The criterion weighs relevant and irrelevant pairs as training does."""
+        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, and
+        with the pair itself before the others. The criterion weighs these as training does."""
         totals: dict[str, float] = {}
         tokens = 0
         random = Random("dev")
         for unit in self._dev_units:
             relevant = [self.dev.strongest(i) for i in unit]
             foreign = [irrelevant(self.dev.segments[i], self.dev.pool, self.dev.k, random) for i in unit]
-            shown = (("", relevant), (" irrelevant", foreign))
+            exact = [
+                with_itself(self.dev.segments[i], pairs)[: self.dev.k] for i, pairs in zip(unit, relevant, strict=True)
+            ]
+            shown = (("", relevant), (IRRELEVANT, foreign), (EXACT, exact))
             for suffix, pairs in shown:
                 for name, log_p in self._log_probs(self.dev, unit, pairs).items():
                     totals[name + suffix] = totals.get(name + suffix, 0.0) - float(log_p.sum())
             tokens += int(sum(self.dev.size(i, self.vocab)[1] for i in unit))
-        del totals["plain irrelevant"]
-        losses = {name: total / tokens for name, total in totals.items()}
-        share = self.train.share_irrelevant
+        losses = {
+            name: total / tokens
+            for name, total in totals.items()
+            if name not in ("plain" + IRRELEVANT, "plain" + EXACT)
+        }
+        shares = {IRRELEVANT: self.train.shares.irrelevant, EXACT: self.train.shares.exact}
+        shares[""] = 1 - sum(shares.values())
         modes = [name for name in losses if name in ("copy", "fusion")]
-        losses["criterion"] = sum((1 - share) * losses[m] + share * losses[m + " irrelevant"] for m in modes)
+        losses["criterion"] = sum(share * losses[mode + kind] for mode in modes for kind, share in shares.items())
         return losses
 
     def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]) -> dict[str, Tensor]:
