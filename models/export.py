@@ -21,7 +21,7 @@ def main(run: Path, out: Path) -> None:
     assert isinstance(model.backbone, RNNsearch)
     config = {key: value for key, value in model.config.items() if key != "format"}
     save_model(out, model.backbone, model.vocab, config, half=True)
-    memories = Memories.load(run / "memory.safetensors", model.backbone.context_size, model.backbone.hidden_size)
+    memories = Memories.load(run / "memory.safetensors", model.backbone)
     memories.save(out / "memory.safetensors", dtype=torch.float16)
     shutil.copyfile(run / "train.jsonl", out / "train.jsonl")
     for path in sorted(out.iterdir()):

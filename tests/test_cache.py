@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tmnmt.memories.base import MemoryState
+from tmnmt.memories.base import CacheState, MemoryState
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories
 from tmnmt.models.rnnsearch import RNNsearch
@@ -124,9 +124,30 @@ def test_read_by_hand() -> None:
     torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25]]))
     torch.testing.assert_close(recalled, torch.tensor([[1.5, 1.0]]))
     gate = 1 / (1 + math.exp(-2) / 3)
-    fused, found = cache.fuse(hidden, context, state)
+    fused, found = cache.fuse(hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate, 0.75]]))
     torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
+
+
+def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
+    """Words are embedded as (word, 1)."""
+    assert state is not None
+    return cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
+
+
+def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
+    _, contents = by_hand()
+    cache = SessionCache(2, 2, word_size=2)
+    assert cache.word is not None
+    state, plain = collate_caches([contents]), SessionCache(2, 2)
+    assert torch.equal(ready(cache, state).values, ready(plain, state).values)  # E starts at zero
+    with torch.no_grad():
+        cache.word.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 10.0]]))
+    # slots (2, 0) of word 5 and (0, 4) of word 6
+    assert ready(cache, state).values.tolist() == [[[7.0, 10.0], [6.0, 14.0]]]
+    filled = ready(cache, state)
+    assert filled.projected is not None
+    torch.testing.assert_close(filled.projected, cache.W(filled.values))
 
 
 @pytest.fixture
@@ -163,23 +184,8 @@ def test_a_document_does_not_see_its_neighbours() -> None:
     cache, contents = by_hand()
     other = CacheContents(5, 2, 2)
     other.write(torch.ones(1, 2), torch.ones(1, 2), torch.tensor([7]))
-    together, alone = collate_caches([contents, other]), collate_caches([contents])
-    assert together is not None and alone is not None
+    together, alone = ready(cache, collate_caches([contents, other])), ready(cache, collate_caches([contents]))
     hidden, context = torch.randn(2, 2), torch.randn(2, 2)
     torch.testing.assert_close(
         cache.fuse(hidden, context, together)[0][:1], cache.fuse(hidden[:1], context[:1], alone)[0]
     )
-
-
-def test_values_projected_ahead_change_nothing() -> None:
-    torch.manual_seed(3)
-    cache, filled, empty = SessionCache(L, D), CacheContents(4, L, D), CacheContents(4, L, D)
-    filled.write(torch.randn(3, L), torch.randn(3, D), torch.tensor([4, 5, 6]))
-    state = collate_caches([filled, empty], 2)
-    assert state is not None
-    hidden, context = torch.randn(4, D), torch.randn(4, L)
-    ahead = cache.ready(state)
-    assert ahead.projected is not None
-    for now, then in zip(cache.fuse(hidden, context, state), cache.fuse(hidden, context, ahead), strict=True):
-        torch.testing.assert_close(now, then, atol=1e-6, rtol=1e-5)
-    assert torch.equal(cache.fuse(hidden, context, ahead)[0][2:], hidden[2:])

@@ -106,7 +106,7 @@ def by_steps(
 @pytest.mark.parametrize("mode", ["copy", "fusion"])
 def test_the_batched_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, mode: Mode) -> None:
     segments = sentences()[:4]
-    tm = learned(TranslationMemory(16, 16))
+    tm = learned(TranslationMemory(16, 16, word_size=8))
     random = Random(1)
     pairs = [[(s.src, s.tgt) for s in some] for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])]
     with torch.no_grad():
@@ -125,7 +125,7 @@ def test_the_batched_forward_equals_repeated_steps(backbone: RNNsearch, vocab: V
 
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary) -> None:
     torch.manual_seed(2)
-    part = CachePart(SessionCache(16, 16), backbone, vocab, [], [], 7, 2, 1)
+    part = CachePart(SessionCache(16, 16, 8), backbone, vocab, [], [], 7, 2, 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")
@@ -227,7 +227,7 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True)
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
-    loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", 16, 16)
+    loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", backbone)
     assert loaded.modes == ("copy", "fusion", "both", "off") and loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
         train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)

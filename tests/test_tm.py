@@ -22,26 +22,29 @@ from tmnmt.vocab import BOS
 
 L = D = 16
 V = 12
+WORD = 8
 MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
 
 
 @pytest.fixture
 def backbone() -> RNNsearch:
     torch.manual_seed(0)
-    return RNNsearch(V, embedding=8, hidden=D, attention=8, dropout=0.0).eval()
+    return RNNsearch(V, embedding=WORD, hidden=D, attention=8, dropout=0.0).eval()
 
 
 @pytest.fixture
 def memories() -> Memories:
     torch.manual_seed(1)
-    tm = TranslationMemory(L, D)
+    tm = TranslationMemory(L, D, word_size=WORD)
+    assert tm.word is not None
     with torch.no_grad():
+        tm.word.weight.normal_()
         tm.coverage_weight.fill_(0.7)
         tm.log_eta.fill_(0.3)
         tm.score_weight.fill_(0.8)
         tm.exact_weight.fill_(0.5)
         tm.follow_weight.fill_(0.4)
-    return Memories(tm, SessionCache(L, D))
+    return Memories(tm, SessionCache(L, D, WORD))
 
 
 def pair(length: int, seed: int = 0) -> PairKeys:
@@ -159,6 +162,21 @@ def test_fusion_by_hand() -> None:
     torch.testing.assert_close(after.tm.coverage[0, 1].item(), 0.75 / (math.e + 2))
 
 
+def test_fusion_blends_the_words_too_by_hand() -> None:
+    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None
+    memories.tm.word = torch.nn.Linear(2, 2, bias=False)
+    base = TwoWords()
+    with torch.no_grad():
+        memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        base.embedding.weight.copy_(torch.eye(2))
+    log_probs, _, _ = memories.step(base, prev, hidden, context, state, "fusion")
+    # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added to z~ of above
+    total = math.e + 2
+    h = torch.tensor([[0.75 * (1 + 2 / total), 0.75 * (3 + 3 * math.e + 3) / total]])
+    torch.testing.assert_close(log_probs, h.log_softmax(-1))
+
+
 def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> None:
     memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and memories.tm.fusion is not None
@@ -208,7 +226,9 @@ def test_an_open_fusion_gate_reads_out_the_memory_alone(backbone: RNNsearch, mem
     prev, hidden, context = rows(1)
     keys = pair(1)
     log_probs, _, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "fusion")
-    torch.testing.assert_close(log_probs, plain(backbone, prev, keys.hiddens, context))
+    assert memories.tm is not None and memories.tm.word is not None
+    said = keys.hiddens + memories.tm.word(backbone.embed(keys.ids))
+    torch.testing.assert_close(log_probs, plain(backbone, prev, said, context))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -356,12 +376,15 @@ def test_a_matrix_for_m_starts_as_the_identity() -> None:
 
 
 @pytest.mark.parametrize("parts", [(True, True, True), (True, False, False), (False, True, True), (None, None, True)])
-def test_the_file_says_which_parts_there_are(tmp_path: Path, parts: tuple[bool | None, bool | None, bool]) -> None:
+@pytest.mark.parametrize("word_size", [0, WORD])
+def test_the_file_says_which_parts_there_are(
+    tmp_path: Path, backbone: RNNsearch, parts: tuple[bool | None, bool | None, bool], word_size: int
+) -> None:
     copy, fusion, cache = parts
-    tm = TranslationMemory(L, D, bool(copy), bool(fusion)) if copy is not None else None
-    memories = Memories(tm, SessionCache(L, D) if cache else None)
+    tm = TranslationMemory(L, D, bool(copy), bool(fusion), word_size=word_size) if copy is not None else None
+    memories = Memories(tm, SessionCache(L, D, word_size) if cache else None)
     memories.save(tmp_path / "memory.safetensors")
-    loaded = Memories.load(tmp_path / "memory.safetensors", L, D)
+    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == memories.modes
     for name, tensor in memories.state_dict().items():
         assert torch.equal(tensor, loaded.state_dict()[name])
@@ -378,15 +401,16 @@ def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Mem
 
 def test_parameters_of_another_base_are_one_clear_error(tmp_path: Path, memories: Memories) -> None:
     memories.save(tmp_path / "memory.safetensors")
-    with pytest.raises(ModelError, match="d 20") as error:
-        Memories.load(tmp_path / "memory.safetensors", 20, 20)
-    assert "\n" not in str(error.value)
+    for sizes, said in (({"embedding": WORD, "hidden": 20}, "d 20"), ({"embedding": 6, "hidden": D}, "words of 6")):
+        with pytest.raises(ModelError, match=said) as error:
+            Memories.load(tmp_path / "memory.safetensors", RNNsearch(V, attention=8, **sizes))
+        assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_none_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_an_error(tmp_path: Path, backbone: RNNsearch) -> None:
     (tmp_path / "memory.safetensors").write_bytes(b"no tensors")
     with pytest.raises(ModelError, match=r"memory\.safetensors"):
-        Memories.load(tmp_path / "memory.safetensors", L, D)
+        Memories.load(tmp_path / "memory.safetensors", backbone)
 
 
 def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None:

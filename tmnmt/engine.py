@@ -194,7 +194,7 @@ class Translator:
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
             if self.memories is not None:
-                memory = self.memories.ready(memory)
+                memory = self.memories.ready(memory, self.backbone, settings.mode)
             return beam_search(
                 self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
             )
@@ -328,7 +328,7 @@ def load_memories(model: Model, device: str) -> Memories | None:
     path = model.folder / "memory.safetensors"
     if not path.exists():
         return None
-    return Memories.load(path, model.backbone.context_size, model.backbone.hidden_size, device)
+    return Memories.load(path, model.backbone, device)
 
 
 def open_memories(

@@ -6,9 +6,12 @@ l, d: as in models/base
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
+
+Embed = Callable[[Tensor], Tensor]  # words (...) int64 -> their embeddings (..., word_size)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class TMState:
     scores: Tensor  # (N, P) in [0, 1]: fuzzy score of that pair with the sentence
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
     coverage: Tensor  # (R, P) beta: mass used so far
+    said: Tensor | None = None  # (N, P, d) what fusion blends of every position, where it was computed ahead
 
     @property
     def exact(self) -> Tensor:
@@ -53,9 +57,10 @@ class CacheState:
 
     keys: Tensor  # (N, C, l)
     values: Tensor  # (N, C, d)
+    ids: Tensor  # (N, C) int64: the word of every slot
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
-    projected: Tensor | None = None  # (N, C, d) W v of every slot, where it was computed ahead
+    projected: Tensor | None = None  # (N, C, d) W v of every slot, once `values` are what is blended
 
     def rows(self, index: Tensor) -> CacheState:
         return replace(self, sentence=self.sentence.index_select(0, index))

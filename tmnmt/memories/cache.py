@@ -1,9 +1,12 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
-read    P_m = softmax(c k)        m = sum P_m v                                          eq. 5
+read    P_m = softmax(c k)        m = sum P_m (v + E e(y))                                eq. 5
         lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m          eq. 6, 8
 write   after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
         else an empty slot is taken, else the least recently written one
+
+E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it. With
+`word_size` 0 there is no E, as in the paper.
 """
 
 from __future__ import annotations
@@ -15,28 +18,31 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.memories.base import CacheState
+from tmnmt.memories.base import CacheState, Embed
 from tmnmt.memories.rows import Rows
+from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import EOS, PAD
 
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate; a document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, and E; a document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model."""
 
-    def __init__(self, context_size: int, hidden_size: int) -> None:
+    def __init__(self, context_size: int, hidden_size: int, word_size: int = 0) -> None:
         super().__init__()
         self.U = nn.Linear(hidden_size, hidden_size)  # with the bias b
         nn.init.constant_(self.U.bias, GATE_START)
         self.V = nn.Linear(context_size, hidden_size, bias=False)
         self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.word = word_map(word_size, hidden_size)
 
-    def ready(self, state: CacheState) -> CacheState:
-        """The same with W v of every slot, which saves a product of full size at every step of a decoding."""
-        return replace(state, projected=self.W(state.values))
+    def ready(self, state: CacheState, embed: Embed) -> CacheState:
+        """The same with all that no step changes: the slots' words in their values, and W v of every slot."""
+        values = with_words(self.word, state.values, state.ids, embed)
+        return replace(state, values=values, projected=self.W(values))
 
     def read(self, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """P_m (R, C) over the slots of the row's sentence and m (R, d) (eq. 5); zero where the cache is empty."""
@@ -47,13 +53,13 @@ class SessionCache(nn.Module):
         return weights, rows.blend(weights, state.values)
 
     def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s itself and 0 where the cache is empty (eq. 6, 8)."""
+        """s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s itself and 0 where the cache is empty (eq. 6, 8).
+
+        `state` has been made `ready`."""
+        assert state.projected is not None
         weights, recalled = self.read(context, state)
         filled = state.mask.any(-1)[state.sentence][:, None]
-        if state.projected is None:
-            projected = self.W(recalled)
-        else:  # W m = sum P_m (W v)
-            projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)
+        projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)  # W m = sum P_m (W v)
         gate = torch.sigmoid(self.U(hidden) + self.V(context) + projected)
         return torch.where(filled, (1 - gate) * hidden + gate * recalled, hidden), gate * filled
 
@@ -163,7 +169,8 @@ def collate_caches(
     lengths = torch.tensor([len(cache) for cache in contents], device=device)
     keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
     values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
+    ids = pad_sequence([torch.tensor(cache.ids, dtype=torch.int64) for cache in contents], batch_first=True).to(device)
     return CacheState(
-        keys=keys, values=values, mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
+        keys=keys, values=values, ids=ids, mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
         sentence=torch.arange(len(contents), device=device).repeat_interleave(rows_per_sentence),
     )  # fmt: skip

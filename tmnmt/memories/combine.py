@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.memories.base import MemoryState, TMState, Trace
 from tmnmt.memories.cache import SessionCache
-from tmnmt.memories.rows import compact
+from tmnmt.memories.rows import Rows, compact
 from tmnmt.memories.tm import Read, TranslationMemory, has_pairs, mix_copy, words
 from tmnmt.models.base import Backbone
 
@@ -55,11 +55,14 @@ class Memories(nn.Module):
         modes: dict[Mode, bool] = {"copy": copy, "fusion": fusion, "both": copy and fusion, "off": True}
         return tuple(mode for mode, served in modes.items() if served)
 
-    def ready(self, state: MemoryState) -> MemoryState:
-        """The same state with all that no step changes computed ahead: for decoding, where parameters do not change."""
-        if self.cache is None or state.cache is None:
-            return state
-        return replace(state, cache=self.cache.ready(state.cache))
+    def ready(self, state: MemoryState, backbone: Backbone, mode: Mode) -> MemoryState:
+        """The same state with all that no step changes computed ahead."""
+        tm, cache = state.tm, state.cache
+        if self.cache is not None and cache is not None and cache.projected is None:
+            cache = self.cache.ready(cache, backbone.embed)
+        if self.tm is not None and tm is not None and tm.said is None and mode in ("fusion", "both"):
+            tm = self.tm.ready(tm, backbone.embed)
+        return MemoryState(tm, cache)
 
     def step(
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
@@ -70,7 +73,7 @@ class Memories(nn.Module):
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
         or a cache whose parameters are not there."""
         self._check(mode, state)
-        state = compact(state)
+        state = compact(self.ready(state, backbone, mode))
 
         def log_p(h: Tensor) -> Tensor:
             return backbone.readout(prev, h, context).float().log_softmax(-1)  # (R, V)
@@ -104,7 +107,7 @@ class Memories(nn.Module):
         partial.replace(path)
 
     @classmethod
-    def load(cls, path: Path, context_size: int, hidden_size: int, device: torch.device | str = "cpu") -> Memories:
+    def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:
         """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read from the file.
 
         Raises ModelError when it cannot be read or is made for a base of other sizes."""
@@ -113,22 +116,23 @@ class Memories(nn.Module):
 
         try:
             tensors = {_module_name(k): v.float() for k, v in load_file(path).items()}
-            memories = cls._like(tensors, context_size, hidden_size)
+            memories = cls._like(tensors, base)
             memories.load_state_dict(tensors)
         except (OSError, SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            sizes = f"l {context_size}, d {hidden_size}"
+            sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
             raise ModelError(f"{path}: no memory parameters for this base ({sizes}): {reason}") from error
         return memories.to(device).eval()
 
     @classmethod
-    def _like(cls, tensors: dict[str, Tensor], context_size: int, hidden_size: int) -> Memories:
+    def _like(cls, tensors: dict[str, Tensor], base: Backbone) -> Memories:
         def has(part: str) -> bool:
             return any(name.startswith(part) for name in tensors)
 
+        sizes, word_size = (base.context_size, base.hidden_size), base.word_size
         diagonal = "tm.M" in tensors and tensors["tm.M"].dim() == 1
-        tm = TranslationMemory(context_size, hidden_size, has("tm.copy."), has("tm.fusion."), diagonal)
-        cache = SessionCache(context_size, hidden_size) if has("cache.") else None
+        tm = TranslationMemory(*sizes, has("tm.copy."), has("tm.fusion."), diagonal, has("tm.word.") * word_size)
+        cache = SessionCache(*sizes, has("cache.word.") * word_size) if has("cache.") else None
         return cls(tm if has("tm.") else None, cache)
 
 
@@ -149,7 +153,9 @@ def consult(
     fused, gate, logit = cached, None, None
     if mode in ("fusion", "both"):
         gate = tm.fusion_gate(hidden, context, read, state)
-        fused = torch.where(has_pairs(state)[:, None], (1 - gate) * cached + gate * read.z_tilde, cached)
+        assert state.said is not None
+        said = Rows.of(state.sentence, len(state.keys)).blend(read.q, state.said)
+        fused = torch.where(has_pairs(state)[:, None], (1 - gate) * cached + gate * said, cached)
     if mode in ("copy", "both"):
         logit = tm.copy_logit(hidden, context, read, state)
     return Consulted(read, state, fused, gate, logit)

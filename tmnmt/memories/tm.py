@@ -2,7 +2,7 @@
 
     E = c M c' - lambda beta + mu f + nu e + kappa g     q = softmax(E / eta)     z~ = sum q z'     eq. 6, 7
     copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
-    fusion    h = zeta z~ + (1 - zeta) s~, read out as usual                                eq. 8
+    fusion    h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual              eq. 8
     coverage  beta += zeta q: only what was really used counts
 
 c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
@@ -13,6 +13,7 @@ very same source (e: f = 1), and words that follow, in their pair, the word just
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +21,9 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.memories.base import PairKeys, TMState
+from tmnmt.memories.base import Embed, PairKeys, TMState
 from tmnmt.memories.rows import Rows
+from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import BOS
 
 GATE_WIDTH = 128
@@ -71,7 +73,8 @@ class Gate(nn.Module):
 class TranslationMemory(nn.Module):
     """The parameters M, lambda, mu, nu, kappa, eta and the gates of copy and fusion; either gate can be missing.
 
-    M is diagonal and starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0."""
+    M is diagonal and starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0. E, the map of
+    the words that fusion blends with the states that led to them, is OURS; there is none where `word_size` is 0."""
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class TranslationMemory(nn.Module):
         copy: bool = True,
         fusion: bool = True,
         diagonal: bool = True,
+        word_size: int = 0,
     ) -> None:
         super().__init__()
         self.M = nn.Parameter(torch.ones(context_size) if diagonal else torch.eye(context_size))
@@ -90,6 +94,11 @@ class TranslationMemory(nn.Module):
         self.log_eta = nn.Parameter(torch.zeros(()))
         self.copy = Gate(context_size, hidden_size, 1, COPY_START) if copy else None
         self.fusion = Gate(context_size, hidden_size, hidden_size, FUSION_START) if fusion else None
+        self.word = word_map(word_size, hidden_size) if fusion else None
+
+    def ready(self, state: TMState, embed: Embed) -> TMState:
+        """The same with what fusion blends of every position, which no step changes."""
+        return replace(state, said=with_words(self.word, state.values, state.ids, embed))
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""

@@ -36,6 +36,7 @@ class Backbone(nn.Module, ABC):
     hidden_size: int  # d
     context_size: int  # l
     vocab_size: int  # V
+    word_size: int  # of a word's embedding
     shares_encoded: bool = False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
 
     @abstractmethod
@@ -51,6 +52,10 @@ class Backbone(nn.Module, ABC):
         self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l), hidden (B, d)."""
+
+    @abstractmethod
+    def embed(self, ids: Tensor) -> Tensor:
+        """The embeddings of target words: (...) int64 -> (..., word_size)."""
 
     @abstractmethod
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ class RNNsearch(Backbone):
         self, vocab_size: int, embedding: int = 256, hidden: int = 512, attention: int = 256, dropout: float = 0.1
     ) -> None:
         super().__init__()
-        self.vocab_size, self.hidden_size, self.context_size = vocab_size, hidden, hidden
+        self.vocab_size, self.word_size, self.hidden_size, self.context_size = vocab_size, embedding, hidden, hidden
         self.dropout = dropout
         self.dtype: torch.dtype | None = None  # of the products inside the loops; None: the parameters' own
         d, half = hidden, hidden // 2
@@ -103,6 +103,10 @@ class RNNsearch(Backbone):
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:] + self.state_bias, middle)
         return new, context, new
+
+    def embed(self, ids: Tensor) -> Tensor:
+        words: Tensor = self.embedding(ids)
+        return words
 
     def _before_output(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         total = self._linear(self.readout_word, self._embed(prev)) + self._linear(self.readout_hidden, hidden)

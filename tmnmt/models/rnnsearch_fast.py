@@ -27,7 +27,8 @@ class FastRNNsearch(Backbone):
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.model, self.dtype = model.eval(), dtype
-        self.hidden_size, self.context_size, self.vocab_size = model.hidden_size, model.context_size, model.vocab_size
+        self.hidden_size, self.context_size = model.hidden_size, model.context_size
+        self.vocab_size, self.word_size = model.vocab_size, model.word_size
         self.attention = model.attention_vector.shape[0]
         with torch.inference_mode():
             words = model.embedding.weight
@@ -71,6 +72,9 @@ class FastRNNsearch(Backbone):
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
         return new, context, new
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         total = self.readout_table[prev] + self._linear(torch.cat([hidden, context], -1), self.before_output)

@@ -109,7 +109,7 @@ class CachePart(Part):
         if state is None:
             return None
         real = batch.real
-        positions = state.rows(real.nonzero()[:, 0])  # one row a position: (n,)
+        positions = self.cache.ready(state, self.backbone.embed).rows(real.nonzero()[:, 0])  # one row a position: (n,)
         fused, _ = self.cache.fuse(batch.hiddens[real], batch.contexts[real], positions)
         return gold_log_probs(self.backbone, batch, fused, real)
 

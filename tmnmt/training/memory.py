@@ -36,6 +36,7 @@ class MemoryConfig:
     copy: bool = True
     fusion: bool = True
     cache: bool = True
+    words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
     k: int = 4  # pairs a sentence, as in decoding
     threshold: float = 0.5  # fuzzy score of a pair that decoding would use
     weak_threshold: float = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
@@ -73,8 +74,12 @@ def train_memories(
     backbone.eval().requires_grad_(False)
     device, sizes = next(backbone.parameters()).device, (backbone.context_size, backbone.hidden_size)
     torch.manual_seed(config.seed)
-    tm = TranslationMemory(*sizes, config.copy, config.fusion).to(device) if config.copy or config.fusion else None
-    cache = SessionCache(*sizes).to(device) if config.cache else None
+    word_size = backbone.word_size if config.words else 0
+    tm = cache = None
+    if config.copy or config.fusion:
+        tm = TranslationMemory(*sizes, config.copy, config.fusion, word_size=word_size).to(device)
+    if config.cache:
+        cache = SessionCache(*sizes, word_size).to(device)
     train, dev = _fitting(documents, vocab, config), _fitting(dev_documents, vocab, config)
     if tm is not None:
         _train(lambda: _tm_part(tm, backbone, vocab, train, dev, folder, config, languages), folder, config, resume)

@@ -82,7 +82,9 @@ def tm_log_probs(tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, 
     if tm.fusion is not None:
         q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, state)
         gate = (torch.sigmoid(logits) * state.mask.any(-1)[:, None, None])[real]
-        fused = (1 - gate) * batch.hiddens[real] + gate * torch.bmm(q, state.values)[real]
+        said = tm.ready(state, backbone.embed).said
+        assert said is not None
+        fused = (1 - gate) * batch.hiddens[real] + gate * torch.bmm(q, said)[real]
         found["fusion"] = gold_log_probs(backbone, batch, fused, real)
     return found
 
