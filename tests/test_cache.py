@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tmnmt.memories.base import CacheState, MemoryState
-from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import EOS
@@ -102,7 +102,7 @@ def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
 
 
 def by_hand() -> tuple[SessionCache, CacheContents]:
-    cache = SessionCache(2, 2)
+    cache = SessionCache(2, 2, 2, CacheKind(words=False))
     for layer in (cache.U, cache.V, cache.W):
         torch.nn.init.zeros_(layer.weight)
     with torch.no_grad():  # lambda = sigmoid(s_1 + c_1 + m_1, log 3)
@@ -137,9 +137,9 @@ def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
 
 def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
     _, contents = by_hand()
-    cache = SessionCache(2, 2, word_size=2)
+    cache = SessionCache(2, 2, 2)
     assert cache.word is not None
-    state, plain = collate_caches([contents]), SessionCache(2, 2)
+    state, plain = collate_caches([contents]), SessionCache(2, 2, 2, CacheKind(words=False))
     assert torch.equal(ready(cache, state).values, ready(plain, state).values)  # E starts at zero
     with torch.no_grad():
         cache.word.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 10.0]]))

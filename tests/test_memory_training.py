@@ -16,7 +16,7 @@ from tmnmt.index import fuzzy_score
 from tmnmt.memories.base import MemoryState
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.tm import TranslationMemory, collate
+from tmnmt.memories.tm import TMKind, TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.pair_keys import PairKeyStore
@@ -85,7 +85,8 @@ def learned(tm: TranslationMemory) -> TranslationMemory:
     with torch.no_grad():
         for parameter in tm.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=made))
-        tm.coverage_weight.fill_(1.5)
+        if tm.coverage.weight is not None:
+            tm.coverage.weight.fill_(1.5)
     return tm
 
 
@@ -103,10 +104,19 @@ def by_steps(
     return found
 
 
+KINDS = [
+    TMKind(), TMKind(words=False, preferences=False, fusion_gate="scalar"), TMKind(coverage="off", matching="identity"),
+    TMKind(coverage="plain", matching="full"), TMKind(coverage="gru"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.matching}-{kind.coverage}-{kind.fusion_gate}")
 @pytest.mark.parametrize("mode", ["copy", "fusion"])
-def test_the_batched_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, mode: Mode) -> None:
+def test_the_batched_forward_equals_repeated_steps(
+    backbone: RNNsearch, vocab: Vocabulary, mode: Mode, kind: TMKind
+) -> None:
     segments = sentences()[:4]
-    tm = learned(TranslationMemory(16, 16, word_size=8))
+    tm = learned(TranslationMemory(16, 16, 8, kind))
     random = Random(1)
     pairs = [[(s.src, s.tgt) for s in some] for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])]
     with torch.no_grad():

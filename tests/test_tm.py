@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
@@ -14,8 +15,9 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import SessionCache
 from tmnmt.memories.combine import Memories, Mode
+from tmnmt.memories.coverage import Coverage, CoverageKind
 from tmnmt.memories.rows import Rows, compact
-from tmnmt.memories.tm import TranslationMemory, mix_copy
+from tmnmt.memories.tm import Matching, TMKind, TranslationMemory, mix_copy
 from tmnmt.memories.tm import collate as collate_scored
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS
@@ -35,16 +37,21 @@ def backbone() -> RNNsearch:
 @pytest.fixture
 def memories() -> Memories:
     torch.manual_seed(1)
-    tm = TranslationMemory(L, D, word_size=WORD)
-    assert tm.word is not None
+    return Memories(learned(TMKind()), SessionCache(L, D, WORD))
+
+
+def learned(kind: TMKind) -> TranslationMemory:
+    """As after some training: what starts at zero is not zero any more."""
+    tm = TranslationMemory(L, D, WORD, kind)
     with torch.no_grad():
-        tm.word.weight.normal_()
-        tm.coverage_weight.fill_(0.7)
         tm.log_eta.fill_(0.3)
-        tm.score_weight.fill_(0.8)
-        tm.exact_weight.fill_(0.5)
-        tm.follow_weight.fill_(0.4)
-    return Memories(tm, SessionCache(L, D, WORD))
+        if tm.word is not None:
+            tm.word.weight.normal_()
+        if tm.coverage.weight is not None:
+            tm.coverage.weight.fill_(0.7)
+        if tm.preferences is not None:
+            tm.preferences.copy_(torch.tensor([0.8, 0.5, 0.4]))
+    return tm
 
 
 def pair(length: int, seed: int = 0) -> PairKeys:
@@ -94,10 +101,11 @@ class TwoWords(RNNsearch):
 def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
     # c M = (1, 0) * (2, 1) = (2, 0); keys (1, 0) word 1, (0, 1) word 0, (1, 1) word 1: E0 = 2, 0, 2
     # lambda = 1, eta = 2: E / eta = (1, 0, 1) - beta / 2
-    tm = TranslationMemory(2, 2)
+    tm = TranslationMemory(2, 2, 2, TMKind(words=False))
+    assert tm.M is not None and tm.coverage.weight is not None
     with torch.no_grad():
         tm.M.copy_(torch.tensor([2.0, 1.0]))
-        tm.coverage_weight.fill_(1.0)
+        tm.coverage.weight.fill_(1.0)
         tm.log_eta.fill_(math.log(2))
     memories = Memories(tm)
     set_gates(memories, math.log(3))  # zeta = 3/4
@@ -107,7 +115,7 @@ def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor,
     )  # fmt: skip
     state = collate([[keys]])
     assert state is not None
-    state = replace(state, coverage=torch.tensor([coverage]))
+    state = replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None])
     step = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
     return memories, MemoryState(tm=state), step
 
@@ -121,13 +129,19 @@ def test_copy_by_hand() -> None:
     torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
     assert after.tm is not None
     beta = [0.75 * e / total, 0.75 / total, 2 + 0.75 / total]
-    torch.testing.assert_close(after.tm.coverage, torch.tensor([beta]))
+    torch.testing.assert_close(after.tm.coverage, torch.tensor([beta])[..., None])
+
+
+def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
+    assert tm.preferences is not None
+    with torch.no_grad():
+        tm.preferences.copy_(torch.tensor([mu, nu, kappa]))
 
 
 def test_better_pairs_are_read_first_by_hand() -> None:
     memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and state.tm is not None
-    torch.nn.init.constant_(memories.tm.score_weight, 4.0)
+    prefer(memories.tm, 4.0, 0.0, 0.0)
     state = replace(state.tm, scores=torch.tensor([[0.5, 0.9, 0.5]]))
     read = memories.tm.read(torch.tensor([7]), hidden, context, state)
     # E / eta = (1, 0, 0) + 4 f / 2 = (2, 1.8, 1); sum q f is the gate's third sign
@@ -140,8 +154,7 @@ def test_better_pairs_are_read_first_by_hand() -> None:
 def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> None:
     memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and state.tm is not None
-    torch.nn.init.constant_(memories.tm.exact_weight, 4.0)
-    torch.nn.init.constant_(memories.tm.follow_weight, 2.0)
+    prefer(memories.tm, 0.0, 4.0, 2.0)
     # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
     assert state.tm.before.tolist() == [[BOS, 1, 0]]
     exact = replace(state.tm, scores=torch.tensor([[0.5, 1.0, 1.0]]))
@@ -159,7 +172,7 @@ def test_fusion_by_hand() -> None:
     h = torch.tensor([[0.75, 0.75 * 3 / (math.e + 2)]])
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
     assert after.tm is not None
-    torch.testing.assert_close(after.tm.coverage[0, 1].item(), 0.75 / (math.e + 2))
+    torch.testing.assert_close(after.tm.coverage[0, 1, 0].item(), 0.75 / (math.e + 2))
 
 
 def test_fusion_blends_the_words_too_by_hand() -> None:
@@ -170,6 +183,9 @@ def test_fusion_blends_the_words_too_by_hand() -> None:
     with torch.no_grad():
         memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         base.embedding.weight.copy_(torch.eye(2))
+    assert state.tm is not None
+    said = memories.tm.ready(state.tm, base.embed).said
+    state = MemoryState(replace(state.tm, said=said))
     log_probs, _, _ = memories.step(base, prev, hidden, context, state, "fusion")
     # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added to z~ of above
     total = math.e + 2
@@ -187,7 +203,7 @@ def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> No
     p_copy = torch.tensor([[1 / total, (math.e + 1) / total]])
     torch.testing.assert_close(log_probs.exp(), 0.75 * p_copy + 0.25 * p_gen)
     assert after.tm is not None and trace is not None
-    torch.testing.assert_close(after.tm.coverage[0, 1].item(), 0.75 / total)
+    torch.testing.assert_close(after.tm.coverage[0, 1, 0].item(), 0.75 / total)
     torch.testing.assert_close(trace.p_gen, p_gen)
 
 
@@ -370,19 +386,20 @@ def test_an_explanation_sums_to_the_probability(backbone: RNNsearch, memories: M
 
 
 def test_a_matrix_for_m_starts_as_the_identity() -> None:
-    tm = TranslationMemory(L, D, diagonal=False)
     context = torch.randn(2, L)
-    torch.testing.assert_close(tm.query(context), context)
+    for matching in get_args(Matching):
+        tm = TranslationMemory(L, D, WORD, TMKind(matching=matching))
+        torch.testing.assert_close(tm.query(context), context)
+        assert (tm.M is None) == (matching == "identity")
 
 
 @pytest.mark.parametrize("parts", [(True, True, True), (True, False, False), (False, True, True), (None, None, True)])
-@pytest.mark.parametrize("word_size", [0, WORD])
 def test_the_file_says_which_parts_there_are(
-    tmp_path: Path, backbone: RNNsearch, parts: tuple[bool | None, bool | None, bool], word_size: int
+    tmp_path: Path, backbone: RNNsearch, parts: tuple[bool | None, bool | None, bool]
 ) -> None:
     copy, fusion, cache = parts
-    tm = TranslationMemory(L, D, bool(copy), bool(fusion), word_size=word_size) if copy is not None else None
-    memories = Memories(tm, SessionCache(L, D, word_size) if cache else None)
+    tm = TranslationMemory(L, D, WORD, TMKind(bool(copy), bool(fusion))) if copy is not None else None
+    memories = Memories(tm, SessionCache(L, D, WORD) if cache else None)
     memories.save(tmp_path / "memory.safetensors")
     loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == memories.modes
@@ -414,7 +431,44 @@ def test_a_file_that_is_none_is_an_error(tmp_path: Path, backbone: RNNsearch) ->
 
 
 def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None:
-    memories = Memories(TranslationMemory(L, D, copy=False))
+    memories = Memories(TranslationMemory(L, D, WORD, TMKind(copy=False)))
     prev, hidden, context = rows(1)
     with pytest.raises(UsageError, match="mode copy"):
         memories.step(backbone, prev, hidden, context, MemoryState(), "copy")
+
+
+def test_coverage_by_hand() -> None:
+    kept, used, q = torch.tensor([[[0.5], [0.0]]]), torch.tensor([0.25]), torch.tensor([[0.8, 0.2]])
+    assert Coverage("off").after(kept[..., :0], used, q).shape == (1, 2, 0)
+    assert Coverage("off").penalty(kept[..., :0]) == 0.0
+    torch.testing.assert_close(Coverage("plain").after(kept, used, q), torch.tensor([[[1.3], [0.2]]]))
+    gated = Coverage("gated")
+    torch.testing.assert_close(gated.after(kept, used, q), torch.tensor([[[0.7], [0.05]]]))
+    assert gated.weight is not None
+    torch.nn.init.constant_(gated.weight, 2.0)
+    torch.testing.assert_close(gated.penalty(kept), torch.tensor([[1.0, 0.0]]))
+
+
+def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
+    torch.manual_seed(0)
+    coverage = Coverage("gru")
+    assert coverage.gru is not None and coverage.weight is not None
+    torch.nn.init.normal_(coverage.weight)
+    kept, used, q = torch.randn(3, 4, 10), torch.rand(3), torch.rand(3, 4)
+    after = coverage.after(kept, used, q)
+    expected = coverage.gru((used[2] * q[2, 1]).view(1, 1), kept[2, 1][None])
+    torch.testing.assert_close(after[2, 1], expected[0])
+    torch.testing.assert_close(coverage.penalty(kept)[2, 1], kept[2, 1] @ coverage.weight)
+
+
+@pytest.mark.parametrize("kind", get_args(CoverageKind))
+def test_gradients_reach_every_parameter(backbone: RNNsearch, kind: CoverageKind) -> None:
+    memories = Memories(learned(TMKind(coverage=kind, matching="full")))
+    prev, hidden, context = rows(2)
+    state = MemoryState(tm=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
+    assert memories.tm is not None
+    for _ in range(3):  # what a recurrent coverage kept has an effect from the third step on
+        log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, "both")
+    log_probs[:, 5].sum().backward()
+    for name, parameter in memories.named_parameters():
+        assert parameter.grad is not None and bool(parameter.grad.any()), name

@@ -41,7 +41,7 @@ def write_tiny_model(folder: Path, memories: bool = True) -> Path:
     save_model(folder, backbone, vocab, {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES})
     if memories:
         torch.manual_seed(7)
-        parts = Memories(TranslationMemory(HIDDEN, HIDDEN, word_size=16), SessionCache(HIDDEN, HIDDEN, 16))
+        parts = Memories(TranslationMemory(HIDDEN, HIDDEN, 16), SessionCache(HIDDEN, HIDDEN, 16))
         parts.save(folder / "memory.safetensors")
     return folder
 

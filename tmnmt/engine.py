@@ -194,7 +194,7 @@ class Translator:
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
             if self.memories is not None:
-                memory = self.memories.ready(memory, self.backbone, settings.mode)
+                memory = self.memories.ready(memory, self.backbone)
             return beam_search(
                 self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
             )

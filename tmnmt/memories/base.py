@@ -36,7 +36,7 @@ class TMState:
     position: Tensor  # (N, P) int64: subword position in that pair's target
     scores: Tensor  # (N, P) in [0, 1]: fuzzy score of that pair with the sentence
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
-    coverage: Tensor  # (R, P) beta: mass used so far
+    coverage: Tensor  # (R, P, W) what was read so far, see `Coverage`; W is 0 before the first step
     said: Tensor | None = None  # (N, P, d) what fusion blends of every position, where it was computed ahead
 
     @property

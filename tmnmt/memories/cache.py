@@ -5,14 +5,13 @@ read    P_m = softmax(c k)        m = sum P_m (v + E e(y))                      
 write   after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
         else an empty slot is taken, else the least recently written one
 
-E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it. With
-`word_size` 0 there is no E, as in the paper.
+E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -26,18 +25,26 @@ from tmnmt.vocab import EOS, PAD
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 
 
+@dataclass(frozen=True)
+class CacheKind:
+    """Which of the variants a session cache is; the defaults are what is trained and ships."""
+
+    words: bool = True  # E e(y); False: states only, as in the paper
+
+
 class SessionCache(nn.Module):
     """The parameters U, V, W, b of the gate, and E; a document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model."""
 
-    def __init__(self, context_size: int, hidden_size: int, word_size: int = 0) -> None:
+    def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()) -> None:
         super().__init__()
+        self.kind = kind
         self.U = nn.Linear(hidden_size, hidden_size)  # with the bias b
         nn.init.constant_(self.U.bias, GATE_START)
         self.V = nn.Linear(context_size, hidden_size, bias=False)
         self.W = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.word = word_map(word_size, hidden_size)
+        self.word = word_map(word_size, hidden_size) if kind.words else None
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
         """The same with all that no step changes: the slots' words in their values, and W v of every slot."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.memories.base import MemoryState, TMState, Trace
-from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.memories.coverage import Coverage
 from tmnmt.memories.rows import Rows, compact
-from tmnmt.memories.tm import Read, TranslationMemory, has_pairs, mix_copy, words
+from tmnmt.memories.tm import Read, TMKind, TranslationMemory, has_pairs, mix_copy, words
 from tmnmt.models.base import Backbone
 
 Mode = Literal["copy", "fusion", "both", "off"]
+FORMAT = "2"  # of memory.safetensors
 
 
 @dataclass(frozen=True)
@@ -27,17 +30,17 @@ class Consulted:
     read: Read
     state: TMState
     hidden: Tensor  # (R, d) h: fused, or what came in
-    fusion_gate: Tensor | None  # (R, d)
+    fusion_gate: Tensor | None  # (R, d) or (R, 1)
     copy_logit: Tensor | None  # (R,)
 
-    def moved(self) -> TMState:
-        """The coverage after this step: only what was used counts, with copy and fusion together what was copied."""
+    def moved(self, coverage: Coverage) -> TMState:
+        """The state after this step; what was used is, with copy and fusion together, what was copied."""
         if self.copy_logit is not None:
             used = torch.sigmoid(self.copy_logit)
         else:
             assert self.fusion_gate is not None
             used = self.fusion_gate.mean(-1)
-        return replace(self.state, coverage=self.state.coverage + used[:, None] * self.read.q)
+        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.read.q))
 
 
 class Memories(nn.Module):
@@ -55,12 +58,12 @@ class Memories(nn.Module):
         modes: dict[Mode, bool] = {"copy": copy, "fusion": fusion, "both": copy and fusion, "off": True}
         return tuple(mode for mode, served in modes.items() if served)
 
-    def ready(self, state: MemoryState, backbone: Backbone, mode: Mode) -> MemoryState:
+    def ready(self, state: MemoryState, backbone: Backbone) -> MemoryState:
         """The same state with all that no step changes computed ahead."""
         tm, cache = state.tm, state.cache
         if self.cache is not None and cache is not None and cache.projected is None:
             cache = self.cache.ready(cache, backbone.embed)
-        if self.tm is not None and tm is not None and tm.said is None and mode in ("fusion", "both"):
+        if self.tm is not None and tm is not None and tm.said is None:
             tm = self.tm.ready(tm, backbone.embed)
         return MemoryState(tm, cache)
 
@@ -73,7 +76,7 @@ class Memories(nn.Module):
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
         or a cache whose parameters are not there."""
         self._check(mode, state)
-        state = compact(self.ready(state, backbone, mode))
+        state = compact(self.ready(state, backbone))
 
         def log_p(h: Tensor) -> Tensor:
             return backbone.readout(prev, h, context).float().log_softmax(-1)  # (R, V)
@@ -83,7 +86,7 @@ class Memories(nn.Module):
             cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
         if self.tm is not None and state.tm is not None and mode != "off":
             consulted = consult(self.tm, prev, hidden, cached, context, state.tm, mode)
-            state = replace(state, tm=consulted.moved())
+            state = replace(state, tm=consulted.moved(self.tm.coverage))
         fused = consulted.hidden if consulted is not None else cached
         log_gen = log_probs = log_p(fused)
         if consulted is not None and consulted.copy_logit is not None:
@@ -103,37 +106,39 @@ class Memories(nn.Module):
 
         tensors = {_stored_name(k): v.detach().to(dtype).cpu().contiguous() for k, v in self.state_dict().items()}
         partial = path.with_name(path.name + ".partial")
-        save_file(tensors, partial, {"format": "1"})
+        kinds = {"tm": self.tm and asdict(self.tm.kind), "cache": self.cache and asdict(self.cache.kind)}
+        save_file(tensors, partial, {"format": FORMAT, "kinds": json.dumps(kinds)})
         partial.replace(path)
 
     @classmethod
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:
         """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read from the file.
 
-        Raises ModelError when it cannot be read or is made for a base of other sizes."""
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        Raises ModelError when it cannot be read, is of another format or made for a base of other sizes."""
+        from safetensors import SafetensorError, safe_open
 
         try:
-            tensors = {_module_name(k): v.float() for k, v in load_file(path).items()}
-            memories = cls._like(tensors, base)
+            with safe_open(path, "pt") as file:
+                told = file.metadata() or {}
+                tensors = {_module_name(name): file.get_tensor(name).float() for name in file.keys()}
+            if told.get("format") != FORMAT:
+                raise ValueError(f"format {told.get('format')}, this version reads {FORMAT}")
+            memories = cls._of(json.loads(told["kinds"]), base)
             memories.load_state_dict(tensors)
-        except (OSError, SafetensorError, RuntimeError) as error:
+        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError) as error:
             reason = " ".join(str(error).split())
             sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
             raise ModelError(f"{path}: no memory parameters for this base ({sizes}): {reason}") from error
         return memories.to(device).eval()
 
     @classmethod
-    def _like(cls, tensors: dict[str, Tensor], base: Backbone) -> Memories:
-        def has(part: str) -> bool:
-            return any(name.startswith(part) for name in tensors)
-
-        sizes, word_size = (base.context_size, base.hidden_size), base.word_size
-        diagonal = "tm.M" in tensors and tensors["tm.M"].dim() == 1
-        tm = TranslationMemory(*sizes, has("tm.copy."), has("tm.fusion."), diagonal, has("tm.word.") * word_size)
-        cache = SessionCache(*sizes, has("cache.word.") * word_size) if has("cache.") else None
-        return cls(tm if has("tm.") else None, cache)
+    def _of(cls, kinds: dict[str, Any], base: Backbone) -> Memories:
+        sizes = base.context_size, base.hidden_size, base.word_size
+        tm, cache = kinds["tm"], kinds["cache"]
+        return cls(
+            TranslationMemory(*sizes, TMKind(**tm)) if tm is not None else None,
+            SessionCache(*sizes, CacheKind(**cache)) if cache is not None else None,
+        )
 
 
 def _stored_name(name: str) -> str:

@@ -3,7 +3,7 @@
     E = c M c' - lambda beta + mu f + nu e + kappa g     q = softmax(E / eta)     z~ = sum q z'     eq. 6, 7
     copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
     fusion    h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual              eq. 8
-    coverage  beta += zeta q: only what was really used counts
+    coverage  beta += zeta q: only what was really used counts; other kinds in `coverage.py`
 
 c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
 OURS: E prefers, as far as training finds it right, better pairs (f: fuzzy score of the position's pair), pairs of the
@@ -13,8 +13,8 @@ very same source (e: f = 1), and words that follow, in their pair, the word just
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +22,13 @@ from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.memories.base import Embed, PairKeys, TMState
+from tmnmt.memories.coverage import Coverage, CoverageKind
 from tmnmt.memories.rows import Rows
 from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import BOS
 
+Matching = Literal["identity", "diagonal", "full"]
+FusionGate = Literal["scalar", "elements"]
 GATE_WIDTH = 128
 COPY_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
 FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins almost closed
@@ -70,48 +73,62 @@ class Gate(nn.Module):
         return self.after(self.before(context, hidden), self.value(read.z_tilde), read.signs)
 
 
+@dataclass(frozen=True)
+class TMKind:
+    """Which of the variants a translation memory is; the defaults are what is trained and ships."""
+
+    copy: bool = True
+    fusion: bool = True
+    matching: Matching = "diagonal"  # M
+    coverage: CoverageKind = "gated"
+    fusion_gate: FusionGate = "elements"  # one for every element of the state, or one scalar as in the paper
+    preferences: bool = True  # mu f + nu e + kappa g; False: the paper's energy
+    words: bool = True  # E e(y'); False: states only, as in the paper
+
+
 class TranslationMemory(nn.Module):
-    """The parameters M, lambda, mu, nu, kappa, eta and the gates of copy and fusion; either gate can be missing.
+    """The parameters M, lambda, mu, nu, kappa, eta, E and the gates of copy and fusion, as far as `kind` has them.
 
-    M is diagonal and starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0. E, the map of
-    the words that fusion blends with the states that led to them, is OURS; there is none where `word_size` is 0."""
+    M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0. word_size: of an embedding."""
 
-    def __init__(
-        self,
-        context_size: int,
-        hidden_size: int,
-        copy: bool = True,
-        fusion: bool = True,
-        diagonal: bool = True,
-        word_size: int = 0,
-    ) -> None:
+    def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: TMKind = TMKind()) -> None:
         super().__init__()
-        self.M = nn.Parameter(torch.ones(context_size) if diagonal else torch.eye(context_size))
-        self.coverage_weight = nn.Parameter(torch.zeros(()))  # lambda
-        self.score_weight = nn.Parameter(torch.zeros(()))  # mu
-        self.exact_weight = nn.Parameter(torch.zeros(()))  # nu
-        self.follow_weight = nn.Parameter(torch.zeros(()))  # kappa
+        self.kind = kind
+        starts = {"identity": None, "diagonal": torch.ones(context_size), "full": torch.eye(context_size)}
+        start = starts[kind.matching]
+        self.M = nn.Parameter(start) if start is not None else None
+        self.coverage = Coverage(kind.coverage)
+        self.preferences = nn.Parameter(torch.zeros(3)) if kind.preferences else None  # mu, nu, kappa
         self.log_eta = nn.Parameter(torch.zeros(()))
-        self.copy = Gate(context_size, hidden_size, 1, COPY_START) if copy else None
-        self.fusion = Gate(context_size, hidden_size, hidden_size, FUSION_START) if fusion else None
-        self.word = word_map(word_size, hidden_size) if fusion else None
+        outputs = hidden_size if kind.fusion_gate == "elements" else 1
+        self.copy = Gate(context_size, hidden_size, 1, COPY_START) if kind.copy else None
+        self.fusion = Gate(context_size, hidden_size, outputs, FUSION_START) if kind.fusion else None
+        self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
 
     def ready(self, state: TMState, embed: Embed) -> TMState:
-        """The same with what fusion blends of every position, which no step changes."""
-        return replace(state, said=with_words(self.word, state.values, state.ids, embed))
+        """The same with what fusion blends of every position, which no step changes, and nothing read so far."""
+        said = with_words(self.word, state.values, state.ids, embed) if self.fusion is not None else state.values
+        return replace(
+            state, said=said, coverage=state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
+        )
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
+        if self.M is None:
+            return context
         return context * self.M if self.M.dim() == 1 else context @ self.M
 
-    def prefer(self, scores: Tensor, fuzzy: Tensor, exact: Tensor, follows: Tensor) -> Tensor:
-        """c M c' + mu f + nu e + kappa g of matching scores (..., P), f, e and g."""
-        return scores + self.score_weight * fuzzy + self.exact_weight * exact + self.follow_weight * follows
+    def prefer(self, scores: Tensor, *signs: Tensor) -> Tensor:
+        """c M c' + mu f + nu e + kappa g of matching scores (..., P) and the signs f, e and g."""
+        if self.preferences is None:
+            return scores
+        weighted = (weight * sign for weight, sign in zip(self.preferences, signs, strict=True))
+        return sum(weighted, scores)
 
     def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
         """q = softmax((c M c' + mu f + nu e + kappa g - lambda beta) / eta) over the unmasked positions of all pairs,
-        (R, P) (eq. 7). Zero everywhere in a row without any position."""
-        energy = (preferred - self.coverage_weight * coverage) * torch.exp(-self.log_eta)
+        (R, P) (eq. 7), of what was read so far (R, P, W). Zero everywhere in a row without any position."""
+        energy = (preferred - self.coverage.penalty(coverage)) * torch.exp(-self.log_eta)
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
@@ -135,7 +152,7 @@ class TranslationMemory(nn.Module):
         return logit.masked_fill(~has_pairs(state), -torch.inf)
 
     def fusion_gate(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
-        """The fusion gate (R, d); zero for rows without pairs."""
+        """The fusion gate (R, d) or (R, 1); zero for rows without pairs."""
         assert self.fusion is not None
         return torch.sigmoid(self.fusion(context, hidden, read)) * has_pairs(state)[:, None]
 
@@ -152,13 +169,13 @@ class TranslationMemory(nn.Module):
         signs = torch.stack([match, agreement, fuzzy, exact, follows], -1)  # (B, T, P, 5)
         preferred = self.prefer(scores, fuzzy, exact, follows)
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
-        coverage, q, logits = state.coverage, [], []
+        kept, q, logits = scores.new_zeros(*state.ids.shape, self.coverage.width), [], []
         for t in range(contexts.shape[1]):
-            q.append(self.attend(preferred[:, t], coverage, state.mask))
+            q.append(self.attend(preferred[:, t], kept, state.mask))
             weights = q[t][:, None]  # (B, 1, P)
             value, sign = torch.bmm(weights, projected)[:, 0], torch.bmm(weights, signs[:, t])[:, 0]
             logits.append(gate.after(before[:, t], value, sign))
-            coverage = coverage + torch.sigmoid(logits[t]).mean(-1, keepdim=True) * q[t]
+            kept = self.coverage.after(kept, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
 
 
@@ -218,7 +235,7 @@ def collate(
         mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
         pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device), position=position,
         scores=_pad([_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32),
-        sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1]),
+        sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1], 0),
     )  # fmt: skip
 
 

@@ -7,10 +7,8 @@ from torch import Tensor, nn
 from tmnmt.memories.base import Embed
 
 
-def word_map(word_size: int, hidden_size: int) -> nn.Linear | None:
-    """E, which starts at zero: training starts from the states alone, as in the papers. None where `word_size` is 0."""
-    if not word_size:
-        return None
+def word_map(word_size: int, hidden_size: int) -> nn.Linear:
+    """E, which starts at zero: training starts from the states alone, as in the papers."""
     layer = nn.Linear(word_size, hidden_size, bias=False)
     nn.init.zeros_(layer.weight)
     return layer

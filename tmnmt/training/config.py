@@ -130,6 +130,10 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return float(value)
     if hint is str and isinstance(value, str):
         return _expand(value, where)
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+        raise UsageError(f"{where}: {value!r} is none of {', '.join(arguments)}")
     if type(value) is hint:
         return value
     raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")

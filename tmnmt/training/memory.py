@@ -12,9 +12,10 @@ import torch
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.memories.coverage import CoverageKind
+from tmnmt.memories.tm import FusionGate, Matching, TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -36,6 +37,10 @@ class MemoryConfig:
     copy: bool = True
     fusion: bool = True
     cache: bool = True
+    matching: Matching = "diagonal"  # M: identity, diagonal or full
+    coverage: CoverageKind = "gated"  # off, plain, gated (only what was used counts) or gru
+    fusion_gate: FusionGate = "elements"  # one for every element of the state, or scalar as in the paper
+    preferences: bool = True  # better pairs, exact matches and words that follow are preferred; false: as in the paper
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
     k: int = 4  # pairs a sentence, as in decoding
     threshold: float = 0.5  # fuzzy score of a pair that decoding would use
@@ -72,14 +77,11 @@ def train_memories(
     _check(config)
     folder.mkdir(parents=True, exist_ok=True)
     backbone.eval().requires_grad_(False)
-    device, sizes = next(backbone.parameters()).device, (backbone.context_size, backbone.hidden_size)
+    sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
-    word_size = backbone.word_size if config.words else 0
-    tm = cache = None
-    if config.copy or config.fusion:
-        tm = TranslationMemory(*sizes, config.copy, config.fusion, word_size=word_size).to(device)
-    if config.cache:
-        cache = SessionCache(*sizes, word_size).to(device)
+    tm = TranslationMemory(*sizes, _tm_kind(config)) if config.copy or config.fusion else None
+    cache = SessionCache(*sizes, CacheKind(config.words)) if config.cache else None
+    Memories(tm, cache).to(next(backbone.parameters()).device)
     train, dev = _fitting(documents, vocab, config), _fitting(dev_documents, vocab, config)
     if tm is not None:
         _train(lambda: _tm_part(tm, backbone, vocab, train, dev, folder, config, languages), folder, config, resume)
@@ -100,6 +102,10 @@ def _check(config: MemoryConfig) -> None:
         raise UsageError("[memory] share_irrelevant and share_exact are more than 1 together")
 
 
+def _tm_kind(config: MemoryConfig) -> TMKind:
+    return TMKind(**{name: getattr(config, name) for name in TMKind.__dataclass_fields__})
+
+
 def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume: bool) -> None:
     part = make()
     epochs = config.tm_epochs if isinstance(part, TMPart) else config.cache_epochs
@@ -118,9 +124,10 @@ def _report_attention(tm: TranslationMemory) -> None:
     """With M and lambda free, eta is redundant: only the quotients say something."""
     with torch.no_grad():
         eta = tm.log_eta.exp()
-        weights = tm.M, tm.coverage_weight, tm.score_weight, tm.exact_weight, tm.follow_weight
-        shown = zip(("mean M", "lambda", "mu", "nu", "kappa"), weights, strict=True)
-        log.info("tm: %s", ", ".join(f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in shown))
+        preferences = tm.preferences if tm.preferences is not None else (None, None, None)
+        weights = zip(("mean M", "lambda", "mu", "nu", "kappa"), (tm.M, tm.coverage.weight, *preferences), strict=True)
+        shown = [f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in weights if x is not None]
+        log.info("tm: %s", ", ".join(shown))
 
 
 def _fitting(documents: Sequence[Sequence[Segment]], vocab: Vocabulary, config: MemoryConfig) -> list[list[Segment]]:

@@ -125,7 +125,7 @@ class TMPart(Part):
     ) -> None:  # fmt: skip
         self.module = self.tm = tm
         self.backbone, self.vocab, self.train, self.dev, self.batch_tokens = backbone, vocab, train, dev, batch_tokens
-        self.device = tm.M.device
+        self.device = tm.log_eta.device
         # nothing is kept: in another batch a key has other rounding, and a resumed run is to equal an unbroken one
         self.keys = PairKeyStore(backbone, vocab, 2 * train.max_subwords, positions_kept=0, device=self.device)
         self._drawn = lru_cache(maxsize=2)(self._draw)
@@ -133,8 +133,9 @@ class TMPart(Part):
         self._dev_units = batches({i: dev.size(i, vocab) for i in dev.chosen}, batch_tokens, "dev")
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        scalars = [p for p in self.tm.parameters() if p.dim() == 0]
-        others = [p for p in self.tm.parameters() if p.dim() > 0]
+        tm = self.tm
+        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta) if p is not None]
+        others = [p for p in tm.parameters() if all(p is not scalar for scalar in scalars)]
         return [{"params": others, "peak": learning_rate}, {"params": scalars, "peak": SCALARS_FASTER * learning_rate}]
 
     def units(self, epoch: int) -> Sequence[Unit]:
