@@ -120,9 +120,7 @@ def test_read_by_hand() -> None:
     assert state is not None
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
-    weights, recalled = cache.read(context, state)
-    torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25]]))
-    torch.testing.assert_close(recalled, torch.tensor([[1.5, 1.0]]))
+    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.75, 0.25]]))
     gate = 1 / (1 + math.exp(-2) / 3)
     fused, found = cache.fuse(hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate, 0.75]]))
@@ -133,6 +131,47 @@ def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
     """Words are embedded as (word, 1)."""
     assert state is not None
     return cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
+
+
+def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
+    plain, contents = by_hand()
+    cache = SessionCache(2, 2, 2, CacheKind(words=False, combining="add"))
+    cache.load_state_dict(plain.state_dict())
+    hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
+    fused, gate = cache.fuse(hidden, context, ready(cache, collate_caches([contents])))
+    torch.testing.assert_close(fused, hidden + gate * torch.tensor([[1.5, 1.0]]))
+
+
+def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
+    _, contents = by_hand()
+    cache = SessionCache(2, 2, 2, CacheKind(matching="learned"))
+    assert cache.A is not None
+    state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
+    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.75, 0.25]]))
+    with torch.no_grad():
+        cache.A.copy_(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # the first element asks for the second
+    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.25, 0.75]]))
+
+
+def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
+    _, contents = by_hand()
+    cache = SessionCache(2, 2, 4, CacheKind("shallow"))
+    for layer in (cache.U, cache.V, cache.W):
+        torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4
+    state = MemoryState(cache=collate_caches([contents, CacheContents(5, 2, 2)]))
+    prev, hidden, context = torch.tensor([4, 4]), torch.randn(2, 2), torch.tensor([[math.log(3), 0.0]] * 2)
+    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
+    plain = backbone.readout(prev, hidden, context).log_softmax(-1)
+    # P_m = (3/4, 1/4) of the words 5 and 6
+    expected = plain[:1].exp() / 4
+    expected[0, 5] += 9 / 16
+    expected[0, 6] += 3 / 16
+    torch.testing.assert_close(log_probs[:1].exp(), expected)
+    assert torch.equal(log_probs[1:], plain[1:])  # an empty cache: the plain model, bit for bit
+    assert trace is not None and trace.recall_gate is not None and trace.p_recall is not None
+    torch.testing.assert_close(trace.recall_gate, torch.tensor([0.75, 0.0]))
+    torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
 
 
 def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:

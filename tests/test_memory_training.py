@@ -14,7 +14,7 @@ from torch import Tensor
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
 from tmnmt.memories.base import MemoryState
-from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.tm import TMKind, TranslationMemory, collate
 from tmnmt.models.base import shift
@@ -133,9 +133,13 @@ def test_the_batched_forward_equals_repeated_steps(
     assert torch.equal(log_p[without], plain[without]) and not torch.equal(log_p[~without], plain[~without])
 
 
-def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary) -> None:
+CACHES = [CacheKind(), CacheKind(words=False, matching="learned", combining="add"), CacheKind("shallow")]
+
+
+@pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}")
+def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
-    part = CachePart(SessionCache(16, 16, 8), backbone, vocab, [], [], 7, 2, 1)
+    part = CachePart(SessionCache(16, 16, 8, kind), backbone, vocab, [], [], 7, 2, 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")

@@ -10,6 +10,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.index import build
+from tmnmt.memories.cache import CacheKind
 from tmnmt.provenance import origin_of
 from tmnmt.segments import Translation
 
@@ -35,11 +36,24 @@ def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
     tokens = [token for translation in explained(folders, mode) for token in translation.tokens]
     assert tokens
     for token in tokens:
-        assert token.generated + token.copied == pytest.approx(token.probability, abs=1e-5)
+        assert token.generated + token.recalled + token.copied == pytest.approx(token.probability, abs=1e-5)
         p_gen = token.plain + token.cache_effect + token.fusion_effect
         assert token.generated == pytest.approx((1 - token.copy_gate) * p_gen, abs=1e-6)
     assert any(token.copied for token in tokens) == (mode in ("copy", "both"))
     assert any(token.fusion_effect for token in tokens) == (mode in ("fusion", "both"))
+
+
+@pytest.mark.parametrize("mode", ["copy", "off"])
+def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: str) -> None:
+    build(tmp_path / "index", segments(), "en", "fr")
+    model = write_tiny_model(tmp_path / "model", cache=CacheKind("shallow"))
+    translations = explained((model, tmp_path / "index"), mode)
+    assert not any(token.recalled for token in translations[0].tokens)
+    for token in (token for translation in translations for token in translation.tokens):
+        assert token.generated + token.recalled + token.copied == pytest.approx(token.probability, abs=1e-5)
+        gates = (1 - token.copy_gate) * (1 - token.recall_gate)
+        assert token.generated == pytest.approx(gates * token.plain, abs=1e-6)
+    assert any(token.recalled for translation in translations for token in translation.tokens)
 
 
 def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Path, Path]) -> None:
@@ -74,18 +88,26 @@ def test_without_a_match_nothing_is_from_the_memory(folders: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize(
-    ("generated", "copied", "plain", "cache_effect", "fusion_effect", "origin"),
+    ("generated", "recalled", "copied", "plain", "cache_effect", "fusion_effect", "origin"),
     [
-        (0.3, 0.4, 0.0, 0.3, 0.0, "memory"),  # the larger mixture part, whatever happened inside the other
-        (0.4, 0.3, 0.4, 0.0, 0.0, "model"),
-        (0.9, 0.0, 0.5, 0.4, 0.0, "model"),  # helped by the cache, but the plain model had more of it
-        (0.9, 0.0, 0.4, 0.5, 0.0, "cache"),
-        (0.9, 0.0, 0.2, 0.3, 0.4, "memory"),
-        (0.9, 0.0, 0.2, 0.5, 0.2, "cache"),
-        (0.1, 0.0, 0.9, -0.4, -0.4, "model"),
+        (0.3, 0.0, 0.4, 0.0, 0.3, 0.0, "memory"),  # the larger mixture part, whatever happened inside the other
+        (0.4, 0.0, 0.3, 0.4, 0.0, 0.0, "model"),
+        (0.9, 0.0, 0.0, 0.5, 0.4, 0.0, "model"),  # helped by the cache, but the plain model had more of it
+        (0.9, 0.0, 0.0, 0.4, 0.5, 0.0, "cache"),
+        (0.9, 0.0, 0.0, 0.2, 0.3, 0.4, "memory"),
+        (0.9, 0.0, 0.0, 0.2, 0.5, 0.2, "cache"),
+        (0.1, 0.0, 0.0, 0.9, -0.4, -0.4, "model"),
+        (0.3, 0.4, 0.2, 0.3, 0.0, 0.0, "cache"),
+        (0.3, 0.35, 0.4, 0.3, 0.0, 0.0, "memory"),
     ],
 )
 def test_origin(
-    generated: float, copied: float, plain: float, cache_effect: float, fusion_effect: float, origin: str
+    generated: float,
+    recalled: float,
+    copied: float,
+    plain: float,
+    cache_effect: float,
+    fusion_effect: float,
+    origin: str,
 ) -> None:
-    assert origin_of(generated, copied, plain, cache_effect, fusion_effect) == origin
+    assert origin_of(generated, recalled, copied, plain, cache_effect, fusion_effect) == origin

@@ -69,7 +69,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
         assert token["origin"] in ("model", "memory", "cache")
-        assert token["generated"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
+        assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
     assert records[1] == {"src": "", "tgt": "", "score": 0, "matches": [], "tokens": []}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TranslationMemory
 from tmnmt.models.folder import save_model
@@ -35,13 +35,13 @@ def segments() -> list[Segment]:
     return [Segment(src, tgt, "tiny", position) for position, (src, tgt) in enumerate(PAIRS)]
 
 
-def write_tiny_model(folder: Path, memories: bool = True) -> Path:
+def write_tiny_model(folder: Path, memories: bool = True, cache: CacheKind | None = None) -> Path:
     """A model folder at `folder`; without `memories` a plain one."""
     vocab, backbone = trained()
     save_model(folder, backbone, vocab, {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES})
     if memories:
         torch.manual_seed(7)
-        parts = Memories(TranslationMemory(HIDDEN, HIDDEN, 16), SessionCache(HIDDEN, HIDDEN, 16))
+        parts = Memories(TranslationMemory(HIDDEN, HIDDEN, 16), SessionCache(HIDDEN, HIDDEN, 16, cache or CacheKind()))
         parts.save(folder / "memory.safetensors")
     return folder
 

@@ -42,10 +42,12 @@ class TokenTrace:
 
     probability: float
     p_copy: float
+    p_recall: float
     p_plain: float
     p_cache: float
     p_gen: float
     copy_gate: float
+    recall_gate: float
     fusion_gate: float
     cache_gate: float
     q: Tensor | None  # (P,) attention over the memory's positions
@@ -104,10 +106,12 @@ class CandidateTrace:
 
     probability: Tensor  # (C,)
     p_copy: Tensor
+    p_recall: Tensor
     p_plain: Tensor
     p_cache: Tensor
     p_gen: Tensor
     copy_gate: Tensor
+    recall_gate: Tensor
     fusion_gate: Tensor
     cache_gate: Tensor
     q: Tensor | None  # (R, P)
@@ -177,7 +181,7 @@ def predict(
         log_probs = torch.log_softmax(backbone.readout(live.prev, hidden, context).float(), -1)
         if explain:
             plain = log_probs.exp()
-            trace = Trace(None, None, None, None, None, plain, plain, plain)
+            trace = Trace(None, None, None, None, None, None, None, plain, plain, plain)
     else:
         log_probs, memory, trace = memories.step(backbone, live.prev, hidden, context, memory, mode, explain)
     log_probs[:, [PAD, BOS, UNK]] = -torch.inf
@@ -265,8 +269,9 @@ def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> Candid
         return zero if gate is None else gate[rows]
 
     return CandidateTrace(
-        log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_plain), words(trace.p_cache),
-        words(trace.p_gen), gates(trace.copy_gate), gates(trace.fusion_gate), gates(trace.cache_gate), trace.q,
+        log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_recall), words(trace.p_plain),
+        words(trace.p_cache), words(trace.p_gen), gates(trace.copy_gate), gates(trace.recall_gate),
+        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q,
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """Where every output token came from, said only as far as it can be said (docs/design.md, *Provenance*).
 
-    exact      p(y) = (1 - zeta) p_gen(y) + sum over tau of zeta q_tau [y'_tau = y]
+    exact      p(y) = (1 - zeta) p_words(y) + sum over tau of zeta q_tau [y'_tau = y]
+               p_words = (1 - lambda) p_gen + lambda p_recall where the session cache is shallow, else p_gen
     effects    p_gen = p_plain + (p_cache - p_plain) + (p_gen - p_cache)     in this order: another would differ
 
-The origin is the larger mixture part; a generated token is from `cache` or `memory` only where that effect is larger
+The origin is the largest mixture part; a generated token is from `cache` or `memory` only where that effect is larger
 than all the plain model gave.
 """
 
@@ -27,26 +28,29 @@ def tokens_of(hypothesis: Hypothesis, vocab: Vocabulary, tm: TMState | None, sen
 
 
 def _token(word: int, trace: TokenTrace, text: str, tm: TMState | None, sentence: int) -> Token:
-    generated = (1 - trace.copy_gate) * trace.p_gen
+    generated = (1 - trace.copy_gate) * (1 - trace.recall_gate) * trace.p_gen
+    recalled = (1 - trace.copy_gate) * trace.recall_gate * trace.p_recall
     copied = trace.copy_gate * trace.p_copy
     cache_effect = trace.p_cache - trace.p_plain
     fusion_effect = trace.p_gen - trace.p_cache
-    origin = origin_of(generated, copied, trace.p_plain, cache_effect, fusion_effect)
+    origin = origin_of(generated, recalled, copied, trace.p_plain, cache_effect, fusion_effect)
     sources: tuple[MemorySource, ...] = ()
     if tm is not None and trace.q is not None and bool(tm.mask[sentence].any()):
         sources = _sources(trace.q, tm, sentence, tm.ids[sentence].cpu() == word)
         if trace.fusion_gate > 0 and not trace.copy_gate:
             sources = _sources(trace.q, tm, sentence, None)[:TOLD_OF_FUSION]
     return Token(
-        text, origin, trace.probability, generated, copied, trace.copy_gate, trace.fusion_gate, trace.cache_gate,
-        trace.p_plain, cache_effect, fusion_effect, sources,
+        text, origin, trace.probability, generated, recalled, copied, trace.copy_gate, trace.recall_gate,
+        trace.fusion_gate, trace.cache_gate, trace.p_plain, cache_effect, fusion_effect, sources,
     )  # fmt: skip
 
 
-def origin_of(generated: float, copied: float, plain: float, cache_effect: float, fusion_effect: float) -> str:
+def origin_of(
+    generated: float, recalled: float, copied: float, plain: float, cache_effect: float, fusion_effect: float
+) -> str:
     """ "model", "memory" or "cache"."""
-    if copied > generated:
-        return "memory"
+    if max(copied, recalled) > generated:
+        return "memory" if copied >= recalled else "cache"
     effect, name = max((fusion_effect, "memory"), (cache_effect, "cache"))
     return name if effect > plain else "model"
 

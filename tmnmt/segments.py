@@ -48,7 +48,7 @@ class MemorySource:
 class Token:
     """One output subword and where it came from.
 
-    `generated + copied == probability` (the exact parts of the mixture, METHODS: what can honestly be attributed);
+    `generated + recalled + copied == probability` (the exact parts of the mixture; docs/design.md, *Provenance*);
     effects are differences of probability along plain -> + cache -> + fusion, so that
     `plain + cache_effect + fusion_effect` is the generator's probability.
     """
@@ -56,9 +56,11 @@ class Token:
     text: str
     origin: str  # "model" | "memory" | "cache"
     probability: float
-    generated: float  # (1 - copy_gate) * p_gen
+    generated: float  # (1 - copy_gate) * (1 - recall_gate) * p_gen
+    recalled: float  # (1 - copy_gate) * recall_gate * p_recall: from a shallow session cache
     copied: float  # copy_gate * p_copy
     copy_gate: float  # 0 without pairs
+    recall_gate: float  # 0 with an empty cache, or a deep one
     fusion_gate: float  # mean over elements; 0 without pairs
     cache_gate: float  # mean over elements; 0 with an empty cache
     plain: float

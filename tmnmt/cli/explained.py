@@ -112,7 +112,7 @@ def numbers(translation: Translation) -> str:
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
     parts = [f"score {translation.score:.3f}", ", ".join(f"{count} {name}" for name, count in origins.most_common())]
-    for name in ("copy_gate", "fusion_gate", "cache_gate"):
+    for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate"):
         mean = sum(getattr(token, name) for token in tokens) / len(tokens)
         if mean:
             parts.append(f"{name.replace('_', ' ')} {mean:.2f} on average")

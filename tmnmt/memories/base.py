@@ -88,7 +88,9 @@ class Trace:
     copy_gate: Tensor | None  # (R,)
     fusion_gate: Tensor | None  # (R,) mean over elements
     cache_gate: Tensor | None  # (R,) mean over elements
+    recall_gate: Tensor | None  # (R,) of a shallow cache
     p_copy: Tensor | None  # (R, V)
+    p_recall: Tensor | None  # (R, V) of a shallow cache
     p_plain: Tensor  # (R, V) read-out of the raw state
     p_cache: Tensor  # (R, V) + cache effect (p_plain where the cache is empty or off)
     p_gen: Tensor  # (R, V) + fusion effect

@@ -1,9 +1,10 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
-read    P_m = softmax(c k)        m = sum P_m (v + E e(y))                                eq. 5
-        lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m          eq. 6, 8
-write   after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
-        else an empty slot is taken, else the least recently written one
+read     P_m = softmax(c k)       m = sum P_m (v + E e(y))                               eq. 5
+deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8
+shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
+write    after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
+         else an empty slot is taken, else the least recently written one
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +24,9 @@ from tmnmt.memories.rows import Rows
 from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import EOS, PAD
 
+CacheFusion = Literal["deep", "shallow"]
+CacheMatching = Literal["dot", "learned"]
+Combining = Literal["interpolate", "add"]
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 
 
@@ -29,46 +34,67 @@ GATE_START = -3.0  # sigmoid(-3) = 0.05
 class CacheKind:
     """Which of the variants a session cache is; the defaults are what is trained and ships."""
 
-    words: bool = True  # E e(y); False: states only, as in the paper
+    fusion: CacheFusion = "deep"
+    words: bool = True  # E e(y), deep only; False: states only, as in the paper
+    matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
+    combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate, and E; a document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, A and E; a document's slots are in `CacheContents`.
 
-    The bias b is OURS: the gate begins almost closed, so that training starts from the plain model."""
+    The bias b is OURS: the gate begins almost closed, so that training starts from the plain model. A starts as the
+    identity, E at zero."""
 
     def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()) -> None:
         super().__init__()
         self.kind = kind
-        self.U = nn.Linear(hidden_size, hidden_size)  # with the bias b
+        deep = kind.fusion == "deep"
+        outputs = hidden_size if deep else 1
+        self.U = nn.Linear(hidden_size, outputs)  # with the bias b
         nn.init.constant_(self.U.bias, GATE_START)
-        self.V = nn.Linear(context_size, hidden_size, bias=False)
-        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.word = word_map(word_size, hidden_size) if kind.words else None
+        self.V = nn.Linear(context_size, outputs, bias=False)
+        self.W = nn.Linear(hidden_size, outputs, bias=False)
+        self.A = nn.Parameter(torch.eye(context_size)) if kind.matching == "learned" else None
+        self.word = word_map(word_size, hidden_size) if deep and kind.words else None
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
         """The same with all that no step changes: the slots' words in their values, and W v of every slot."""
         values = with_words(self.word, state.values, state.ids, embed)
         return replace(state, values=values, projected=self.W(values))
 
-    def read(self, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """P_m (R, C) over the slots of the row's sentence and m (R, d) (eq. 5); zero where the cache is empty."""
-        rows = Rows.of(state.sentence, len(state.keys))
+    def match(self, context: Tensor, state: CacheState) -> Tensor:
+        """P_m (R, C) over the slots of the row's sentence (eq. 5); zero where the cache is empty."""
         mask = state.mask[state.sentence]  # (R, C)
-        scores = rows.dot(context, state.keys)
-        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
-        return weights, rows.blend(weights, state.values)
+        query = context if self.A is None else context @ self.A
+        scores = Rows.of(state.sentence, len(state.keys)).dot(query, state.keys)
+        return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
+
+    def logits(self, hidden: Tensor, context: Tensor, weights: Tensor, state: CacheState) -> Tensor:
+        """U s + V c + W m + b: (R, d), or (R, 1) of a shallow cache. `state` has been made `ready`."""
+        assert state.projected is not None
+        projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)  # W m = sum P_m (W v)
+        logits: Tensor = self.U(hidden) + self.V(context) + projected
+        return logits
 
     def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s itself and 0 where the cache is empty (eq. 6, 8).
+        """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s and 0 where the cache is empty (eq. 6, 8).
 
         `state` has been made `ready`."""
-        assert state.projected is not None
-        weights, recalled = self.read(context, state)
+        weights = self.match(context, state)
+        recalled = Rows.of(state.sentence, len(state.keys)).blend(weights, state.values)
+        gate = torch.sigmoid(self.logits(hidden, context, weights, state))
+        kept = hidden if self.kind.combining == "add" else (1 - gate) * hidden
         filled = state.mask.any(-1)[state.sentence][:, None]
-        projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)  # W m = sum P_m (W v)
-        gate = torch.sigmoid(self.U(hidden) + self.V(context) + projected)
-        return torch.where(filled, (1 - gate) * hidden + gate * recalled, hidden), gate * filled
+        return torch.where(filled, kept + gate * recalled, hidden), gate * filled
+
+    def recall(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is empty.
+
+        `state` has been made `ready`."""
+        weights = self.match(context, state)
+        logit = self.logits(hidden, context, weights, state)[:, 0]
+        return weights, logit.masked_fill(~state.mask.any(-1)[state.sentence], -torch.inf)
 
 
 class CacheContents:

@@ -1,4 +1,4 @@
-"""All memories around one step of the decoder, in this order: cache, TM fusion, read-out, TM copy, coverage."""
+"""All memories around one step: deep cache, TM fusion, read-out, shallow cache, TM copy, coverage, in this order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +41,14 @@ class Consulted:
             assert self.fusion_gate is not None
             used = self.fusion_gate.mean(-1)
         return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.read.q))
+
+
+class Recalled(NamedTuple):
+    """What one step found in a shallow cache."""
+
+    weights: Tensor  # (R, C) P_m
+    logit: Tensor  # (R,) of lambda
+    ids: Tensor  # (R, C) the slots' words
 
 
 class Memories(nn.Module):
@@ -81,17 +89,23 @@ class Memories(nn.Module):
         def log_p(h: Tensor) -> Tensor:
             return backbone.readout(prev, h, context).float().log_softmax(-1)  # (R, V)
 
-        cached, cache_gate, consulted = hidden, None, None
+        cached, cache_gate, consulted, recalled = hidden, None, None, None
         if self.cache is not None and state.cache is not None:
-            cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
+            if self.cache.kind.fusion == "deep":
+                cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
+            else:
+                recalled = Recalled(*self.cache.recall(hidden, context, state.cache), words(state.cache))
         if self.tm is not None and state.tm is not None and mode != "off":
             consulted = consult(self.tm, prev, hidden, cached, context, state.tm, mode)
             state = replace(state, tm=consulted.moved(self.tm.coverage))
         fused = consulted.hidden if consulted is not None else cached
-        log_gen = log_probs = log_p(fused)
+        log_gen = log_p(fused)
+        trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted) if explain else None
+        log_probs = log_gen
+        if recalled is not None:
+            log_probs = mix_copy(log_probs, recalled.weights, recalled.ids, recalled.logit)
         if consulted is not None and consulted.copy_logit is not None:
-            log_probs = mix_copy(log_gen, consulted.read.q, words(consulted.state), consulted.copy_logit)
-        trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, consulted) if explain else None
+            log_probs = mix_copy(log_probs, consulted.read.q, words(consulted.state), consulted.copy_logit)
         return log_probs, state, trace
 
     def _check(self, mode: Mode, state: MemoryState) -> None:
@@ -168,14 +182,16 @@ def consult(
 
 def _trace(
     log_p: Callable[[Tensor], Tensor], states: tuple[Tensor, Tensor, Tensor], log_gen: Tensor,
-    cache_gate: Tensor | None, consulted: Consulted | None,
+    cache_gate: Tensor | None, recalled: Recalled | None, consulted: Consulted | None,
 ) -> Trace:  # fmt: skip
     """Mixture parts, weights, and the read-outs along plain -> + cache -> + fusion of one step."""
     hidden, cached, fused = states
     p_gen = log_gen.exp()
     p_cache = p_gen if fused is cached else log_p(cached).exp()
     p_plain = p_cache if cached is hidden else log_p(hidden).exp()
-    q = logit = fusion_gate = p_copy = None
+    q = logit = fusion_gate = p_copy = p_recall = None
+    if recalled is not None:
+        p_recall = torch.zeros_like(p_gen).scatter_add(1, recalled.ids, recalled.weights)
     if consulted is not None:
         q, logit, fusion_gate = consulted.read.q, consulted.copy_logit, consulted.fusion_gate
         if logit is not None:
@@ -185,5 +201,6 @@ def _trace(
         copy_gate=torch.sigmoid(logit) if logit is not None else None,
         fusion_gate=fusion_gate.mean(-1) if fusion_gate is not None else None,
         cache_gate=cache_gate.mean(-1) if cache_gate is not None else None,
-        p_copy=p_copy, p_plain=p_plain, p_cache=p_cache, p_gen=p_gen,
+        recall_gate=torch.sigmoid(recalled.logit) if recalled is not None else None,
+        p_copy=p_copy, p_recall=p_recall, p_plain=p_plain, p_cache=p_cache, p_gen=p_gen,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.memories.base import Embed, PairKeys, TMState
+from tmnmt.memories.base import CacheState, Embed, PairKeys, TMState
 from tmnmt.memories.coverage import Coverage, CoverageKind
 from tmnmt.memories.rows import Rows
 from tmnmt.memories.words import with_words, word_map
@@ -180,7 +180,8 @@ class TranslationMemory(nn.Module):
 
 
 def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, logit: Tensor) -> Tensor:
-    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P) and the gate's logit (R,).
+    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P) and the gate's logit (R,);
+    of a shallow cache too, with P_m and the slots' words.
 
     A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a logarithm."""
     scaled = log_gen + logsigmoid(-logit)[:, None]  # (R, V)
@@ -203,8 +204,8 @@ def safe_log(p: Tensor) -> Tensor:
     return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)
 
 
-def words(state: TMState) -> Tensor:
-    """(R, P) int64: the words of each row's pairs."""
+def words(state: TMState | CacheState) -> Tensor:
+    """(R, P) int64: the words of each row's pairs, or of its cache's slots."""
     return state.ids[state.sentence]
 
 

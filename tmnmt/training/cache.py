@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.memories.tm import mix_gold, words
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training.parts import Part, Unit
@@ -109,9 +110,14 @@ class CachePart(Part):
         if state is None:
             return None
         real = batch.real
+        hidden, context = batch.hiddens[real], batch.contexts[real]
         positions = self.cache.ready(state, self.backbone.embed).rows(real.nonzero()[:, 0])  # one row a position: (n,)
-        fused, _ = self.cache.fuse(batch.hiddens[real], batch.contexts[real], positions)
-        return gold_log_probs(self.backbone, batch, fused, real)
+        if self.cache.kind.fusion == "deep":
+            fused, _ = self.cache.fuse(hidden, context, positions)
+            return gold_log_probs(self.backbone, batch, fused, real)
+        weights, logit = self.cache.recall(hidden, context, positions)
+        recalled = (weights * (words(positions) == batch.tgt[real][:, None])).sum(-1)
+        return mix_gold(gold_log_probs(self.backbone, batch, hidden, real), recalled, logit)
 
     def _write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
         for cache, context, hidden, ids in zip(contents, batch.contexts, batch.hiddens, batch.tgt, strict=True):

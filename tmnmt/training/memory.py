@@ -12,7 +12,7 @@ import torch
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.memories.cache import CacheFusion, CacheKind, CacheMatching, Combining, SessionCache
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.coverage import CoverageKind
 from tmnmt.memories.tm import FusionGate, Matching, TMKind, TranslationMemory
@@ -42,6 +42,9 @@ class MemoryConfig:
     fusion_gate: FusionGate = "elements"  # one for every element of the state, or scalar as in the paper
     preferences: bool = True  # better pairs, exact matches and words that follow are preferred; false: as in the paper
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
+    cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
+    cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
+    cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
     k: int = 4  # pairs a sentence, as in decoding
     threshold: float = 0.5  # fuzzy score of a pair that decoding would use
     weak_threshold: float = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
@@ -80,7 +83,7 @@ def train_memories(
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
     tm = TranslationMemory(*sizes, _tm_kind(config)) if config.copy or config.fusion else None
-    cache = SessionCache(*sizes, CacheKind(config.words)) if config.cache else None
+    cache = SessionCache(*sizes, _cache_kind(config)) if config.cache else None
     Memories(tm, cache).to(next(backbone.parameters()).device)
     train, dev = _fitting(documents, vocab, config), _fitting(dev_documents, vocab, config)
     if tm is not None:
@@ -104,6 +107,10 @@ def _check(config: MemoryConfig) -> None:
 
 def _tm_kind(config: MemoryConfig) -> TMKind:
     return TMKind(**{name: getattr(config, name) for name in TMKind.__dataclass_fields__})
+
+
+def _cache_kind(config: MemoryConfig) -> CacheKind:
+    return CacheKind(config.cache_fusion, config.words, config.cache_matching, config.cache_combining)
 
 
 def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume: bool) -> None:
