@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.errors import ModelError, UsageError
+from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
 from tmnmt.pair_keys import PairKeyStore, force
@@ -141,6 +141,36 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     keys = force(translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu")[0]
     last = session.cache.ids.index(ids[-1])
     torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
+
+
+def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp_path: Path) -> None:
+    translator = Translator.load(folder, cache=6)
+    whole, broken = translator.session(), translator.session()
+    for session in (whole, broken):
+        for text in DOCUMENT[:2]:
+            session.translate(text)
+    broken.save(tmp_path / "document.session")
+    broken = translator.session(tmp_path / "document.session")
+    for session in (whole, broken):
+        session.confirm(DOCUMENT[1], "Il est applicable.")  # in place of what was translated last
+    assert outcome([whole.translate(DOCUMENT[3])]) == outcome([broken.translate(DOCUMENT[3])])
+    assert whole.cache.ids == broken.cache.ids and torch.equal(whole.cache.values, broken.cache.values)
+    assert whole.cache.record() == broken.cache.record()
+
+
+def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Path, tmp_path: Path) -> None:
+    path, translator = tmp_path / "document.session", Translator.load(folder, cache=6)
+    translator.session().save(path)
+    with pytest.raises(ModelError, match="cache of 6 slots, here it has 5"):
+        Translator.load(folder, cache=5).session(path)
+    translator.model_hash = "another"
+    with pytest.raises(ModelError, match="this one is another"):
+        translator.session(path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=r"document\.session: no saved session"):
+        translator.session(path)
+    with pytest.raises(DataError, match="none: no saved session"):
+        translator.session(tmp_path / "none")
 
 
 def test_a_blank_side_cannot_be_confirmed(folder: Path) -> None:

@@ -29,6 +29,7 @@ from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.index.select import Method, Similarity, check_selection
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
+from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.tm import collate
 from tmnmt.memory_keys import header_of, longest, precomputed
@@ -77,6 +78,7 @@ class Translator:
     ) -> None:  # fmt: skip
         check(settings, memories)
         self.settings, self.memories, self.device = settings, memories, device
+        self.model_hash = model.hash
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
@@ -199,9 +201,16 @@ class Translator:
                 self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
             )
 
-    def session(self) -> Session:
-        """A document that is translated sentence by sentence and learns from every confirmed translation."""
-        return Session(self)
+    def session(self, path: str | Path | None = None) -> Session:
+        """A document that is translated sentence by sentence and learns from every confirmed translation.
+
+        path: of a session that was saved, which goes on as if it never had been. Raises DataError where it is none,
+        ModelError where another model or another size of cache made it."""
+        session = Session(self)
+        if path is not None:
+            saved = load_caches(Path(path), self.model_hash, session.cache)
+            session.cache, session._before = saved.cache, saved.before
+        return session
 
     def new_cache(self) -> CacheContents:
         """An empty session cache."""
@@ -258,6 +267,10 @@ class Session:
         self.translator = translator
         self.cache = translator.new_cache()
         self._before: tuple[str, CacheContents] | None = None  # the last text, and the cache as it was before it
+
+    def save(self, path: str | Path) -> None:
+        """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory."""
+        save_caches(Path(path), Saved(self.cache, self._before), self.translator.model_hash)
 
     def translate(self, text: str, explain: bool = False) -> Translation:
         """The translation of the document's next segment, which is then in the cache."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -135,6 +135,21 @@ class CacheContents:
         """Forget everything: a new document starts."""
         self._words.clear()
         self._slots.clear()
+
+    def record(self) -> dict[str, Any]:
+        """All but keys and values, for JSON: size, and the word of every slot, least recently written first."""
+        return {"size": self.size, "overwrite": self.overwrite, "words": list(self._words.items())}
+
+    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor) -> CacheContents:
+        """A cache of these sizes and on this device with what another one's `record`, keys and values say."""
+        shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
+        made = CacheContents(self.size, *shape, record["overwrite"], device)
+        made._words = OrderedDict((int(slot), int(word)) for slot, word in record["words"])
+        if sorted(made._words) != list(range(len(made))) or len(made) > self.size:
+            raise ValueError("its slots are not what was written")
+        made._slots = {word: slot for slot, word in made._words.items()}
+        made._keys[: len(made)], made._values[: len(made)] = keys.to(device), values.to(device)
+        return made
 
     def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
         """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); </s> and padding are left out.

@@ -1,0 +1,73 @@
+"""A document's session cache in a file, so that the document can be gone on with later: safetensors, nothing unpickled.
+
+The slots' keys and values are tensors; everything else (words, order of writing, the model's hash) is JSON beside them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tmnmt.errors import DataError, ModelError
+from tmnmt.memories.cache import CacheContents
+
+FORMAT = 1
+
+
+@dataclass
+class Saved:
+    """What a file holds: the cache, and, for a text that may still be confirmed, the cache as it was before it."""
+
+    cache: CacheContents
+    before: tuple[str, CacheContents] | None = None
+
+
+def save_caches(path: Path, saved: Saved, model: str) -> None:
+    """Writes `path`, whole or not at all; `model` is the hash of the model that made the keys and values."""
+    from safetensors.torch import save_file
+
+    caches = {"cache": saved.cache} | ({"before": saved.before[1]} if saved.before is not None else {})
+    tensors = {f"{name}.{part}": getattr(cache, part).cpu().contiguous()
+               for name, cache in caches.items() for part in ("keys", "values")}  # fmt: skip
+    about = {
+        "format": FORMAT, "model": model, "text": saved.before[0] if saved.before is not None else None,
+        **{name: cache.record() for name, cache in caches.items()},
+    }  # fmt: skip
+    partial = path.with_name(path.name + ".partial")
+    save_file(tensors, partial, {"session": json.dumps(about)})
+    partial.replace(path)
+
+
+def load_caches(path: Path, model: str, like: CacheContents) -> Saved:
+    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted.
+
+    Raises DataError where the file is no session, ModelError where another model or another size of cache made it."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            about = json.loads((file.metadata() or {})["session"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if about["format"] != FORMAT:
+            raise DataError(f"{path}: session format {about['format']}, this version reads {FORMAT}")
+        if about["model"] != model:
+            raise ModelError(f"{path}: was saved with model {about['model']}, this one is {model}")
+        caches = {
+            name: _filled(path, like, about[name], tensors[f"{name}.keys"], tensors[f"{name}.values"])
+            for name in ("cache", "before") if name in about
+        }  # fmt: skip
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
+        raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
+    return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
+
+
+def _filled(
+    path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor
+) -> CacheContents:
+    if record["size"] != like.size:
+        raise ModelError(f"{path}: was saved with a cache of {record['size']} slots, here it has {like.size}")
+    return like.refilled(record, keys, values)
