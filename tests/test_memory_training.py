@@ -228,7 +228,11 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = documents()[:5], documents()[5:]
-    whole = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+    whole, reached = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+    assert set(reached) == {"copy", "fusion", "cache"}
+    for name, (plain, with_it) in reached.items():
+        logged = log_of(tmp_path / "whole", "cache" if name == "cache" else "tm", f"dev_{name}")
+        assert with_it < plain and any(abs(with_it - value) < 1e-4 for value in logged)
     plain = log_of(tmp_path / "whole", "tm", "dev_plain")[0]
     assert min(log_of(tmp_path / "whole", "tm", "dev_copy")) < plain - 0.2
     # the states of an untrained base say little of the next word, so fusion and cache can gain little
@@ -238,7 +242,8 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     with pytest.raises(KeyboardInterrupt):
         train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG)
     monkeypatch.undo()
-    resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True)
+    resumed, reached_again = train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True)
+    assert reached_again == reached
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
     loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", backbone)

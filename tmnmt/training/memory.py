@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -67,11 +68,18 @@ class MemoryConfig:
     seed: int = 1
 
 
+class Trained(NamedTuple):
+    """`reached`: for every part the dev loss of the plain model and with the part, in nats a subword."""
+
+    memories: Memories
+    reached: dict[str, tuple[float, float]]
+
+
 def train_memories(
     backbone: Backbone, vocab: Vocabulary, documents: Sequence[Sequence[Segment]],
     dev_documents: Sequence[Sequence[Segment]], folder: Path, config: MemoryConfig, resume: bool = False,
     languages: tuple[str, str] = ("en", "fr"),
-) -> Memories:  # fmt: skip
+) -> Trained:  # fmt: skip
     """Trains what `config` asks for and writes memory.safetensors to `folder`, with checkpoints and log beside it.
 
     documents: those the base was trained on, in order; dev sources must not stand among them. `backbone` is put into
@@ -86,13 +94,16 @@ def train_memories(
     cache = SessionCache(*sizes, _cache_kind(config)) if config.cache else None
     Memories(tm, cache).to(next(backbone.parameters()).device)
     train, dev = _fitting(documents, vocab, config), _fitting(dev_documents, vocab, config)
+    reached: dict[str, tuple[float, float]] = {}
     if tm is not None:
-        _train(lambda: _tm_part(tm, backbone, vocab, train, dev, folder, config, languages), folder, config, resume)
+        part = _tm_part(tm, backbone, vocab, train, dev, folder, config, languages)
+        reached |= _train(part, folder, config, resume)
+        _report_attention(tm)
     if cache is not None:
-        _train(lambda: _cache_part(cache, backbone, vocab, train, dev, config), folder, config, resume)
+        reached |= _train(_cache_part(cache, backbone, vocab, train, dev, config), folder, config, resume)
     memories = Memories(tm, cache).eval()
     memories.save(folder / "memory.safetensors")
-    return memories
+    return Trained(memories, reached)
 
 
 def _check(config: MemoryConfig) -> None:
@@ -113,8 +124,7 @@ def _cache_kind(config: MemoryConfig) -> CacheKind:
     return CacheKind(config.cache_fusion, config.words, config.cache_matching, config.cache_combining)
 
 
-def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume: bool) -> None:
-    part = make()
+def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool) -> dict[str, tuple[float, float]]:
     epochs = config.tm_epochs if isinstance(part, TMPart) else config.cache_epochs
     trainer = PartTrainer(part, folder, epochs, config.learning_rate, config.validate_every, config.checkpoint_every)
     if trainer.path("last").exists():
@@ -123,8 +133,8 @@ def _train(make: Callable[[], Part], folder: Path, config: MemoryConfig, resume:
         trainer.restore()
         log.info("%s: going on at update %d", part.name, trainer.standing.update)
     trainer.run()
-    if isinstance(part, TMPart):
-        _report_attention(part.tm)
+    losses = trainer.standing.at_best
+    return {name: (losses["plain"], losses[name]) for name in ("copy", "fusion", "cache") if name in losses}
 
 
 def _report_attention(tm: TranslationMemory) -> None:

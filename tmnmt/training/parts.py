@@ -11,7 +11,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -63,6 +63,7 @@ class Standing:
     tokens: int = 0  # target tokens seen
     seconds: float = 0.0  # of training, over all sessions
     best: float = math.inf  # the lowest criterion on dev
+    at_best: dict[str, float] = field(default_factory=dict)  # all dev losses then
     validated: int = -1  # the update of the last validation
     done: bool = False
 
@@ -139,7 +140,7 @@ class PartTrainer:
         losses = self.part.validate()
         better = losses["criterion"] < standing.best
         if better:
-            standing.best = losses["criterion"]
+            standing.best, standing.at_best = losses["criterion"], losses
             self.save("best")
         shown = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         log.info("%s, update %d: dev %s%s", self.part.name, standing.update, shown, " (best)" if better else "")

@@ -1,0 +1,116 @@
+"""`tmnmt adapt`: parameters from a memory alone, held-out documents by hash, and no folder that makes dev worse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_model import PAIRS, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.cli import run
+from tmnmt.index import build
+from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
+from tmnmt.training import memory
+from tmnmt.training.adapt import split
+
+NUMBERS = ["one", "two", "three", "four", "five"]
+
+
+def documents() -> list[Segment]:
+    """Twenty documents of variations: every sentence has near matches in the others."""
+    return [
+        Segment(f"{src} {NUMBERS[n % 5]} {n}", f"{tgt} {NUMBERS[n % 5]} {n}", f"doc{n}", position)
+        for n in range(20)
+        for position, (src, tgt) in enumerate(PAIRS[:6])
+    ]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path / "model", memories=False)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    build(tmp_path / "index", documents(), "en", "fr")
+    return tmp_path / "index"
+
+
+def adapt(model: Path, index: Path, output: Path, *more: str) -> int:
+    options = ["--model", str(model), "--memory", str(index), "-o", str(output), "--sentences", "60", "--epochs", "1"]
+    return run(["adapt", *options, "--dev-share", "0.2", *more])
+
+
+def test_a_plain_model_learns_to_use_a_memory(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert adapt(model, index, tmp_path / "out", "--no-cache", "--no-fusion") == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'out'}\n" and "copy: dev " in err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl"
+    }  # fmt: skip
+    assert not (tmp_path / "out.partial").exists()
+    assert (tmp_path / "out" / "base.safetensors").read_bytes() == (model / "base.safetensors").read_bytes()
+    losses = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
+    dev = [line for line in losses if "dev_copy" in line]
+    assert min(line["dev_copy"] for line in dev) < dev[0]["dev_plain"]
+    translator = Translator.load(tmp_path / "out", [index])
+    assert translator.settings.mode == "copy" and translator.settings.cache == 0
+    assert adapt(model, index, tmp_path / "out", "--no-cache") == 2
+    assert "exists; name another folder" in capsys.readouterr().err
+
+
+def test_what_makes_dev_worse_is_not_saved(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate = memory.TMPart.validate
+
+    def pessimist(self: memory.TMPart) -> dict[str, float]:
+        losses = validate(self)
+        return losses | {"copy": losses["plain"] + 0.25}
+
+    monkeypatch.setattr(memory.TMPart, "validate", pessimist)
+    assert adapt(model, index, tmp_path / "out", "--no-cache", "--no-fusion") == 1
+    err = capsys.readouterr().err
+    assert "nothing is saved, since dev is no better" in err and "copy" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_run_is_gone_on_with(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = ("--no-cache", "--no-fusion")
+    assert adapt(model, index, tmp_path / "whole", *parts) == 0
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tmnmt.training.parts.PartTrainer._after_unit", interrupted)
+    assert adapt(model, index, tmp_path / "out", *parts) == 130
+    monkeypatch.undo()
+    assert "go on with --resume" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert adapt(model, index, tmp_path / "out", *parts) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert adapt(model, index, tmp_path / "out", *parts, "--resume") == 0
+    name = "memory.safetensors"
+    assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_nothing_to_train_is_a_usage_error(tmp_path: Path, model: Path, index: Path) -> None:
+    assert adapt(model, index, tmp_path / "out", "--no-copy", "--no-fusion", "--no-cache") == 2
+
+
+def test_held_out_sources_are_not_learned_from() -> None:
+    segments = [*documents(), *(Segment(s.src, "again", "another", i) for i, s in enumerate(documents()))]
+    train, dev = split(segments, 0.3)
+    kept_out = {tuple(match_tokens(s.src)) for document in dev for s in document}
+    assert kept_out and not kept_out & {tuple(match_tokens(s.src)) for document in train for s in document}
+        d[0].document == "another" for d in dev
+    )
+    assert all(len({s.document for s in document}) == 1 for document in train + dev)
