@@ -72,10 +72,11 @@ def every_score(files: KeyFiles, queries: Array) -> Array:
     return np.asarray(queries @ np.asarray(files.contexts, np.float32).T)
 
 
+@pytest.mark.parametrize("block", [1024, 1 << 16])  # keys read from the disk, and all kept in memory
 def test_flat_is_exact_whatever_the_blocks(
-    index: MemoryIndex, model: Model, queries: Array, monkeypatch: pytest.MonkeyPatch
+    index: MemoryIndex, model: Model, queries: Array, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.index.key_search, "BLOCK", 1024)
+    monkeypatch.setattr(tmnmt.index.key_search, "BLOCK", block)
     search = KeySearch.open(index, model.hash)
     assert (search.kind, search.files.positions) > ("flat", 10_000)
     scores, positions = search.search(queries, 8)
