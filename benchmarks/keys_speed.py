@@ -1,12 +1,14 @@
 """The search over all keys of a memory: recall@8 against flat, milliseconds a query, bytes a key, by kind.
 
-    python benchmarks/keys_speed.py --keys 30000
-    python benchmarks/keys_speed.py --keys 5000000 --memory WHOLE-LAW.tmx.gz --work FOLDER
+    python benchmarks/keys_speed.py --keys 300000 --work FOLDER
+    python benchmarks/keys_speed.py --keys 5000000 --work FOLDER --columns src=5,tgt=6,doc=1,idx=2 \\
+        --memory acts.tsv.gz regs.tsv.gz --leave-out eval/splits/law.test.txt
 
-Keys are c' of real pairs by the model that ships, as many as `--keys`, kept in `--work` for the next run. Queries are
-c M of positions of held-out pairs, never keys. Flat compares every fp16 key, blockwise. Times are of finding positions
-and scores, without looking up the segments. Memory: faiss.index, the sample it is trained on, one block, and the mapped
-keys, which the system may drop.
+Keys are c' of real pairs by the model that ships, as many as `--keys`, kept in `--work`: a run that was stopped goes
+on, the next one computes nothing. Sizes are said first; it ends there where the disk is too small. Queries are c M of
+positions of held-out pairs, whose documents `--leave-out` names. Flat, the oracle, compares every fp16 key, blockwise.
+Times are of finding positions and scores, without looking up the segments; "memory" is the most that building and
+searching took of it, without the mapped keys, which the system may drop.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import argparse
 import os
 import platform
 import random
-import resource
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,12 +31,13 @@ import torch
 
 from tmnmt import __version__
 from tmnmt.engine import load_memories
-from tmnmt.formats import read_memories
+from tmnmt.errors import TmnmtError
+from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import FAISS_FILE, KINDS, LEAST, bytes_a_key, update_faiss
-from tmnmt.index.key_search import KeySearch
+from tmnmt.index.key_faiss import FAISS_FILE, KINDS, LEAST, Kind, bytes_a_key, load_faiss, update_faiss
+from tmnmt.index.key_search import KeySearch, flat
 from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memory_keys import compute, header_of, plan, queries_of
+from tmnmt.memory_keys import check_disk, compute, header_of, plan, queries_of
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -42,17 +46,22 @@ K = 8
 BATCH = 64
 ROOT = Path(__file__).parent.parent
 
+SECONDS = 20.0  # that queries are asked one by one
+
 
 def main() -> None:
     options = arguments()
     if options.threads:
         torch.set_num_threads(options.threads)
+        load_faiss().omp_set_num_threads(options.threads)
     model = load_model(options.model)
+    kinds = [KINDS[name] for name in options.kinds if options.keys >= LEAST[KINDS[name]]]
     with tempfile.TemporaryDirectory() as folder:
         path = (options.work or Path(folder)) / f"keys-{options.keys}"
+        path.mkdir(parents=True, exist_ok=True)
+        say_sizes(path, model, kinds, options.keys)
         if not (path / "manifest.json").exists():
-            reader = read_memories(options.memory, "en", "fr")
-            build(path, up_to(reader, model, options.keys), "en", "fr", force=path.exists())
+            build(path, up_to(segments(options), model, options.keys), "en", "fr")
         with MemoryIndex.open(path) as index:
             wanted = plan(index, header_of(model), model.vocab)
             with Progress("computing keys", "positions", wanted.positions) as progress:
@@ -61,20 +70,45 @@ def main() -> None:
             seconds = time.perf_counter() - start
             queries = held_out(model, options)
             show_conditions(files, queries, wanted.positions / seconds)
-            measure(index, files, queries, options)
+            measure(index, files, queries, kinds)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--keys", type=int, default=300_000, help="keys, at least; whole pairs")
     parser.add_argument("--memory", type=Path, nargs="+", default=[ROOT / "memories/canadian-law.en-fr.tmx.gz"])
+    parser.add_argument("--columns", help="of memories in TSV without a header")
+    parser.add_argument("--leave-out", type=Path, help="documents of the memory that give no keys, one a line")
     parser.add_argument("--held-out", type=Path, default=ROOT / "memories/held-out/law.test.en-fr.tsv.gz")
     parser.add_argument("--model", type=Path, default=ROOT / "models/law.en-fr")
     parser.add_argument("--queries", type=int, default=512)
     parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=["flat", "ivf", "ivfpq", "hnsw"])
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--threads", type=int, help="of torch and FAISS")
     parser.add_argument("--work", type=Path, help="keeps index and keys for the next run")
     return parser.parse_args()
+
+
+def say_sizes(path: Path, model: Model, kinds: list[Kind], keys: int) -> None:
+    """Ends the program where the disk is too small for what is still to be written: a new faiss.index is written beside
+    the one of the kind before."""
+    header = header_of(model)
+    rows, largest = keys * header.position_bytes, keys * max(bytes_a_key(kind, header.context_size) for kind in kinds)
+    held = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    needed = max(0, rows + 2 * largest - held)
+    print(f"{path}: keys {rows / 1e9:.2f} GB, largest faiss.index {largest / 1e9:.2f} GB", file=sys.stderr)
+    try:
+        free = check_disk(path, needed)
+    except TmnmtError as error:
+        sys.exit(str(error))
+    print(f"{needed / 1e9:.2f} GB still to be written at most, {free / 1e9:.2f} GB free", file=sys.stderr)
+
+
+def segments(options: argparse.Namespace) -> Iterator[Segment]:
+    """The memory without the documents to be left out."""
+    left_out = set(options.leave_out.read_text(encoding="utf-8").split("\n")) - {""} if options.leave_out else set()
+    columns = parse_columns(options.columns) if options.columns else None
+    reader = read_memories(options.memory, "en", "fr", columns=columns)
+    return (segment for segment in reader if segment.document not in left_out)
 
 
 def up_to(segments: Iterator[Segment], model: Model, keys: int) -> Iterator[Segment]:
@@ -91,37 +125,67 @@ def up_to(segments: Iterator[Segment], model: Model, keys: int) -> Iterator[Segm
 
 def held_out(model: Model, options: argparse.Namespace) -> Array:
     """(n, l) c M of positions drawn from held-out pairs."""
-    segments = list(read_memories([options.held_out], "en", "fr"))
+    pairs = list(read_memories([options.held_out], "en", "fr"))
     memories = load_memories(model, "cpu")
     tm = memories.tm if memories is not None else None
-    chosen = random.Random(0).sample(segments, min(len(segments), options.queries // 8))
+    chosen = random.Random(0).sample(pairs, min(len(pairs), options.queries // 8))
     queries = np.concatenate([queries_of(model, tm, s.src, s.tgt)[0] for s in chosen])
     return np.asarray(np.random.default_rng(0).permutation(queries)[: options.queries])
 
 
-def measure(index: MemoryIndex, files: KeyFiles, queries: Array, options: argparse.Namespace) -> None:
-    update_faiss(files, "flat")
-    exact = batched(KeySearch(index, files), queries)[0]
-    print(f"| kind | recall@{K} | ms a query, one by one | ms a query, {BATCH} together | bytes a key | built in s |")
-    print("|---|---|---|---|---|---|")
-    for kind in (KINDS[name] for name in options.kinds):
-        if files.positions < LEAST[kind]:
-            print(f"{kind}: too few keys", file=sys.stderr)
-            continue
-        start = time.perf_counter()
-        update_faiss(files, kind)
-        built = time.perf_counter() - start
-        search = KeySearch(index, files)
-        found, together = batched(search, queries)
-        alone = one_by_one(search, queries[:100])
+def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
+    exact = flat(files.contexts, queries, K)[1]
+    print(
+        f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built in s | memory in MB |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for kind in kinds:
+        with most_memory() as memory:
+            start = time.perf_counter()
+            update_faiss(files, "flat")  # so that the time is of a new one
+            with Progress(kind, "keys") as progress:
+                update_faiss(files, kind, progress.advance)
+            built = time.perf_counter() - start
+            search = KeySearch(index, files)
+            found, together = batched(search, queries)
+            alone = one_by_one(search, queries)
+            del search
         recall = np.mean([len({*a} & {*b}) / K for a, b in zip(found.tolist(), exact.tolist(), strict=True)])
-        del search
         path = files.folder / FAISS_FILE
         size = path.stat().st_size / files.positions if path.exists() else 0.0
-        assert size == 0 or abs(size - bytes_a_key(kind, files.header.context_size)) < 0.2 * size + 100
-        print(f"| {kind} | {recall:.3f} | {alone:.2f} | {together:.2f} | {size:,.0f} | {built:,.0f} |", flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    print(f"peak memory {peak:.1f} GB, mapped keys included")
+        row = (
+            kind,
+            f"{recall:.3f}",
+            f"{alone:.2f}",
+            f"{together:.2f}",
+            f"{size:,.0f}",
+            f"{built:,.0f}",
+            f"{max(memory):,}",
+        )
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+@contextmanager
+def most_memory() -> Iterator[list[int]]:
+    """What the process holds of memory in MB, mapped files not counted, ten times a second."""
+    ended, found = threading.Event(), [anonymous_memory()]
+
+    def watch() -> None:
+        while not ended.wait(0.1):
+            found.append(anonymous_memory())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()
+
+
+def anonymous_memory() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) // 1024
 
 
 def batched(search: KeySearch, queries: Array) -> tuple[Array, float]:
@@ -134,10 +198,12 @@ def batched(search: KeySearch, queries: Array) -> tuple[Array, float]:
 
 
 def one_by_one(search: KeySearch, queries: Array) -> float:
-    start = time.perf_counter()
-    for query in queries:
-        search.nearest(query[None], K)
-    return (time.perf_counter() - start) / len(queries) * 1000
+    """Milliseconds a query, of as many as are answered in `SECONDS`."""
+    start, done = time.perf_counter(), 0
+    while done < len(queries) and time.perf_counter() - start < SECONDS:
+        search.nearest(queries[done : done + 1], K)
+        done += 1
+    return (time.perf_counter() - start) / done * 1000
 
 
 def show_conditions(files: KeyFiles, queries: Array, rate: float) -> None:

@@ -6,10 +6,10 @@ import math
 
 import pytest
 import sacrebleu
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmnmt.index.bleu import sentence_bleu
+from tmnmt.index.bleu import SentenceBleu, sentence_bleu
 
 TOKENS = st.lists(st.sampled_from("abc"), min_size=1, max_size=9)
 
@@ -34,3 +34,11 @@ def test_bleu_is_what_sacrebleu_computes(tokens: list[str], reference: list[str]
         use_effective_order=False,
     )  # fmt: skip
     assert sentence_bleu(tokens, reference) == pytest.approx(theirs.score / 100, abs=1e-9)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=9), min_size=1, max_size=4))
+def test_bleu_among_texts_is_that_of_every_two(texts: list[list[str]]) -> None:
+    bleu = SentenceBleu(texts)
+    for number, reference in enumerate(texts):
+        assert bleu.against(number).tolist() == [sentence_bleu(tokens, reference) for tokens in texts]

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_index import brute_force, pairs, queries, real_segments
@@ -140,7 +142,7 @@ def test_whoever_cannot_write_is_told_who_does(path: Path, monkeypatch: pytest.M
             lambda: index.edit([1], replace),
         ]
         for change in changes:
-            with pytest.raises(LockedError, match=r"process \d+ is writing to this index"):
+            with pytest.raises(LockedError, match=f"process {os.getpid()} is writing to this index"):
                 change()
         assert len(index) == 60
 
@@ -185,6 +187,53 @@ def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, ope
         assert index.verify() == {"add": 119, "compact": 59, "build": 60}[operation]
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk; limited file sizes stand for it above")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("operation", ["add", "edit", "compact", "build"])
+def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(small_disk: Path, operation: str) -> None:
+    path, draw = small_disk / "index", random.Random(2)
+    many = [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
+    build(path, many, "en", "fr")
+    with MemoryIndex.open(path) as index:
+        index.delete([60])
+        before, ballast = _now(index), small_disk / "ballast"
+        change: Callable[[], object] = {
+            "add": lambda: index.add(many),
+            "edit": lambda: index.edit(range(1, 60), lambda s: replace(s, tgt=s.src)),
+            "compact": index.compact,
+            "build": lambda: build(path, many, "en", "fr", force=True),
+        }[operation]
+        refused = 0
+        for left in (0, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18):
+            free = shutil.disk_usage(small_disk).free
+            ballast.write_bytes(bytes(max(free - left, 0)))
+            try:
+                change()
+            except MemoryIndexError as error:
+                assert "No space left" in str(error) or "disk is full" in str(error), error
+                refused += 1
+                assert _now(index) == before and index.verify() == 59
+                assert {p.name for p in path.iterdir()} == {"manifest.json", "generation-1", ".lock"}
+            else:
+                break
+            finally:
+                ballast.unlink()
+        else:
+            change()
+        assert refused >= {"add": 2, "edit": 2, "compact": 3, "build": 3}[operation]
+        assert index.verify() == {"add": 119, "edit": 59, "compact": 59, "build": 60}[operation]
+
+
 def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
     with MemoryIndex.open(path) as index:
         index.delete([1])
@@ -202,12 +251,12 @@ def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
         assert index.verify() == 59
 
 
-def _kill(folder: Path, rounds: int, seed: int) -> dict[str, int]:
+def _kill(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
     command = [sys.executable, str(KILLS), str(folder), str(rounds), str(seed)]
     environment = os.environ | {"PYTHONPATH": str(Path(tmnmt.__file__).parents[1])}  # what is tested here, and no other
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    found: dict[str, int] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -221,6 +270,7 @@ def test_writers_killed_at_random_moments_lose_nothing_acknowledged(tmp_path: Pa
 def test_three_hundred_killed_writers_lose_nothing_acknowledged(tmp_path: Path) -> None:
     found = _kill(tmp_path / "index", 300, 300)
     assert found["kills"] == 300 and found["applied unsaid"] > 0 and found["done before"] > 100
+    assert {"add", "edit", "delete", "compact", "build"} <= found["during"].keys()
 
 
 NEWEST = [

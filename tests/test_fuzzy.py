@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.index.fuzzy import edit_distance, fuzzy_score, word_edits
+from tmnmt.index.fuzzy import edit_distance, fuzzy_score, fuzzy_scores, word_edits
 
 TOKENS = st.lists(st.sampled_from(["the", "of", "a", "é", "é", ".", "the"]), max_size=12)
 
@@ -33,6 +33,13 @@ def test_score_is_symmetric_and_one_only_for_equal_sequences(x: list[str], y: li
     assert score == fuzzy_score(y, x)
     assert 0.0 <= score <= 1.0
     assert (score == 1.0) == (x == y and bool(x))
+
+
+@given(st.lists(TOKENS, min_size=1, max_size=4))
+def test_scores_among_texts_are_those_of_every_two(texts: list[list[str]]) -> None:
+    scores = fuzzy_scores(texts)
+    for number, text in enumerate(texts):
+        assert scores(number).tolist() == [fuzzy_score(other, text) for other in texts]
 
 
 @given(TOKENS, TOKENS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ import tmnmt.index.key_faiss
 import tmnmt.index.key_search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, update_faiss
+from tmnmt.index.key_faiss import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, train, update_faiss
 from tmnmt.index.key_search import KeyPlace, KeySearch, flat
 from tmnmt.index.keys import Array, KeyFiles
+from tmnmt.memories.tm import TranslationMemory
 from tmnmt.memory_keys import compute, header_of, plan, queries_of
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
@@ -70,16 +72,29 @@ def every_score(files: KeyFiles, queries: Array) -> Array:
     return np.asarray(queries @ np.asarray(files.contexts, np.float32).T)
 
 
+@pytest.mark.parametrize("block", [1024, 1 << 16])  # keys read from the disk, and all kept in memory
 def test_flat_is_exact_whatever_the_blocks(
-    index: MemoryIndex, model: Model, queries: Array, monkeypatch: pytest.MonkeyPatch
+    index: MemoryIndex, model: Model, queries: Array, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.index.key_search, "BLOCK", 1024)
+    monkeypatch.setattr(tmnmt.index.key_search, "BLOCK", block)
     search = KeySearch.open(index, model.hash)
     assert (search.kind, search.files.positions) > ("flat", 10_000)
     scores, positions = search.search(queries, 8)
     every = every_score(search.files, queries)
     np.testing.assert_allclose(scores, -np.sort(-every, axis=1)[:, :8], rtol=1e-5)
     np.testing.assert_allclose(np.take_along_axis(every, positions, 1), scores, rtol=1e-5)
+
+
+def test_m_is_folded_into_the_query(index: MemoryIndex, model: Model) -> None:
+    tm, segment = TranslationMemory(32, 32, diagonal=False), real_segments()[0]
+    with torch.no_grad():
+        tm.M.copy_(torch.randn(32, 32, generator=torch.Generator().manual_seed(1)))
+    contexts, queries = (queries_of(model, memory, segment.src, segment.tgt)[0] for memory in (None, tm))
+    search = KeySearch.open(index, model.hash)
+    energies = contexts @ (tm.M.detach().numpy() @ search.files.contexts.astype(np.float32).T)
+    scores, positions = search.search(queries, 8)
+    np.testing.assert_allclose(scores, -np.sort(-energies, axis=1)[:, :8], rtol=1e-4)
+    np.testing.assert_allclose(np.take_along_axis(energies, positions, 1), scores, rtol=1e-4)
 
 
 def test_equal_scores_come_by_position() -> None:
@@ -199,15 +214,78 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
     update_faiss(files, "ivf")
     path = files.folder / FAISS_FILE
     content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(MemoryIndexError, match="damaged; delete it"):
-        KeySearch.open(changing, model.hash)
+    for damaged in (content[: len(content) // 2], content[:3], b"", content[:-30] + b"\xff" + content[-29:]):
+        path.write_bytes(damaged)
+        with pytest.raises(MemoryIndexError, match="damaged; delete it"):
+            KeySearch.open(changing, model.hash)
     update_faiss(files, "ivf")
-    assert path.stat().st_size == len(content)
+    assert path.read_bytes() == content
     faiss = tmnmt.index.key_faiss.load_faiss()
-    faiss.write_index(faiss.index_factory(8, "HNSW32_SQfp16", faiss.METRIC_INNER_PRODUCT), str(path))
-    with pytest.raises(MemoryIndexError, match="not of these keys"):
-        KeySearch.open(changing, model.hash)
+    for foreign, message in (("HNSW32_SQfp16", "not of these keys"), ("Flat", "of an unknown kind")):
+        tmnmt.index.key_faiss._write(faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path)
+        with pytest.raises(MemoryIndexError, match=message):
+            KeySearch.open(changing, model.hash)
+
+
+def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> None:
+    files = KeyFiles.open(index.path, model.hash)
+    faiss = tmnmt.index.key_faiss.load_faiss()
+    learnt = [faiss.serialize_index(train(files.contexts, "ivf", seed)).tobytes() for seed in (1, 1, 2)]
+    assert learnt[0] == learnt[1] != learnt[2]
+
+
+def test_progress_tells_how_many_keys_there_are_to_add(
+    changing: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tmnmt.index.key_faiss, "ADDED", 300)
+    files, told = KeyFiles.open(changing.path, model.hash), list[tuple[int, float]]()
+    update_faiss(files, "hnsw", lambda n, share: told.append((n, share)))
+    assert sum(n for n, _ in told) == files.positions and len(told) == -(-files.positions // 300)
+    assert [round(share * files.positions) for _, share in told][:2] == [300, 600] and told[-1][1] == 1
+    changing.add([Segment("A wholly new sentence.", "Une phrase entièrement nouvelle.")])
+    later, told = compute_all(changing, model), []
+    update_faiss(later, "hnsw", lambda n, share: told.append((n, share)))
+    assert told == [(later.positions - files.positions, 1.0)]
+
+
+class _GPU:
+    """Stands for what faiss-gpu makes of an index, and counts what it is given."""
+
+    def __init__(self, index: Any) -> None:
+        self.index, self.added = index, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.index, name)
+
+    def add(self, keys: Array) -> None:
+        self.added += len(keys)
+        self.index.add(keys)
+
+
+@pytest.mark.parametrize(("kind", "made"), [("ivf", 2), ("hnsw", 0)])
+def test_with_a_gpu_lists_are_filled_and_searched_there_and_written_as_the_cpus(
+    changing: MemoryIndex, model: Model, queries: Array, kind: Kind, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faiss, on_gpu = tmnmt.index.key_faiss.load_faiss(), list[_GPU]()
+
+    def to_gpus(index: Any, options: Any = None) -> Any:
+        if isinstance(index, faiss.IndexFlatIP):
+            return index  # finds the lists while they are learnt
+        on_gpu.append(_GPU(index))
+        return on_gpu[-1]
+
+    files = KeyFiles.open(changing.path, model.hash)
+    with monkeypatch.context() as patch:
+        patch.setattr(faiss, "get_num_gpus", lambda: 1)
+        patch.setattr(faiss, "GpuMultipleClonerOptions", type("Options", (), {}), raising=False)
+        patch.setattr(faiss, "index_cpu_to_all_gpus", to_gpus)
+        patch.setattr(faiss, "index_gpu_to_cpu", lambda gpu: gpu.index, raising=False)
+        update_faiss(files, kind)
+        there = KeySearch.open(changing, model.hash).search(queries, 8)
+    assert [gpu.added for gpu in on_gpu] == [files.positions, 0][:made]
+    here = KeySearch.open(changing, model.hash).search(queries, 8)
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_queries_of_another_size_are_wrong_usage(index: MemoryIndex, model: Model) -> None:

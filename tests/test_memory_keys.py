@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -18,11 +20,13 @@ import torch
 from test_index import real_segments
 from tiny_model import PAIRS, segments, write_tiny_model
 
+import tmnmt
 import tmnmt.memory_keys
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.key_faiss import update_faiss
 from tmnmt.index.key_search import KeySearch
 from tmnmt.index.keys import KeyFiles, Keys, KeyWriter, keys_dir
 from tmnmt.index.verify import verify
@@ -32,6 +36,7 @@ from tmnmt.models.folder import Model, load_model
 from tmnmt.pair_keys import PairKeyStore
 from tmnmt.segments import Segment
 
+KILLS = Path(__file__).parent / "kill_keys.py"
 MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="again")]
 
 
@@ -203,31 +208,74 @@ def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, fol
     assert_right(compute_all(index, model), index, model)
 
 
+def _kill(folder: Path, model: Path, kills: int, seed: int) -> dict[str, int]:
+    command = [sys.executable, str(KILLS), str(folder), str(model), str(kills), str(seed)]
+    environment = os.environ | {"PYTHONPATH": str(Path(tmnmt.__file__).parents[1])}  # what is tested here, and no other
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def test_killed_at_random_moments_keys_are_the_same_bytes_in_the_end(tmp_path: Path, folder: Path) -> None:
+    found = _kill(tmp_path, folder, 8, random.randrange(10**6))  # other moments every time
+    assert (found["kills"], found["changes"]) == (8, 2) and found["unfinished"] > 0
+
+
+@pytest.mark.slow
+def test_killed_a_hundred_times_keys_are_the_same_bytes_in_the_end(tmp_path: Path, folder: Path) -> None:
+    found = _kill(tmp_path, folder, 100, 100)
+    assert found["kills"] == 100 and found["unfinished"] > 25 and found["places"] > 20
+
+
 @pytest.mark.parametrize("name", ["c.f16", "z.f16", "y.i32", "offsets"])
 def test_half_a_block_is_as_if_it_was_never_written(index: MemoryIndex, model: Model, name: str) -> None:
     files = compute_all(index, model)
     with (files.folder / name).open("ab") as file:
-        file.write(b"\0" * 7 if name != "offsets" else b"\1\0\0\0\1\0\0\0half")
+        file.write(b"\0" * 7 if name != "offsets" else (files.folder / name).read_bytes()[:40] + b"\0" * 99)
     index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
     assert_right(compute_all(index, model), index, model)
+
+
+def test_verify_finds_a_flipped_byte_in_every_file_of_keys(index: MemoryIndex, model: Model) -> None:
+    files = compute_all(index, model)
+    update_faiss(files, "hnsw")
+    shutil.copytree(files.folder, files.folder / "part-1-of-2", ignore=shutil.ignore_patterns("faiss.index"))
+    assert verify(index.path) == len(MEMORY)
+    parts = [path for path in sorted(files.folder.rglob("*")) if path.is_file() and path.name != ".lock"]
+    assert [path.name for path in parts] == [
+        "c.f16", "faiss.index", "keys.json", "offsets", "c.f16", "keys.json", "offsets", "y.i32", "z.f16", "y.i32",
+        "z.f16",
+    ]  # fmt: skip
+    draw = random.Random(3)
+    for path in parts:
+        size = path.stat().st_size
+        for at in (0, size - 1, *(draw.randrange(size) for _ in range(3))):
+            flip(path, at)
+            with pytest.raises(MemoryIndexError, match=r"damaged|cannot be read|keys of format"):
+                verify(index.path)
+            flip(path, at)
+    assert verify(index.path) == len(MEMORY)
+
+
+def flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
 
 
 def test_damage_is_one_line(index: MemoryIndex, model: Model) -> None:
     files = compute_all(index, model)
     src, tgt = MEMORY[0].src, MEMORY[0].tgt
-    content = bytearray((files.folder / "z.f16").read_bytes())
-    content[5] ^= 1
-    (files.folder / "z.f16").write_bytes(content)
+    flip(files.folder / "z.f16", 5)
     with pytest.raises(MemoryIndexError, match="segment 1 are damaged"):
         KeyFiles(files.folder, files.header).find(src, tgt)
-    with pytest.raises(MemoryIndexError, match="segment 1 are damaged"):
-        verify(index.path)
     os.truncate(files.folder / "z.f16", 100)
     with pytest.raises(MemoryIndexError, match="shorter than"):
         precomputed(index.path, files.header)
-    content = bytearray((files.folder / "offsets").read_bytes())
-    content[20] ^= 1
-    (files.folder / "offsets").write_bytes(content)
+    flip(files.folder / "offsets", 20)
     with pytest.raises(MemoryIndexError, match="damaged at byte 0"):
         precomputed(index.path, files.header)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
 
@@ -34,9 +35,9 @@ def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
     ],
 )
 def test_pairs_are_chosen_from_all_memories_together(
-    indexes: list[MemoryIndex], select: str, similarity: str, sources: list[str]
+    indexes: list[MemoryIndex], select: Method, similarity: Similarity, sources: list[str]
 ) -> None:
-    retriever = Retriever(indexes, 2, 0.2, select=select, similarity=similarity)  # type: ignore[arg-type]
+    retriever = Retriever(indexes, 2, 0.2, selection=Selection(select, similarity))
     found, nothing = retriever.search([QUERY, "something else"])
     assert [match.segment.src for match in found] == sources
     assert nothing == ()
@@ -45,6 +46,6 @@ def test_pairs_are_chosen_from_all_memories_together(
 
 
 def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
-    retriever = Retriever(indexes, 2, 0.2, select="greedy")
+    retriever = Retriever(indexes, 2, 0.2, selection=Selection("greedy"))
     retriever.add(Segment("x x x x x f g h", "confirmed"))
     assert [match.segment.tgt for match in retriever.search([QUERY])[0]] == [FIRST.upper(), "confirmed"]

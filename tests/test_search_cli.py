@@ -133,6 +133,18 @@ def test_explain_marks_what_every_pair_covers(tmp_path: Path, capsys: pytest.Cap
     }  # fmt: skip
 
 
+def test_alpha_weighs_likeness_to_the_pairs_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "memory.tsv").write_text("src\ttgt\na b c d e x x x\t1\na b c d x x x x\t2\nx x x x x f g x\t3\n")
+    index = str(tmp_path / "index")
+    assert run(["build-index", str(tmp_path / "memory.tsv"), "--index", index, *LANGUAGES]) == 0
+    query = ["search", "--index", index, "--threshold", "0.2", "-k", "2", "--json", "a b c d e f g h"]
+    # after the first: 4/8 - 7/8 alpha and 2/8 - 1/8 alpha, equal at alpha 1/3
+    for options, targets in ((["--alpha", "0"], ["1", "2"]), (["--alpha", "0.9"], ["1", "3"]), ([], ["1", "3"])):
+        capsys.readouterr()
+        assert run([*query, "--select", "contrastive", *options]) == 0
+        assert [match["tgt"] for match in json.loads(capsys.readouterr().out)["matches"]] == targets
+
+
 def test_covered_tokens_are_coloured_on_a_terminal() -> None:
     first, second = coverage_lines(["a", "b", "c", "d"], Coverage((0, 1, 3), (3,)), colour=True)
     for line, words in ((first, ["a b", "d"]), (second, ["d"])):
@@ -169,6 +181,8 @@ def test_the_diff_shows_what_either_side_has_alone() -> None:
         (["search", "--index", ".", "x"], 1, "not an index"),
         (["search", "--index", "x", "-k", "0", "x"], 2, "k"),
         (["search", "--index", "x", "--select", "best", "x"], 2, "best"),
+        (["search", "--index", "x", "--select", "greedy", "--alpha", "0.2", "x"], 2, "alpha is of select contrastive"),
+        (["search", "--index", "x", "--select", "contrastive", "--alpha", "-1", "x"], 2, "it must be a number"),
     ],
 )
 def test_errors_are_one_line(

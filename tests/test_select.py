@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 
 from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import (
+    ALPHA,
     CANDIDATES,
     Coverage,
-    candidates,
+    Method,
+    Selection,
+    Similarity,
     coverage,
     covered,
-    select,
     select_contrastive,
     select_greedy,
     select_top,
@@ -96,31 +101,69 @@ def test_bleu_ranks_whole_phrases_over_scattered_words() -> None:
     scattered, phrase = "a x c x e x g h", "a b c d x x x x"
     found = matches(scattered, phrase)
     assert [match.score for match in found] == [5 / 8, 4 / 8]
-    ranked = select(QUERY, found, 2, similarity="bleu")
+    ranked = Selection(similarity="bleu").choose(QUERY, found, 2)
     assert chosen(ranked) == [phrase, scattered]
     # n-grams in common, one more in both from n = 2 on: 4/8 4/8 3/7 2/6, and 5/8 2/8 1/7 1/6
     assert ranked[0].score == pytest.approx((4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25)
     assert ranked[1].score == pytest.approx((5 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25)
-    assert chosen(select(QUERY, found, 1, "greedy", "bleu")) == [phrase]
+    assert chosen(Selection("greedy", "bleu").choose(QUERY, found, 1)) == [phrase]
+
+
+def test_bleu_can_penalise_too() -> None:
+    first, alike, other = "a b c d e f x x", "a b c d e y y y", "y y y e f g h y"
+    found = matches(first, alike, other)
+    # common n-grams, one more in both from n = 2 on; with the query: 6/8 6/8 5/7 4/6, 5/8 5/8 4/7 3/6, 4/8 4/8 3/7 2/6;
+    # `alike` has 5, 4, 3, 2 in common with `first`, `other` 2, 1, 0, 0
+    value = {
+        alike: (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25 - 0.5 * (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25,
+        other: (4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25 - 0.5 * (2 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25,
+    }
+    assert value[other] > value[alike]
+    for alpha, second in ((0.5, other), (0.1, alike), (None, other)):
+        assert chosen(Selection("contrastive", "bleu", alpha).choose(QUERY, found, 2)) == [first, second]
 
 
 def test_every_method_can_be_named() -> None:
     first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
     found = matches(first, alike, little, much)
-    taken = {name: chosen(select(QUERY, found, 2, name)) for name in ("topk", "greedy", "walk", "contrastive")}  # type: ignore[arg-type]
+    names = ("topk", "greedy", "walk", "contrastive")
+    taken = {name: chosen(Selection(name).choose(QUERY, found, 2)) for name in names}  # type: ignore[arg-type]
     assert taken == {
         "topk": [first, alike], "greedy": [first, much], "walk": [first, little], "contrastive": [first, much],
     }  # fmt: skip
-    with pytest.raises(UsageError, match="select best is unknown; allowed: topk, greedy, walk, contrastive"):
-        select(QUERY, found, 2, "best")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="similarity chrf is unknown; allowed: fuzzy, bleu"):
-        select(QUERY, found, 2, similarity="chrf")  # type: ignore[arg-type]
+
+
+def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
+    found = matches("a b c d e x x x", "a b c d x x x x", "x x x x x f g x")
+    # after the first: 4/8 - 7/8 alpha and 2/8 - 1/8 alpha, equal at alpha 1/3
+    first, alike, much = chosen(found)
+    for alpha, second in ((0.3, alike), (0.34, much), (0, alike), (None, much)):
+        assert chosen(Selection("contrastive", alpha=alpha).choose(QUERY, found, 2)) == [first, second]
+    assert ALPHA > 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("method", "similarity", "alpha", "message"),
+    [
+        ("best", "fuzzy", None, "select best is unknown; allowed: topk, greedy, walk, contrastive"),
+        ("topk", "chrf", None, "similarity chrf is unknown; allowed: fuzzy, bleu"),
+        ("greedy", "fuzzy", 0.5, "alpha is of select contrastive, and select is greedy"),
+        ("contrastive", "fuzzy", -0.1, "alpha is -0.1; it must be a number that is not negative"),
+        ("contrastive", "fuzzy", math.nan, "alpha is nan; it must be a number that is not negative"),
+        ("contrastive", "fuzzy", math.inf, "alpha is inf; it must be a number that is not negative"),
+    ],
+)
+def test_a_selection_that_there_is_not_is_wrong_usage(
+    method: Method, similarity: Similarity, alpha: float | None, message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Selection(method, similarity, alpha)
 
 
 def test_only_the_first_k_by_fuzzy_score_need_no_candidates_beside_them() -> None:
-    assert candidates(4, "topk", "fuzzy") == 4
-    assert candidates(4, "topk", "bleu") == candidates(4, "walk", "fuzzy") == CANDIDATES
-    assert candidates(CANDIDATES + 1, "greedy", "fuzzy") == CANDIDATES + 1
+    assert Selection().candidates(4) == 4
+    assert Selection("topk", "bleu").candidates(4) == Selection("walk").candidates(4) == CANDIDATES
+    assert Selection("greedy").candidates(CANDIDATES + 1) == CANDIDATES + 1
 
 
 def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None:
@@ -129,6 +172,8 @@ def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None
     assert coverage("the cat the", matches("the dog the")) == [Coverage((0, 2), (0, 2))]  # by place, not by word
 
 
+@pytest.mark.parametrize("similarity", ["fuzzy", "bleu"])
 @pytest.mark.parametrize("method", ["topk", "greedy", "walk", "contrastive"])
-def test_nothing_is_chosen_from_nothing(method: str) -> None:
-    assert select(QUERY, [], 3, method) == []  # type: ignore[arg-type]
+def test_nothing_is_chosen_from_nothing(method: Method, similarity: Similarity) -> None:
+    assert Selection(method, similarity).choose(QUERY, [], 3) == []
+    assert Selection(method, similarity).choose("", [], 3) == []

@@ -124,6 +124,8 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--explain", "--json"], 2, "exclude each other"),
         ("model", ["--mode", "magic"], 2, "magic"),
         ("model", ["--select", "best"], 2, "best"),
+        ("model", ["--alpha", "0.5"], 2, "alpha is of select contrastive, and select is topk"),
+        ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),

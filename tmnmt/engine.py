@@ -26,7 +26,7 @@ from tmnmt.index.cached import open_memory
 from tmnmt.index.elastic_address import is_address
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.memory_index import MemoryIndex
-from tmnmt.index.select import Method, Similarity, check_selection
+from tmnmt.index.select import TOP, Method, Selection, Similarity
 from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.cache_file import Saved, load_caches, save_caches
@@ -64,8 +64,7 @@ class Settings:
     batch: int = 32  # sentences decoded together
     length_penalty: float = 1.0
     precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
-    select: Method = "topk"  # how the top_k pairs are chosen from the best matches
-    similarity: Similarity = "fuzzy"  # what ranks them
+    selection: Selection = TOP  # which top_k of the best matches
 
 
 class Translator:
@@ -83,9 +82,7 @@ class Translator:
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
         self.longest = longest(model)
-        self.retriever = Retriever(
-            indexes, settings.top_k, settings.threshold, writable, settings.select, settings.similarity
-        )
+        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, writable, settings.selection)
         header = header_of(model)
         held = [
             keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
@@ -101,15 +98,17 @@ class Translator:
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
+        alpha: float | None = None,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
         model has parameters for it, `device` a GPU where there is one; languages are the model's.
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
-        select, similarity: which of the pairs found are taken; see `tmnmt.index.select`.
+        select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
         an option that is wrong or that this model cannot serve."""
+        selection = Selection(select, similarity, alpha)
         if threads:
             torch.set_num_threads(threads)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -120,7 +119,7 @@ class Translator:
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
         settings = Settings(
             mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision,
-            select, similarity,
+            selection,
         )  # fmt: skip
         check(settings, parameters)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -224,7 +223,7 @@ class Translator:
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches are ranked by."""
         matches = piece.matches or ()
-        if self.settings.similarity == "fuzzy":
+        if self.settings.selection.similarity == "fuzzy":
             return [match.score for match in matches]
         tokens = match_tokens(piece.whole)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
@@ -319,7 +318,6 @@ def check(settings: Settings, memories: Memories | None) -> None:
         raise UsageError(f"the threshold is {settings.threshold}; it must be in [0, 1]")
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
-    check_selection(settings.select, settings.similarity)
     served = memories.modes if memories is not None else ("off",)
     if settings.mode not in served:
         raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")

@@ -130,8 +130,8 @@ def compute(
     folder = keys_dir(index.path, model.hash)
     if shard is not None:
         folder = folder / PART.format(*shard)
-    elif wanted.rewritten and not folder.with_name(folder.name + OLD).exists():
-        _set_aside(folder, wanted.header)
+    else:
+        _set_aside(folder, wanted)
     backbone = FastRNNsearch(model.backbone) if isinstance(model.backbone, RNNsearch) else model.backbone
     with KeyWriter.open(folder, wanted.header) as writer:
         if shard is None:
@@ -234,6 +234,7 @@ def _join(writer: KeyWriter, path: Path, wanted: Plan) -> None:
         digests = _tuples(block)
         keys = [part.read(number) for digest in digests if (number := part.record_of(digest)) is not None]
         writer.append(block["id"].tolist(), digests, keys)
+    (path / HEADER_FILE).unlink()  # first: without it what a kill leaves is no part any more
     shutil.rmtree(path)
 
 
@@ -247,10 +248,14 @@ def _link(writer: KeyWriter, alive: Array) -> None:
     writer.link(links)
 
 
-def _set_aside(folder: Path, header: Header) -> None:
-    """Makes a part of what is there, so that it is joined again without what is dead."""
-    with KeyWriter.open(folder, header):
-        folder.rename(folder.with_name(folder.name + OLD))
+def _set_aside(folder: Path, wanted: Plan) -> None:
+    """Where the keys are to be written again, makes a part of what is there, to be joined without what is dead."""
+    old = folder.with_name(folder.name + OLD)
+    if old.exists() and not parts_of(folder):
+        shutil.rmtree(old)  # what a killed run left of it
+    if wanted.rewritten and not old.exists():
+        with KeyWriter.open(folder, wanted.header):
+            folder.rename(old)
 
 
 def _blocks(records: Array) -> Iterator[Array]:

@@ -9,23 +9,23 @@ from datetime import UTC, datetime
 from tmnmt.index.base import Index, WritableIndex, best_of
 from tmnmt.index.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, distinct
-from tmnmt.index.select import Method, Similarity, candidates, select
+from tmnmt.index.select import TOP, Selection
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
 
 class Retriever:
     """Searches `indexes` and what `add` was told. Of pairs with equal source and target only the first is given; which
-    of them, `select` and `similarity` say (`tmnmt.index.select`).
+    of them, `selection` says.
 
     Additions go to `writable`, an index that keeps them for good; without one they last as long as this object."""
 
     def __init__(
         self, indexes: Sequence[Index], top_k: int, threshold: float, writable: WritableIndex | None = None,
-        select: Method = "topk", similarity: Similarity = "fuzzy",
+        selection: Selection = TOP,
     ) -> None:  # fmt: skip
         self.indexes, self.top_k, self.threshold, self.writable = list(indexes), top_k, threshold, writable
-        self.select, self.similarity = select, similarity
+        self.selection = selection
         self._added = Delta()
 
     def search(self, texts: Sequence[str]) -> list[tuple[Match, ...]]:
@@ -33,7 +33,7 @@ class Retriever:
         better one, then the one with the smallest id."""
         if not texts:
             return []
-        wanted = candidates(self.top_k, self.select, self.similarity) * OVERSAMPLED
+        wanted = self.selection.candidates(self.top_k) * OVERSAMPLED
         found = [index.search(texts, wanted, self.threshold) for index in self.indexes]
         added = [self._added.search(match_tokens(text), self.threshold, False, "") for text in texts]
         every = ([match for matches in alike for match in matches] for alike in zip(added, *found, strict=True))
@@ -53,5 +53,5 @@ class Retriever:
         return bool(self.indexes) or len(self._added) > 0
 
     def _choose(self, text: str, matches: list[Match]) -> list[Match]:
-        pairs = distinct(best_of(matches, len(matches)))[: candidates(self.top_k, self.select, self.similarity)]
-        return select(text, pairs, self.top_k, self.select, self.similarity)
+        pairs = distinct(best_of(matches, len(matches)))[: self.selection.candidates(self.top_k)]
+        return self.selection.choose(text, pairs, self.top_k)

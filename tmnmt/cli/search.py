@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tmnmt.cli.selection_options import SELECT, SIMILARITY
+from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
 
 if TYPE_CHECKING:
     from tmnmt.index.base import Index
-    from tmnmt.index.select import Method, Similarity
+    from tmnmt.index.select import Selection
     from tmnmt.segments import Match
 
 QUERIES_A_BATCH = 256
@@ -27,6 +27,7 @@ def search(
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a match.")] = 0.5,
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
+    alpha: ALPHA = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show which tokens of the query every pair covers, and which of them first."),
@@ -39,6 +40,9 @@ def search(
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
     from tmnmt.index.pairs import count_copies
+    from tmnmt.index.select import Selection
+
+    selection = Selection(select, similarity, alpha)
 
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
@@ -47,7 +51,7 @@ def search(
     with open_index(index) as opened:
 
         def answer(queries: Sequence[str]) -> None:
-            found = _found(opened, queries, k, threshold, select, similarity)
+            found = _found(opened, queries, k, threshold, selection)
             times = iter(count_copies(opened, [match for matches in found for match in matches]))
             for query, matches in zip(queries, found, strict=True):
                 show(query, matches, [next(times) for _ in matches])
@@ -59,14 +63,11 @@ def search(
             answer_lines(cast(io.BufferedReader, sys.stdin.buffer), answer)
 
 
-def _found(
-    index: Index, queries: Sequence[str], k: int, threshold: float, method: Method, similarity: Similarity
-) -> list[list[Match]]:
+def _found(index: Index, queries: Sequence[str], k: int, threshold: float, selection: Selection) -> list[list[Match]]:
     from tmnmt.index.pairs import search_pairs
-    from tmnmt.index.select import candidates, select
 
-    found = search_pairs(index, queries, candidates(k, method, similarity), threshold)
-    return [select(query, pairs, k, method, similarity) for query, pairs in zip(queries, found, strict=True)]
+    found = search_pairs(index, queries, selection.candidates(k), threshold)
+    return [selection.choose(query, pairs, k) for query, pairs in zip(queries, found, strict=True)]
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:

@@ -22,3 +22,7 @@ SIMILARITY = Annotated[
         "not exact: a pair that is not among those is not seen. --threshold is of the fuzzy score either way."
     ),
 ]
+ALPHA = Annotated[
+    float | None,
+    typer.Option(help="Of contrastive: how much likeness to the pairs taken counts against likeness to the text; 0.5."),
+]

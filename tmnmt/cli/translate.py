@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
-from tmnmt.cli.selection_options import SELECT, SIMILARITY
+from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
@@ -62,6 +62,7 @@ def translate(
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
+    alpha: ALPHA = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -91,6 +92,7 @@ def translate(
         translator = Translator.load(
             model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
             length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select, similarity,
+            alpha,
         )  # fmt: skip
     with ExitStack() as stack:
         write = _writer(output, explain, json, stack)

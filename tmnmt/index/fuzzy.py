@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, cast
 
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 SLACK = 1e-9  # added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
@@ -37,6 +40,20 @@ def fuzzy_score(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> float:
     if not x_tokens or not y_tokens:
         return 0.0
     return score_of(edit_distance(x_tokens, y_tokens), max(len(x_tokens), len(y_tokens)))
+
+
+def fuzzy_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[np.float64]]:
+    """A function that gives the fuzzy score of every text with the text of this number, (texts,)."""
+    numbers: dict[str, int] = {}
+    numbered = [[numbers.setdefault(token, len(numbers)) for token in text] for text in texts]
+    lengths = np.array([len(text) for text in texts])
+
+    def scores(number: int) -> NDArray[np.float64]:
+        edits = process.cdist([numbered[number]], numbered, scorer=Levenshtein.distance)[0]
+        scores = 1.0 - edits / np.maximum(np.maximum(lengths, lengths[number]), 1)
+        return np.where(np.minimum(lengths, lengths[number]) > 0, scores, 0.0)
+
+    return scores
 
 
 def word_edits(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> list[WordEdit]:

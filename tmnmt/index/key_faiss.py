@@ -5,22 +5,26 @@
     ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.f16
     hnsw     a graph over fp16 keys                                                          2 l + 272 bytes a key
 
-The kind stands in the file: it is the class of the index. Douze et al. 2024, "The Faiss library".
+The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the CRC-32 of all before
+them, which FAISS does not read. Douze et al. 2024, "The Faiss library".
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import warnings
-from collections.abc import Callable
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from tmnmt.errors import MemoryIndexError, UsageError
-from tmnmt.index.keys import Array, KeyFiles
+from tmnmt.index import key_gpu
+from tmnmt.index.keys import KEYS_DIR, Array, KeyFiles
+from tmnmt.progress import ReadProgress
 
 FAISS_FILE = "faiss.index"
 Kind = Literal["flat", "ivf", "ivfpq", "hnsw"]
@@ -32,6 +36,11 @@ PROBES = 64  # lists searched for a query
 EF_CONSTRUCTION, EF_SEARCH = 80, 96  # candidates kept while the graph is made, and while it is searched
 LINKS = 32  # of a key in the graph
 BLOCK = 1 << 16  # keys in fp32 at a time: 134 MB at l = 512
+ADDED = 1 << 13  # keys at a time, between two signs of progress
+CHECKED = 1 << 24  # bytes at a time
+CHECKSUM_BYTES = 4
+
+log = logging.getLogger(__name__)
 
 
 def kind_for(positions: int) -> Kind:
@@ -53,11 +62,12 @@ def check_kind(kind: Kind, positions: int) -> None:
         load_faiss()
 
 
-def update_faiss(files: KeyFiles, kind: Kind, progress: Callable[[int], None] | None = None, seed: int = 0) -> None:
+def update_faiss(files: KeyFiles, kind: Kind, progress: ReadProgress | None = None, seed: int = 0) -> None:
     """Brings faiss.index in step with the keys. It is extended where it is of this kind and its lists still fit their
     number, else made anew; "flat" removes it. Whole or not at all.
 
-    seed: of the sample it is trained on. progress: called with keys added. Raises MemoryIndexError (disk full)."""
+    seed: of the sample it is trained on. progress: called with keys added, and the share of those to add that are now
+    there. Raises MemoryIndexError (disk full)."""
     path = files.folder / FAISS_FILE
     if kind == "flat":
         path.unlink(missing_ok=True)
@@ -68,8 +78,9 @@ def update_faiss(files: KeyFiles, kind: Kind, progress: Callable[[int], None] | 
         index = train(files.contexts, kind, seed)
     elif index.ntotal == files.positions:
         return
+    index = key_gpu.on_gpus(index)
     add(index, files.contexts, progress)
-    _write(index, path)
+    _write(key_gpu.on_cpu(index), path)
 
 
 def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
@@ -82,23 +93,25 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
     }[kind]  # fmt: skip
     index = faiss.index_factory(size, written, faiss.METRIC_INNER_PRODUCT)
     if kind == "hnsw":
+        wanted = 1  # it learns nothing
         index.hnsw.efConstruction = EF_CONSTRUCTION
     else:
+        wanted = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
         index.cp.spherical = False  # longer keys win inner products: centroids keep their lengths (recall .97, not .90)
-    wanted = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
+        log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{wanted:,}")
     chosen = np.sort(np.random.default_rng(seed).choice(count, wanted, replace=False))
-    index = _on_gpus(index, kind)
-    index.train(contexts[chosen].astype(np.float32))
+    key_gpu.train(index, contexts[chosen].astype(np.float32))
     return index
 
 
-def add(index: Any, contexts: Array, progress: Callable[[int], None] | None = None) -> None:
-    """Adds those of the keys (N, l) that the index does not have yet."""
-    while index.ntotal < len(contexts):
-        block = contexts[index.ntotal : index.ntotal + BLOCK].astype(np.float32)
+def add(index: Any, contexts: Array, progress: ReadProgress | None = None) -> None:
+    """Adds those of the keys (N, l) that the index does not have yet; `progress` as for `update_faiss`."""
+    held = index.ntotal
+    for at in range(held, len(contexts), ADDED):
+        block = contexts[at : at + ADDED].astype(np.float32)
         index.add(block)
         if progress:
-            progress(len(block))
+            progress(len(block), (at + len(block) - held) / (len(contexts) - held))
 
 
 def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:
@@ -115,7 +128,7 @@ def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:
         index.hnsw.efSearch = EF_SEARCH
     else:
         index.nprobe = PROBES
-    return kind, _on_gpus(index, kind)
+    return kind, key_gpu.on_gpus(index)
 
 
 def lists_for(count: int) -> int:
@@ -155,35 +168,51 @@ def _load_fitting(files: KeyFiles, kind: Kind) -> Any | None:
     return None if outgrown or index.ntotal > files.positions else index
 
 
-def _on_gpus(index: Any, kind: Kind) -> Any:
-    """The index on all GPUs where faiss-gpu is installed and sees any; a graph stays on the CPU. Not tested by us."""
-    faiss = load_faiss()
-    if kind == "hnsw" or not faiss.get_num_gpus():
-        return index
-    options = faiss.GpuMultipleClonerOptions()
-    options.useFloat16 = options.shard = True
-    return faiss.index_cpu_to_all_gpus(index, options)
+def check_faiss(index_dir: Path) -> None:
+    """Raises MemoryIndexError where a faiss.index of any model is not as it was written. Does without FAISS."""
+    for path in sorted((index_dir / KEYS_DIR).rglob(FAISS_FILE)):
+        _check(path)
+
+
+def _check(path: Path) -> None:
+    size, checksum = path.stat().st_size - CHECKSUM_BYTES, 0
+    with path.open("rb") as file:
+        for at in range(0, size, CHECKED):
+            checksum = zlib.crc32(file.read(min(CHECKED, size - at)), checksum)
+        if file.read() != checksum.to_bytes(CHECKSUM_BYTES, "little"):
+            raise MemoryIndexError(f"{path}: damaged; delete it and run tmnmt keys again")
 
 
 def _read(path: Path) -> Any:
+    faiss = load_faiss()
+    _check(path)  # FAISS would believe a flipped byte, and answer with keys that there are not
     try:
-        index = load_faiss().read_index(str(path))
+        index = faiss.read_index(str(path))
     except (RuntimeError, MemoryError) as error:
-        raise MemoryIndexError(f"{path}: damaged; delete it and run tmnmt keys again") from error
+        raise MemoryIndexError(f"{path}: cannot be read; delete it and run tmnmt keys again") from error
     if type(index).__name__ not in CLASSES:
         raise MemoryIndexError(f"{path}: of an unknown kind; delete it and run tmnmt keys again")
     return index
 
 
 def _write(index: Any, path: Path) -> None:
-    faiss = load_faiss()
     new = path.with_name(FAISS_FILE + ".new")
     try:
-        faiss.write_index(faiss.index_gpu_to_cpu(index) if faiss.get_num_gpus() else index, str(new))
-        with new.open("rb") as file:
-            os.fsync(file.fileno())
+        load_faiss().write_index(index, str(new))
+        _seal(new)
         new.replace(path)
     except (OSError, RuntimeError) as error:
         raise MemoryIndexError(f"{path}: cannot be written: {str(error).splitlines()[-1]}") from error
     finally:
         new.unlink(missing_ok=True)
+
+
+def _seal(path: Path) -> None:
+    """Puts the checksum behind the content, and all of it on disk."""
+    checksum = 0
+    with path.open("r+b") as file:
+        while block := file.read(CHECKED):
+            checksum = zlib.crc32(block, checksum)
+        file.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
+        file.flush()
+        os.fsync(file.fileno())

@@ -34,6 +34,8 @@ class KeySearch:
         self._faiss: Any | None
         self.kind, self._faiss = open_faiss(files)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
+        few = self._faiss is None and files.positions <= BLOCK
+        self._compared = files.contexts.astype(np.float32) if few else files.contexts  # else converted at every search
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -82,12 +84,11 @@ class KeySearch:
 
     def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
         """As `search`, but deleted segments are answered too, and queries are not checked."""
-        contexts = self.files.contexts
-        later = flat(contexts, queries, k, self._indexed)
+        later = flat(self._compared, queries, k, self._indexed)
         if self._faiss is None:
             return later
         _, found = self._faiss.search(queries, min(k * self._widened, self._indexed))
-        rows = contexts[np.maximum(found, 0)].astype(np.float32)  # (n, candidates, l)
+        rows = self.files.contexts[np.maximum(found, 0)].astype(np.float32)  # (n, candidates, l)
         scores = np.einsum("nl,ncl->nc", queries, rows)
         scores[found < 0] = -np.inf
         return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
@@ -118,13 +119,13 @@ class KeySearch:
 
 
 def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:
-    """The exact `k` best of the keys (N, l) float16 from `start` on for the queries (n, l): scores, positions (n, k).
+    """The exact `k` best of the keys (N, l) from `start` on for the queries (n, l): scores, positions (n, k).
 
-    A block of keys is in memory in fp32 at a time: N is bounded by the disk alone."""
+    Of keys in float16 a block is in memory in fp32 at a time: N is bounded by the disk alone."""
     scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
     for at in range(start, len(contexts), rows):
-        block = queries @ contexts[at : at + rows].astype(np.float32).T  # (n, rows)
+        block = queries @ contexts[at : at + rows].astype(np.float32, copy=False).T  # (n, rows)
         top = np.argpartition(block, -k, 1)[:, -k:] if k < block.shape[1] else np.arange(block.shape[1])[None]
         top = np.broadcast_to(top, (len(queries), top.shape[1]))
         values = np.take_along_axis(block, top, 1)

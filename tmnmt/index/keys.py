@@ -4,12 +4,13 @@
                             c.f16        (N, l) contexts c', raw: M is folded into the query
                             z.f16        (N, d) states z'
                             y.i32        (N,)   subword ids y', </s> too
-                            offsets      which rows are whose: frames of records, each frame with its checksum
+                            offsets      which rows are whose: frames of records, each frame with its checksums
 
 All but keys.json only grow. A block's rows are on disk before the frame that names them: what a killed writer left
-behind the last whole frame was never there, readers stop before it and the next writer cuts it off. A record holds a
-digest of its pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new build
-of the index can make them wrong. Equal pairs share their rows.
+behind the last whole frame was never there, readers stop before it and the next writer cuts it off. A frame ends with a
+byte that is not zero, so that zeros, which a power cut may leave, are told from damage. A record holds a digest of its
+pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new build of the index
+can make them wrong. Equal pairs share their rows.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from numpy.typing import NDArray
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.lock import writing
 
-FORMAT = 1
+FORMAT = 2
 KEYS_DIR = "keys"
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
 )  # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
-_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4")])  # before its records; CRC-32 of them
+_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])  # CRC-32: of its records; of both
+_END = b"\n"  # behind the records of a frame
+_CHECKSUM = "checksum"  # in keys.json, of all else in it
 
 Array = NDArray[Any]
 
@@ -190,7 +193,7 @@ class KeyWriter:
 
     def _write(self, records: Array, columns: Sequence[Array]) -> None:
         body = records.tobytes()
-        frame = np.array([(len(records), zlib.crc32(body))], _FRAME).tobytes() + body
+        frame = _frame_of(len(records), zlib.crc32(body)) + body + _END
         try:
             for (path, dtype, width), column in zip(self._files, columns, strict=False):
                 _put(path, column.astype(dtype, copy=False).tobytes(), self.positions * width * dtype.itemsize)
@@ -216,11 +219,11 @@ def models_of(index_dir: Path) -> list[str]:
 
 
 def verify_keys(index_dir: Path) -> int:
-    """Reads all keys of all models; how many positions there are. Raises MemoryIndexError at the first damage."""
+    """Reads all keys of all models, parts that wait to be joined too; how many positions there are. Raises
+    MemoryIndexError at the first damage."""
     positions = 0
-    for model in models_of(index_dir):
-        folder = keys_dir(index_dir, model)
-        files = KeyFiles(folder, _read_header(folder))
+    for path in sorted((index_dir / KEYS_DIR).rglob(HEADER_FILE)):
+        files = KeyFiles(path.parent, _read_header(path.parent))
         for number in range(len(files.records)):
             files.read(number)
         positions += files.positions
@@ -241,21 +244,25 @@ def _rows(records: Array) -> int:
 def _read_records(folder: Path) -> tuple[Array, int]:
     """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one is damaged."""
     path = folder / OFFSETS_FILE
-    content = path.read_bytes() if path.exists() else b""
+    content = path.read_bytes().rstrip(b"\0") if path.exists() else b""
     found, at = [np.zeros(0, RECORD)], 0
     while at + _FRAME.itemsize <= len(content):
-        count, checksum = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
-        end = at + _FRAME.itemsize + count * RECORD.itemsize
-        body = content[at + _FRAME.itemsize : end]
-        if not count or end > len(content):
-            break  # zeros, or half a frame: never acknowledged
-        if zlib.crc32(body) != checksum:
-            if end == len(content):
-                break  # a power cut may leave less of the last frame than its length
+        start = at + _FRAME.itemsize
+        count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
+        end = start + count * RECORD.itemsize
+        whole = content[at:start] == _frame_of(count, checksum)
+        if whole and end + len(_END) > len(content):
+            break  # half a frame: never acknowledged
+        if not whole or zlib.crc32(content[start:end]) != checksum or content[end : end + len(_END)] != _END:
             raise MemoryIndexError(f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again")
-        found.append(np.frombuffer(body, RECORD))
-        at = end
+        found.append(np.frombuffer(content, RECORD, count, start))
+        at = end + len(_END)
     return np.concatenate(found), at
+
+
+def _frame_of(count: int, checksum: int) -> bytes:
+    own = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
+    return np.array([(count, checksum, own)], _FRAME).tobytes()
 
 
 def _read_header(folder: Path) -> Header:
@@ -265,7 +272,11 @@ def _read_header(folder: Path) -> Header:
         if content.get("format") != FORMAT:
             message = f"{path}: keys of format {content.get('format')}, this version reads {FORMAT}"
             raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
-        return Header(**content)
+        checksum = content.pop(_CHECKSUM, None)
+        header = Header(**content)
+        if checksum != _header_checksum(header):
+            raise MemoryIndexError(f"{path}: damaged (checksum); delete its folder and run tmnmt keys again")
+        return header
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise MemoryIndexError(f"{path}: cannot be read ({error}); delete its folder, run tmnmt keys again") from error
 
@@ -286,10 +297,14 @@ def _sizes(header: Header) -> str:
 def _write_header(folder: Path, header: Header) -> None:
     new = folder / (HEADER_FILE + ".new")
     with new.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(header)) + "\n")
+        file.write(json.dumps(asdict(header) | {_CHECKSUM: _header_checksum(header)}) + "\n")
         file.flush()
         os.fsync(file.fileno())
     new.replace(folder / HEADER_FILE)
+
+
+def _header_checksum(header: Header) -> int:
+    return zlib.crc32(json.dumps(asdict(header)).encode())
 
 
 def _cut(path: Path, size: int) -> None:

@@ -5,23 +5,77 @@ neural fuzzy repair, walk a variant of it; contrastive is of Cheng et al. 2022."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tmnmt.errors import UsageError
-from tmnmt.index.bleu import sentence_bleu
-from tmnmt.index.fuzzy import fuzzy_score, word_edits
+from tmnmt.index.bleu import SentenceBleu
+from tmnmt.index.fuzzy import fuzzy_scores, word_edits
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
 Method = Literal["topk", "greedy", "walk", "contrastive"]
 Similarity = Literal["fuzzy", "bleu"]
 
+METHODS = ("topk", "greedy", "walk", "contrastive")
 CANDIDATES = 100  # pairs to choose from, where it is not the first k that are taken
 ALPHA = 0.5  # weight of the likeness to what is chosen already; ours, to be set on dev
 
-_SIMILARITIES = {"fuzzy": fuzzy_score, "bleu": sentence_bleu}
+
+def _bleu_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[Any]]:
+    return SentenceBleu(texts).against
+
+
+# Given texts, a function that gives the likeness of all of them to the one of a number.
+_SIMILARITIES: dict[str, Callable[[Sequence[Sequence[str]]], Callable[[int], NDArray[Any]]]] = {
+    "fuzzy": fuzzy_scores, "bleu": _bleu_scores,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which of the pairs found are taken. Raises UsageError for what there is not."""
+
+    method: Method = "topk"
+    similarity: Similarity = "fuzzy"  # what ranks them
+    alpha: float | None = None  # of contrastive only; None: ALPHA
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"select {self.method} is unknown; allowed: {', '.join(METHODS)}")
+        if self.similarity not in _SIMILARITIES:
+            raise UsageError(f"similarity {self.similarity} is unknown; allowed: {', '.join(_SIMILARITIES)}")
+        if self.alpha is not None and self.method != "contrastive":
+            raise UsageError(f"alpha is of select contrastive, and select is {self.method}")
+        if self.alpha is not None and not (0 <= self.alpha < math.inf):
+            raise UsageError(f"alpha is {self.alpha}; it must be a number that is not negative")
+
+    def candidates(self, k: int) -> int:
+        """How many pairs, the best by fuzzy score, `choose` should be given to choose `k` of."""
+        return k if (self.method, self.similarity) == ("topk", "fuzzy") else max(k, CANDIDATES)
+
+    def choose(self, query: str, matches: Sequence[Match], k: int) -> list[Match]:
+        """At most `k` of `matches` (best first), in the order in which they were chosen.
+
+        By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by it. That is not
+        exact: what the fuzzy score has not brought among `matches` is not seen."""
+        if self.similarity == "bleu":
+            matches = by_bleu(query, matches)
+        if self.method == "greedy":
+            return select_greedy(query, matches, k)
+        if self.method == "walk":
+            return select_walk(query, matches, k)
+        if self.method == "contrastive":
+            return select_contrastive(matches, k, ALPHA if self.alpha is None else self.alpha, self.similarity)
+        return select_top(matches, k)
+
+
+TOP = Selection()
 
 
 class Coverage(NamedTuple):
@@ -29,40 +83,6 @@ class Coverage(NamedTuple):
 
     covered: tuple[int, ...]  # by this pair
     new: tuple[int, ...]  # by this pair and by none before it
-
-
-def select(
-    query: str, matches: Sequence[Match], k: int, method: Method = "topk", similarity: Similarity = "fuzzy"
-) -> list[Match]:
-    """At most `k` of `matches` (best first), chosen by `method`, in the order in which they were chosen.
-
-    By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by it. That is not exact:
-    what the fuzzy score has not brought among `matches` is not seen.
-
-    Raises UsageError for a method or a similarity that there is not."""
-    check_selection(method, similarity)
-    if similarity == "bleu":
-        matches = by_bleu(query, matches)
-    if method == "greedy":
-        return select_greedy(query, matches, k)
-    if method == "walk":
-        return select_walk(query, matches, k)
-    if method == "contrastive":
-        return select_contrastive(matches, k, similarity=similarity)
-    return select_top(matches, k)
-
-
-def check_selection(method: Method, similarity: Similarity) -> None:
-    """Raises UsageError for a method or a similarity that there is not."""
-    if method not in ("topk", "greedy", "walk", "contrastive"):
-        raise UsageError(f"select {method} is unknown; allowed: topk, greedy, walk, contrastive")
-    if similarity not in _SIMILARITIES:
-        raise UsageError(f"similarity {similarity} is unknown; allowed: {', '.join(_SIMILARITIES)}")
-
-
-def candidates(k: int, method: Method, similarity: Similarity) -> int:
-    """How many pairs, the best by fuzzy score, `select` should be given to choose `k` of."""
-    return k if (method, similarity) == ("topk", "fuzzy") else max(k, CANDIDATES)
 
 
 def select_top(matches: Sequence[Match], k: int) -> list[Match]:
@@ -105,25 +125,22 @@ def select_contrastive(
         value(x) = score(q, x) - alpha / |S| * sum of sim(x, s) over the sources s chosen so far
 
     (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-K."""
-    sim = _SIMILARITIES[similarity]
-    left = [(match, match_tokens(match.segment.src)) for match in matches]
-    alike = [0.0] * len(left)  # sum of sim(x, s)
-    chosen: list[Match] = []
-    while left and len(chosen) < k:
-        weight = alpha / max(len(chosen), 1)
-        values = [round(m.score - weight * a, 9) for (m, _), a in zip(left, alike, strict=True)]  # ties stay ties
-        best = values.index(max(values))
-        match, tokens = left.pop(best)
-        alike.pop(best)
-        chosen.append(match)
-        alike = [a + sim(others, tokens) for a, (_, others) in zip(alike, left, strict=True)]
-    return chosen
+    likeness = _SIMILARITIES[similarity]([match_tokens(match.segment.src) for match in matches])
+    scores, alike = np.array([match.score for match in matches]), np.zeros(len(matches))  # alike: sum of sim(x, s)
+    chosen: list[int] = []
+    while len(chosen) < min(k, len(matches)):
+        values = (scores - alpha / max(len(chosen), 1) * alike).round(9)  # ties stay ties
+        values[chosen] = -np.inf
+        chosen.append(int(values.argmax()))
+        alike += likeness(chosen[-1])
+    return [matches[number] for number in chosen]
 
 
 def by_bleu(query: str, matches: Sequence[Match]) -> list[Match]:
     """The matches with the sentence BLEU of their source against the query as score, best first, ties by rank."""
-    tokens = match_tokens(query)
-    scored = [replace(match, score=sentence_bleu(match_tokens(match.segment.src), tokens)) for match in matches]
+    texts = [match_tokens(match.segment.src) for match in matches]
+    scores = SentenceBleu([match_tokens(query), *texts]).against(0)[1:].tolist()
+    scored = [replace(match, score=score) for match, score in zip(matches, scores, strict=True)]
     return sorted(scored, key=lambda match: match.score, reverse=True)
 
 

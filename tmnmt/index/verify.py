@@ -8,6 +8,7 @@ from pathlib import Path
 from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.generation import Generation
+from tmnmt.index.key_faiss import check_faiss
 from tmnmt.index.keys import verify_keys
 from tmnmt.index.manifest import Manifest, check_content, read_manifest
 
@@ -15,12 +16,13 @@ from tmnmt.index.manifest import Manifest, check_content, read_manifest
 def verify(index_dir: Path) -> int:
     """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what was
     written: the manifest and every immutable file by sha256, every row and every change by its checksum, and
-    so the keys that were computed."""
+    so the keys that were computed and the search over them."""
     while True:
         manifest = read_manifest(index_dir)
         try:
             segments = _verify(manifest, index_dir)
             verify_keys(index_dir)
+            check_faiss(index_dir)
             return segments
         except (MemoryIndexError, OSError):
             if read_manifest(index_dir) == manifest:
