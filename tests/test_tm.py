@@ -138,12 +138,17 @@ def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
         tm.preferences.copy_(torch.tensor([mu, nu, kappa]))
 
 
+def scored(tm: TranslationMemory, state: TMState, scores: list[float]) -> TMState:
+    """The state with other fuzzy scores of its positions."""
+    marks = torch.tensor([[[score, float(score == 1)] for score in scores]])
+    return replace(state, marks=marks, worth=tm.worth(replace(state, marks=marks)))
+
+
 def test_better_pairs_are_read_first_by_hand() -> None:
     memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and state.tm is not None
     prefer(memories.tm, 4.0, 0.0, 0.0)
-    state = replace(state.tm, scores=torch.tensor([[0.5, 0.9, 0.5]]))
-    read = memories.tm.read(torch.tensor([7]), hidden, context, state)
+    read = memories.tm.read(torch.tensor([7]), hidden, context, scored(memories.tm, state.tm, [0.5, 0.9, 0.5]))
     # E / eta = (1, 0, 0) + 4 f / 2 = (2, 1.8, 1); sum q f is the gate's third sign
     weights = [math.exp(2), math.exp(1.8), math.exp(1)]
     q = torch.tensor([weights]) / sum(weights)
@@ -157,8 +162,7 @@ def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> No
     prefer(memories.tm, 0.0, 4.0, 2.0)
     # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
     assert state.tm.before.tolist() == [[BOS, 1, 0]]
-    exact = replace(state.tm, scores=torch.tensor([[0.5, 1.0, 1.0]]))
-    read = memories.tm.read(torch.tensor([0]), hidden, context, exact)
+    read = memories.tm.read(torch.tensor([0]), hidden, context, scored(memories.tm, state.tm, [0.5, 1.0, 1.0]))
     # E / eta = (1, 0, 0) + (0, 4, 4) / 2 + (0, 0, 2) / 2 = (1, 2, 3)
     q = torch.tensor([1.0, 2.0, 3.0]).softmax(-1)
     torch.testing.assert_close(read.q[0], q)
@@ -339,7 +343,7 @@ def test_collate_numbers_pairs_and_positions() -> None:
     assert state.pair[0].tolist() == [0, 0, 1, 1, 1]
     assert state.position[0].tolist() == [0, 1, 0, 1, 2]
     assert state.mask.tolist() == [[True] * 5, [False] * 5]
-    torch.testing.assert_close(state.scores, torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5]))
+    torch.testing.assert_close(state.marks[..., 0], torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5]))
     assert state.sentence.tolist() == [0, 0, 1, 1]
 
 

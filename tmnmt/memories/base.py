@@ -34,15 +34,11 @@ class TMState:
     mask: Tensor  # (N, P) bool
     pair: Tensor  # (N, P) int64: index of the pair in the sentence's list
     position: Tensor  # (N, P) int64: subword position in that pair's target
-    scores: Tensor  # (N, P) in [0, 1]: fuzzy score of that pair with the sentence
+    marks: Tensor  # (N, P, 2) f and e: fuzzy score of that pair with the sentence, in [0, 1]; 1 where it is 1, else 0
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
     coverage: Tensor  # (R, P, W) what was read so far, see `Coverage`; W is 0 before the first step
-    said: Tensor | None = None  # (N, P, d) what fusion blends of every position, where it was computed ahead
-
-    @property
-    def exact(self) -> Tensor:
-        """(N, P) 1.0 where the position's pair has the very same source, else 0."""
-        return (self.scores >= 1).to(self.scores.dtype)
+    said: Tensor | None = None  # (N, P, d) what fusion blends of every position, once the state was made ready
+    worth: Tensor | None = None  # (N, P) mu f + nu e, likewise
 
     def rows(self, index: Tensor) -> TMState:
         """The rows `index` (R',) in that order."""

@@ -68,7 +68,7 @@ def _compact(state: State) -> State:
     read = torch.unique(state.sentence)
     if 2 * len(read) > len(state.keys):
         return state
-    shared = ("keys", "values", "mask", "ids", "before", "pair", "position", "scores", "said", "projected")
+    shared = ("keys", "values", "mask", "ids", "before", "pair", "position", "marks", "said", "worth", "projected")
     held = {name: getattr(state, name, None) for name in shared}
     kept = {name: value.index_select(0, read) for name, value in held.items() if value is not None}
     return replace(state, **kept, sentence=torch.searchsorted(read, state.sentence))

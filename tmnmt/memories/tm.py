@@ -106,11 +106,10 @@ class TranslationMemory(nn.Module):
         self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
 
     def ready(self, state: TMState, embed: Embed) -> TMState:
-        """The same with what fusion blends of every position, which no step changes, and nothing read so far."""
+        """The same with all that no step changes, and nothing read so far."""
         said = with_words(self.word, state.values, state.ids, embed) if self.fusion is not None else state.values
-        return replace(
-            state, said=said, coverage=state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
-        )
+        nothing = state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
+        return replace(state, said=said, worth=self.worth(state), coverage=nothing)
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
@@ -118,12 +117,15 @@ class TranslationMemory(nn.Module):
             return context
         return context * self.M if self.M.dim() == 1 else context @ self.M
 
-    def prefer(self, scores: Tensor, *signs: Tensor) -> Tensor:
-        """c M c' + mu f + nu e + kappa g of matching scores (..., P) and the signs f, e and g."""
-        if self.preferences is None:
+    def worth(self, state: TMState) -> Tensor | None:
+        """mu f + nu e of every position, (N, P); None where nothing is preferred."""
+        return state.marks @ self.preferences[:2] if self.preferences is not None else None
+
+    def prefer(self, scores: Tensor, worth: Tensor | None, follows: Tensor) -> Tensor:
+        """c M c' + mu f + nu e + kappa g of matching scores (..., P), `worth` and g."""
+        if worth is None or self.preferences is None:
             return scores
-        weighted = (weight * sign for weight, sign in zip(self.preferences, signs, strict=True))
-        return sum(weighted, scores)
+        return torch.addcmul(scores + worth, follows, self.preferences[2])
 
     def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
         """q = softmax((c M c' + mu f + nu e + kappa g - lambda beta) / eta) over the unmasked positions of all pairs,
@@ -136,14 +138,13 @@ class TranslationMemory(nn.Module):
         """What the rows (R,), (R, d), (R, l) read from the pairs of their sentences."""
         rows = Rows.of(state.sentence, len(state.keys))
         scores = rows.dot(self.query(context), state.keys)  # (R, P)
-        fuzzy, exact = state.scores[state.sentence], state.exact[state.sentence]
         follows = (state.before[state.sentence] == prev[:, None]).to(scores.dtype)
-        preferred = self.prefer(scores, fuzzy, exact, follows)
-        q = self.attend(preferred, state.coverage, state.mask[state.sentence])
+        worth = state.worth[state.sentence] if state.worth is not None else None
+        q = self.attend(self.prefer(scores, worth, follows), state.coverage, state.mask[state.sentence])
         z_tilde = rows.blend(q, state.values)  # (R, d)
         match, agreement = (q * scores).sum(-1) / _square(context), (hidden * z_tilde).sum(-1) / _square(hidden)
-        means = ((q * sign).sum(-1) for sign in (fuzzy, exact, follows))
-        return Read(q, z_tilde, torch.stack([match, agreement, *means], -1))
+        signs = [match[:, None], agreement[:, None], rows.blend(q, state.marks), (q * follows).sum(-1, keepdim=True)]
+        return Read(q, z_tilde, torch.cat(signs, -1))
 
     def copy_logit(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
         """The copy gate's logits (R,); -inf, that is closed, for rows without pairs."""
@@ -164,10 +165,11 @@ class TranslationMemory(nn.Module):
         values = state.values.transpose(1, 2)  # (B, d, P)
         scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
         match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
-        fuzzy, exact = state.scores[:, None].expand_as(match), state.exact[:, None].expand_as(match)
+        marks = state.marks[:, None].expand(*match.shape, 2)
         follows = (state.before[:, None] == prev[:, :, None]).to(scores.dtype)
-        signs = torch.stack([match, agreement, fuzzy, exact, follows], -1)  # (B, T, P, 5)
-        preferred = self.prefer(scores, fuzzy, exact, follows)
+        signs = torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)  # (B, T, P, 5)
+        worth = self.worth(state)
+        preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
         kept, q, logits = scores.new_zeros(*state.ids.shape, self.coverage.width), [], []
         for t in range(contexts.shape[1]):
@@ -230,13 +232,14 @@ def collate(
     ids = _positions(pairs, "ids", device)  # (N, P)
     keys, values = _positions(pairs, "contexts", device).float(), _positions(pairs, "hiddens", device).float()
     position = _pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device)
+    fuzzy = _pad([_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32)
     sentence = torch.arange(len(pairs), device=device).repeat_interleave(rows_per_sentence)
     return TMState(
         keys=keys, values=values, ids=ids, before=_before(ids, position),
         mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
         pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device), position=position,
-        scores=_pad([_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32),
-        sentence=sentence, coverage=keys.new_zeros(len(sentence), ids.shape[1], 0),
+        marks=torch.stack([fuzzy, (fuzzy >= 1).to(fuzzy.dtype)], -1), sentence=sentence,
+        coverage=keys.new_zeros(len(sentence), ids.shape[1], 0),
     )  # fmt: skip
 
 
