@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,26 +41,29 @@ def main(folder: Path, model: Path, kills: int, seed: int) -> None:
     draw = random.Random(seed)
     index, copy = folder / "index", folder / "copy"
     build(index, [*segments(), *real_segments()[:30], replace(segments()[0], document="again")], "en", "fr")
-    seconds, done, changes, unfinished, left = 1.0, 0, 0, 0, set[int]()
+    done, changes, unfinished, grown = 0, 0, 0, 0
     while done < kills:
         shutil.copytree(index, copy)
         start = time.monotonic()
         assert finished(compute(copy, model))
-        seconds = min(seconds, time.monotonic() - start)
+        seconds = time.monotonic() - start
         for _ in range(min(KILLS_A_CHANGE, kills - done)):
-            child = compute(index, model)
-            time.sleep(draw.random() * seconds)
+            before, child = written(index), compute(index, model)
+            while done % 2 and written(index) == before and not has_ended(child):  # whatever the machine's load
+                time.sleep(0.001)
+            time.sleep(draw.random() * seconds / 2)
             os.kill(child, signal.SIGKILL)
-            unfinished += not finished(child)
+            killed = not finished(child)
+            unfinished += killed
+            grown += killed and written(index) > before
             done += 1
-            left.add(sum(path.stat().st_size for path in index.rglob(OFFSETS_FILE)))
             verify_keys(index)
         assert finished(compute(index, model))
         assert keys_of(index) == keys_of(copy), f"other bytes, seed {seed}, after {done} kills"
         shutil.rmtree(copy)
         change(index, draw)
         changes += 1
-    print(json.dumps({"kills": done, "unfinished": unfinished, "changes": changes, "places": len(left)}))
+    print(json.dumps({"kills": done, "unfinished": unfinished, "changes": changes, "grown": grown}))
 
 
 def compute(index: Path, model: Path) -> int:
@@ -73,6 +77,17 @@ def compute(index: Path, model: Path) -> int:
         finally:
             os._exit(9)
     return child
+
+
+def written(index: Path) -> int:
+    """Bytes of all records of keys; 0 while folders are being renamed or removed."""
+    with suppress(FileNotFoundError):
+        return sum(path.stat().st_size for path in index.rglob(OFFSETS_FILE))
+    return 0
+
+
+def has_ended(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def finished(child: int) -> bool:
