@@ -23,9 +23,9 @@ from test_index import brute_force, pairs, queries, real_segments
 import tmnmt
 from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.base import UnknownIdError
 from tmnmt.index.dedupe import duplicates
 from tmnmt.index.filter import Filter
-from tmnmt.index.generation import UnknownIdError
 from tmnmt.index.lock import writing
 from tmnmt.index.stats import stats
 from tmnmt.segments import Segment

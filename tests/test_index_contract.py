@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elastic_server import Running
-from test_index import brute_force, pairs, queries, real_segments
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+from test_index import DATES, brute_force, pairs, queries, real_segments, written
 
+from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
 
+MEMORIES = Path(__file__).parents[1] / "memories"
 THRESHOLDS = (0.3, 0.5, 0.7, 0.8)
 
 
@@ -70,7 +77,7 @@ def test_nearly_every_query_is_one_request(elastic: ElasticIndex) -> None:
 
 
 def test_every_segment_comes_back_whole(elastic: ElasticIndex) -> None:
-    assert sorted(elastic, key=lambda segment: segment.id) == list(real_segments())
+    assert list(elastic.segments()) == list(real_segments())
 
 
 def test_additions_are_found_at_once_and_keep_the_order(server: Running, tmp_path: Path) -> None:
@@ -92,9 +99,31 @@ def test_additions_are_found_at_once_and_keep_the_order(server: Running, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_two_thousand_queries(elastic: ElasticIndex, embedded: MemoryIndex, threshold: float) -> None:
-    asked = [query for seed in range(2) for query in queries(1000, seed)]
-    found = elastic.search(asked, 3, threshold)
-    assert found == embedded.search(asked, 3, threshold)
-    assert [pairs(matches) for matches in found] == [brute_force(q, real_segments(), 3, threshold) for q in asked]
+def test_two_thousand_kept_out_sentences_at_four_thresholds(server: Running, tmp_path: Path) -> None:
+    dates = random.Random(1)
+    law = read_memory(MEMORIES / "canadian-law.en-fr.tmx.gz", "en", "fr")
+    segments = [replace(segment, id=i, changed=dates.choice(DATES)) for i, segment in enumerate(law, 1)]
+    kept_out = read_memory(MEMORIES / "held-out" / "law.test.en-fr.tsv.gz", "en", "fr")
+    asked = list(dict.fromkeys(segment.src for segment in kept_out if len(match_tokens(segment.src)) >= 5))[:2000]
+    assert len(asked) == 2000
+    distances = process.cdist([*map(written, asked)], [written(s.src) for s in segments], scorer=Levenshtein.distance)
+    address = server.address("law")
+    build(tmp_path / "law", segments, "en", "fr")
+    build_elastic(address, segments, "en", "fr", shards=2)
+    with ElasticIndex.open(address) as there, MemoryIndex.open(tmp_path / "law") as here:
+        for threshold in THRESHOLDS:
+            found = there.search(asked, 3, threshold)
+            assert found == here.search(asked, 3, threshold)
+            expected = [three_best(*row, segments, threshold) for row in zip(asked, distances, strict=True)]
+            assert [pairs(matches) for matches in found] == expected
+
+
+def three_best(query: str, distances: Any, segments: list[Segment], threshold: float) -> list[tuple[int, float]]:
+    """As `brute_force`, from the distances to all segments."""
+    length = len(written(query))
+    scores = [
+        1.0 - int(distance) / max(length, len(written(segment.src)))
+        for distance, segment in zip(distances, segments, strict=True)
+    ]
+    hits = [(score, s.changed, -s.id) for score, s in zip(scores, segments, strict=True) if score >= threshold - 1e-9]
+    return [(-number, score) for score, _, number in sorted(hits, reverse=True)[:3]]

@@ -1,16 +1,20 @@
-"""`tmnmt memory` as a user runs it."""
+"""`tmnmt memory` as a user runs it, on an index in a folder and on one at an address."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
+from elastic_server import Running
 
 from tmnmt.cli import run
 from tmnmt.formats import read_memory
-from tmnmt.index import MemoryIndex, build
+from tmnmt.index.cached import open_index
+from tmnmt.index.elastic_address import is_address
+from tmnmt.index.from_files import build_at
 from tmnmt.segments import Segment
 
 PAIRS = [
@@ -24,11 +28,11 @@ PAIRS = [
 class Memory:
     """Runs `tmnmt memory COMMAND --index INDEX ...` and keeps what it says."""
 
-    def __init__(self, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, index: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.index, self._capsys = index, capsys
 
     def __call__(self, command: str, *arguments: str, code: int = 0) -> str:
-        assert run(["memory", command, "--index", str(self.index), *arguments]) == code
+        assert run(["memory", command, "--index", self.index, *arguments]) == code
         out, self.err = self._capsys.readouterr()
         return out
 
@@ -36,10 +40,27 @@ class Memory:
         return [json.loads(line)["id"] for line in self("list", "--json", *filters).splitlines()]
 
 
-@pytest.fixture
-def memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Memory:
-    build(tmp_path / "index", PAIRS, "en", "fr")
-    return Memory(tmp_path / "index", capsys)
+NUMBER = count(1)
+
+
+@pytest.fixture(scope="module", params=["folder", "address"])
+def unchanged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """PAIRS in an index for tests that change nothing."""
+    return a_place(request, tmp_path_factory.mktemp("unchanged"), PAIRS)
+
+
+@pytest.fixture(params=["folder", "address"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Memory:
+    """PAIRS in an index of one's own."""
+    return Memory(a_place(request, tmp_path, PAIRS), capsys)
+
+
+def a_place(request: pytest.FixtureRequest, folder: Path, segments: list[Segment]) -> str:
+    where = str(folder / "index")
+    if request.param == "address":
+        where = str(request.getfixturevalue("server").address(f"memory-{next(NUMBER)}-cli"))
+    build_at(where, segments, "en", "fr")
+    return where
 
 
 @pytest.mark.parametrize(
@@ -57,11 +78,14 @@ def memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Memory:
         (["--limit", "2"], [1, 2]),
     ],
 )
-def test_filters_choose_segments(memory: Memory, filters: list[str], ids: list[int]) -> None:
-    assert memory.ids(*filters) == ids
+def test_filters_choose_segments(
+    unchanged: str, capsys: pytest.CaptureFixture[str], filters: list[str], ids: list[int]
+) -> None:
+    assert Memory(unchanged, capsys).ids(*filters) == ids
 
 
-def test_a_segment_is_a_line_or_json_with_every_field(memory: Memory) -> None:
+def test_a_segment_is_a_line_or_json_with_every_field(unchanged: str, capsys: pytest.CaptureFixture[str]) -> None:
+    memory = Memory(unchanged, capsys)
     assert memory("list", "--limit", "1") == "1\tThe permit & the fee\tLe permis <et> les droits\tdoc/1\n"
     assert json.loads(memory("list", "--json", "-n", "1")) == {
         "id": 1, "src": "The permit & the fee", "tgt": "Le permis <et> les droits", "document": "doc/1", "position": 3,
@@ -76,7 +100,7 @@ def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
     assert "2 segments corrected" in memory.err
     assert memory("list", "--document", "d") == "3\tTwo\tcorrected\td\n4\tThree\tcorrected\td\n"
     memory("edit", "4", "--property", "x=y", "--property", "x=z")
-    with MemoryIndex.open(memory.index) as index:
+    with open_index(memory.index) as index:
         (segment,) = index.get([4])
         assert (segment.user, segment.properties) == ("me", (("x", "y"), ("x", "z")))
     memory("delete", "4", "2")
@@ -96,7 +120,7 @@ def test_a_memory_file_is_added_whole(memory: Memory, tmp_path: Path) -> None:
 def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name: str) -> None:
     memory("export", "-o", str(tmp_path / name))
     assert "3 segments" in memory.err
-    with MemoryIndex.open(memory.index) as index:
+    with open_index(memory.index) as index:
         held = [replace(segment, id=0) for segment in index.segments()]
     assert held == PAIRS
     assert list(read_memory(tmp_path / name, "en", "fr")) == held
@@ -106,7 +130,7 @@ def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name:
 
 
 def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, tmp_path: Path) -> None:
-    with MemoryIndex.open(memory.index) as index:
+    with open_index(memory.index) as index:
         index.edit([2], lambda segment: replace(segment, changed="2026-01-01T00:00:00.25Z"))
     memory("export", "-o", str(tmp_path / "m.tmx"), "--user", "you")
     assert list(read_memory(tmp_path / "m.tmx", "en", "fr")) == [replace(PAIRS[1], changed="2026-01-01T00:00:00Z")]
@@ -115,7 +139,7 @@ def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, t
 def test_reverse_makes_an_index_of_the_other_direction(memory: Memory, tmp_path: Path) -> None:
     memory("reverse", "-o", str(tmp_path / "reversed"))
     assert "3 segments, fr to en" in memory.err
-    with MemoryIndex.open(tmp_path / "reversed", "fr", "en") as index:
+    with open_index(tmp_path / "reversed", "fr", "en") as index:
         assert [replace(s, id=0, src=s.tgt, tgt=s.src) for s in index.segments()] == PAIRS
         assert index.search(["Deux"], 1)[0][0].segment.tgt == "Two"
 
@@ -128,16 +152,34 @@ def test_dedupe_says_what_it_would_delete(memory: Memory) -> None:
     assert "1 duplicate deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
 
 
-def test_compact_verify_and_stats_tell_what_they_found(memory: Memory) -> None:
+def test_an_index_is_reversed_into_any_other_place_but_its_own(memory: Memory, server: Running, tmp_path: Path) -> None:
+    there = str(server.address("memory-reversed")) if not is_address(memory.index) else str(tmp_path / "there")
+    memory("reverse", "-o", there)
+    with open_index(there, "fr", "en") as index:
+        assert [replace(s, id=0, src=s.tgt, tgt=s.src) for s in index.segments()] == PAIRS
+    memory("reverse", "-o", memory.index, "--force", code=2)
+    assert "needs a place of its own" in memory.err and memory.ids() == [1, 2, 3]
+
+
+def test_compact_and_stats_tell_what_they_found(memory: Memory) -> None:
     memory("delete", "1")
     memory("add", "--src", "Three", "--tgt", "Trois")
-    assert json.loads(memory("stats", "--json"))["deleted"] == 1
+    memory("edit", "2", "4", "--tgt", "corrected")
+    told = json.loads(memory("stats", "--json"))
+    assert [told[name] for name in ("segments", "added", "corrected", "deleted")] == [3, 1, 1, 1]
+    assert told["documents"] == 1 and told["without_document"] == 1 and told["generation"] == 1
+    assert 100 < told["bytes"] < 1_000_000
     memory("compact")
-    assert "3 segments (1 added, 0 corrected, 1 deleted since the last time)" in memory.err
+    assert "3 segments (1 added, 1 corrected, 1 deleted since" in memory.err
     assert "users: you 1, - 2" in memory("stats") or "users: - 2, you 1" in memory("stats")
     memory("verify")
     assert "3 segments, everything as it was written" in memory.err
-    store = next(memory.index.rglob("segments.db"))
+
+
+def test_verify_tells_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build_at(str(tmp_path / "index"), PAIRS, "en", "fr")
+    memory = Memory(str(tmp_path / "index"), capsys)
+    store = next(tmp_path.rglob("segments.db"))
     content = store.read_bytes()
     store.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     memory("verify", code=1)
@@ -162,7 +204,10 @@ def test_compact_verify_and_stats_tell_what_they_found(memory: Memory) -> None:
         (["dedupe", "--by", "hash"], 2, "hash"),
     ],
 )
-def test_errors_are_one_line_and_change_nothing(memory: Memory, arguments: list[str], code: int, named: str) -> None:
+def test_errors_are_one_line_and_change_nothing(
+    unchanged: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, named: str
+) -> None:
+    memory = Memory(unchanged, capsys)
     assert memory(*arguments, code=code) == ""
     assert memory.err.count("\n") == 1 and named in memory.err
     assert memory.ids() == [1, 2, 3]

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from elastic_server import Running
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.index import build
+from tmnmt.index.elastic_build import build_elastic
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
 
@@ -146,6 +148,18 @@ def test_what_is_wrong_is_one_line(
     assert captured.out == ""
     assert message in captured.err
     assert len(captured.err.splitlines()) == 1
+
+
+def test_a_memory_at_an_address_translates_as_the_same_in_a_folder(
+    folder: Path, server: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = server.address("translate")
+    build_elastic(address, segments(), "en", "fr")
+    said = []
+    for memory in (str(folder / "index"), str(address)):
+        assert translate(folder, str(folder / "input.txt"), "--memory", memory, "--json") == 0
+        said.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    assert said[0] == said[1] and any(line["matches"] for line in said[0])
 
 
 def test_damaged_input_is_counted_and_translated_as_well_as_can_be(

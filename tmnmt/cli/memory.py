@@ -39,9 +39,9 @@ def list_segments(
     """The segments, one a line in order of id: id, source, target, document, between tabs."""
     from json import dumps
 
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
 
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         wanted = chosen(document, origin, user, since, before, property)
         for segment in islice(opened.segments(wanted), limit):
             if json:
@@ -59,10 +59,10 @@ def stats(
     from dataclasses import asdict
     from json import dumps
 
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
     from tmnmt.index.stats import stats
 
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         counted = asdict(stats(opened))
     if json:
         print(dumps(counted, ensure_ascii=False))
@@ -88,13 +88,13 @@ def export(
     """Write segments to a memory file that gives back all fields but the ids. An existing file is replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
     from tmnmt.progress import Progress
 
     kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
     if kind not in ("tmx", "tsv"):
         raise UsageError(f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed .gz, .xz")
-    with MemoryIndex.open(index) as opened, Progress("writing", "segments", len(opened)) as progress:
+    with open_index(index) as opened, Progress("writing", "segments", len(opened)) as progress:
         segments = map(_to_the_second, opened.segments(chosen(document, origin, user, since, before, property)))
         if kind == "tmx":
             written = write_tmx(output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance)
@@ -111,43 +111,50 @@ def export(
 @app.command()
 def reverse(
     index: INDEX,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the new index.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="Folder or Elasticsearch address of the new index.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
 ) -> None:
     """Build an index for the other direction: source and target change places, all other fields stay."""
     from tmnmt.errors import UsageError
-    from tmnmt.index import MemoryIndex, build
+    from tmnmt.index.cached import open_index, same_place
+    from tmnmt.index.from_files import build_at
     from tmnmt.progress import Progress
 
-    if output.resolve() == index.resolve():
-        raise UsageError(f"{output}: the new index needs a folder of its own")
-    with MemoryIndex.open(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
+    if same_place(output, index):
+        raise UsageError(f"{output}: the new index needs a place of its own")
+    with open_index(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
         languages = opened.tgt_lang, opened.src_lang
-        manifest = build(output, _reversed(opened.segments()), *languages, force=force, progress=progress.advance)
+        manifest = build_at(output, _reversed(opened.segments()), *languages, force=force, progress=progress.advance)
     print(f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}", file=sys.stderr)
 
 
 @app.command()
 def compact(index: INDEX) -> None:
     """Merge all changes into the index, so that searches are at their fastest. Searches go on meanwhile, in every
-    process; additions wait. Interrupted at any moment, everything is as it was before."""
-    from tmnmt.index import MemoryIndex
+    process; additions wait, but on a server. Interrupted at any moment, everything is as it was before."""
+    from tmnmt.index.cached import open_index
+    from tmnmt.index.elastic_address import is_address
     from tmnmt.progress import Progress
 
-    with MemoryIndex.open(index) as opened:
+    since = "it was built" if is_address(index) else "the last time"
+    with open_index(index) as opened:
         added, corrected, deleted = opened.changes()
         with Progress("compacting", "segments", len(opened)) as progress:
-            manifest = opened.compact(progress.advance)
-    what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted"
-    print(f"{index}: {counted(manifest.segments, 'segment')} ({what} since the last time)", file=sys.stderr)
+            opened.compact(progress.advance)
+        segments = counted(len(opened), "segment")
+    what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted since {since}"
+    print(f"{index}: {segments} ({what})", file=sys.stderr)
 
 
 @app.command()
 def verify(index: INDEX) -> None:
-    """Read everything and compare it with its checksums. The first damage is an error, with exit code 1."""
-    from tmnmt.index.verify import verify
+    """Read everything and compare it with its checksums; on a server, with what it is found by. The first damage is an
+    error, with exit code 1."""
+    from tmnmt.index.cached import open_index
 
-    print(f"{index}: {counted(verify(index), 'segment')}, everything as it was written", file=sys.stderr)
+    with open_index(index) as opened:
+        segments = counted(opened.verify(), "segment")
+    print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
 
 def _flat(text: str) -> str:

@@ -12,7 +12,7 @@ from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, 
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
-    from tmnmt.index.memory_index import MemoryIndex
+    from tmnmt.index.cached import OpenIndex
     from tmnmt.segments import Segment
 
 MEMORIES = Annotated[list[Path] | None, typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index.")]
@@ -33,17 +33,18 @@ def add(
     user: FIELD = None,
     property: PROPERTIES = None,
 ) -> None:
-    """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing."""
+    """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing; where a
+    server goes away meanwhile, as much as the error says."""
     from tmnmt.errors import UsageError
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
     from tmnmt.segments import Segment
 
     if bool(memories) == (src is not None or tgt is not None) or (src is None) != (tgt is None):
         raise UsageError("give memory files, or one pair by --src and --tgt")
     fields = _given(document=document, origin=origin, user=user)
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         if memories:
-            _add_files(opened, memories, fields, property)
+            _add_files(index, opened, memories, fields, property)
         else:
             (number,) = opened.add([_changed(Segment("", ""), _given(src=src, tgt=tgt) | fields, property)])
             print(number)
@@ -61,12 +62,12 @@ def edit(
 ) -> None:
     """Correct fields of segments; the others stay. --property replaces all properties."""
     from tmnmt.errors import UsageError
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
 
     given = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
     if not given and property is None:
         raise UsageError("nothing to correct; give --src, --tgt, --document, --origin, --user or --property")
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         edited = opened.edit(ids, lambda segment: _changed(segment, given, property))
     print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
@@ -83,12 +84,12 @@ def delete(
 ) -> None:
     """Delete segments by their ids, or all that the options choose. `list` with the same options shows them first."""
     from tmnmt.errors import UsageError
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
 
     wanted = chosen(document, origin, user, since, before, property)
     if bool(ids) == bool(wanted):
         raise UsageError("give ids, or options that choose segments")
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         if ids:
             opened.delete(ids)
         else:
@@ -105,10 +106,10 @@ def dedupe(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")] = False,
 ) -> None:
     """Delete all but the newest of equal segments, compared in words, numbers and punctuation."""
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.cached import open_index
     from tmnmt.index.dedupe import duplicates
 
-    with MemoryIndex.open(index) as opened:
+    with open_index(index) as opened:
         if dry_run:
             for number in duplicates(opened.segments(), by, within_documents):
                 print(number)
@@ -120,7 +121,9 @@ def dedupe(
         )
 
 
-def _add_files(index: MemoryIndex, memories: list[Path], fields: dict[str, Any], property: list[str] | None) -> None:
+def _add_files(
+    where: str, index: OpenIndex, memories: list[Path], fields: dict[str, Any], property: list[str] | None
+) -> None:
     from tmnmt.formats import read_memories
     from tmnmt.progress import Progress
 
@@ -129,7 +132,7 @@ def _add_files(index: MemoryIndex, memories: list[Path], fields: dict[str, Any],
         segments = [_changed(segment, fields, property) for segment in reader]
     print(reader.report, file=sys.stderr)
     index.add(segments)
-    print(f"{index.path}: {counted(len(segments), 'segment')} added, {len(index):,} in all", file=sys.stderr)
+    print(f"{where}: {counted(len(segments), 'segment')} added, {len(index):,} in all", file=sys.stderr)
 
 
 def _given(**fields: str | None) -> dict[str, Any]:

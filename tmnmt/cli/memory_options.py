@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from tmnmt.index.filter import Filter
     from tmnmt.segments import Segment
 
-INDEX = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
+INDEX = Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")]
 DOCUMENT = Annotated[str | None, typer.Option(help="Only those of this document.")]
 ORIGIN = Annotated[str | None, typer.Option(help="Only those of this origin, such as the file they came from.")]
 USER = Annotated[str | None, typer.Option(help="Only those of this user.")]

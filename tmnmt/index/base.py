@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Protocol
 
-from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+
+MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
+
+
+class UnknownIdError(DataError):
+    """No segment of the memory has this id."""
 
 
 class Index(Protocol):
@@ -51,6 +60,32 @@ def check_search(queries: Sequence[str], k: int, threshold: float, documents: Se
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
     if documents is not None and len(documents) != len(queries):
         raise UsageError(f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each")
+
+
+def dated(segments: Iterable[Segment]) -> list[Segment]:
+    """New segments with the present time where they have none. Raises DataError for a source that is too long."""
+    now = present()
+    new = [replace(s, created=s.created or now, changed=s.changed or s.created or now) for s in segments]
+    check_sources(new)
+    return new
+
+
+def corrected(old: Segment, new: Segment) -> Segment:
+    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was given."""
+    changed = new.changed if new.changed != old.changed else present()
+    return replace(new, id=old.id, changed=changed)
+
+
+def check_sources(segments: Iterable[Segment]) -> None:
+    """Raises DataError for a source of more than MAX_TOKENS."""
+    for segment in segments:
+        if len(match_tokens(segment.src)) > MAX_TOKENS:
+            raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
+
+
+def present() -> str:
+    """The present time as segments carry it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def best_of(matches: Iterable[Match], k: int) -> list[Match]:

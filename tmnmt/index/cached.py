@@ -39,6 +39,13 @@ def open_index(index: str | Path, src_lang: str | None = None, tgt_lang: str | N
     return MemoryIndex.open(Path(index), src_lang, tgt_lang)
 
 
+def same_place(one: str, other: str) -> bool:
+    """Whether two folders or addresses of an index are the same."""
+    if is_address(one) or is_address(other):
+        return is_address(one) and is_address(other) and parse_address(one) == parse_address(other)
+    return Path(one).resolve() == Path(other).resolve()
+
+
 def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None) -> OpenIndex:
     """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of two plain files) is
     indexed once under the user's cache folder, and found there by name and content from then on, wherever it then lies.

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
-from tmnmt.index.base import best_of, check_languages, check_search
-from tmnmt.index.elastic_add import add
+from tmnmt.index.base import best_of, check_languages, check_search, dated
 from tmnmt.index.elastic_address import ElasticAddress
-from tmnmt.index.elastic_layout import read, read_meta
+from tmnmt.index.elastic_change import Writer
+from tmnmt.index.elastic_generation import HITS_A_PAGE, ElasticGeneration, every_segment, pages, read_generation
+from tmnmt.index.elastic_layout import read
 from tmnmt.index.elastic_query import FLOAT_SLACK, candidates
 from tmnmt.index.elastic_server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
+from tmnmt.index.elastic_upkeep import count_changes, count_segments, merge, stored_bytes, verify
+from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
-NEXT_PAGE = 1000
 QUERIES_A_REQUEST = 32
-KEPT_OPEN = "2m"  # between two pages of one query
+BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
 
 
 class ElasticIndex:
@@ -33,7 +33,7 @@ class ElasticIndex:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.address = server.address
-        self.manifest = _read_manifest(server)
+        self.manifest = read_generation(server).manifest
         self.src_lang, self.tgt_lang = self.manifest.src_lang, self.manifest.tgt_lang
         self.requests = 0
 
@@ -80,23 +80,59 @@ class ElasticIndex:
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
-        `changed` (or `created`) they get the present time. Several may add at once. Raises ServerError, DataError."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        dated = [replace(s, created=s.created or now, changed=s.changed or s.created or now) for s in segments]
-        return add(self._server, dated)
+        `changed` (or `created`) they get the present time. Several may add at once. Raises ServerError with what was
+        added and what perhaps, DataError."""
+        return self._writer().add(dated(segments))
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a ServerError says how
+        many were corrected. Where two correct a segment at once, the later correction stays."""
+        return self._writer().edit(ids, change)
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """As `MemoryIndex.delete`, but as far as a ServerError says where the server goes away meanwhile."""
+        self._writer().delete(ids)
+
+    def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
+        """Deletes those of all segments, as they are when this begins, that `choose` names by id; their ids."""
+        writer = self._writer()
+        ids = list(dict.fromkeys(choose(self.segments())))
+        writer.delete(ids)
+        return ids
+
+    def get(self, ids: Iterable[int]) -> list[Segment]:
+        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        return self._writer().get(ids)
+
+    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, as they are when the first is asked for. All are read."""
+        return filter(wanted.keeps, every_segment(self._server))
+
+    def changes(self) -> tuple[int, int, int]:
+        """How many segments were added, corrected and deleted since the index was built."""
+        return count_changes(self._server, self._current())
 
     def __len__(self) -> int:
-        """How many segments the index holds, additions included."""
-        answer = self._server.ask(
-            self._server.client.search, index=self.address.name, size=0, allow_partial_search_results=False,
-            aggs={"all": {"sum": {"field": "segments"}}},
-        )  # fmt: skip
-        return int(answer["aggregations"]["all"]["value"])
+        """How many segments the index holds now."""
+        return count_segments(self._server)
 
-    def __iter__(self) -> Iterator[Segment]:
-        """Every segment, in no order, as of now."""
-        for hit in self._every({"exists": {"field": "segments"}}, [{"_shard_doc": "asc"}]):
-            yield from map(read, hit["_source"]["pairs"])
+    def compact(self, progress: Callable[[int], None] | None = None) -> None:
+        """Drops what was deleted and makes one part of every shard, so that searches are at their fastest; the server
+        does it, while searches and changes go on."""
+        merge(self._server)
+
+    def verify(self) -> int:
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first document that is not as
+        it was written."""
+        return verify(self._server)
+
+    def generation(self) -> int:
+        """How many times the index was built."""
+        return self._current().number
+
+    def size(self) -> int:
+        """Bytes on disk, of one copy of every shard."""
+        return stored_bytes(self._server)
 
     def close(self) -> None:
         self._server.close()
@@ -106,6 +142,17 @@ class ElasticIndex:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _current(self) -> ElasticGeneration:
+        """The generation that answers now. Raises MemoryIndexError where its languages are others than when opened."""
+        now = read_generation(self._server)
+        languages = now.manifest.src_lang, now.manifest.tgt_lang
+        if languages != (self.src_lang, self.tgt_lang):
+            raise MemoryIndexError(f"{self.address}: was replaced by an index from {' to '.join(languages)}")
+        return now
+
+    def _writer(self) -> Writer:
+        return Writer(self._server, self._current())
 
     def _answer(self, questions: Sequence[_Question]) -> None:
         """First pages in one request; where that raised the bound, once more above it; the rest page by page."""
@@ -119,7 +166,7 @@ class ElasticIndex:
                 question.settled |= len(hits) < page
             open_ones = [(q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled]
             asked = [question for question, bound in open_ones if question.bound() > bound and page == FIRST_PAGE]
-            page = NEXT_PAGE
+            page = HITS_A_PAGE
             for question, _ in open_ones:
                 if question not in asked:
                     self._read_on(question)
@@ -128,8 +175,9 @@ class ElasticIndex:
         """All candidates from the first on, from one point in time, until the question is settled or they end."""
         bound = question.bound()
         question.restart()
-        for hit in self._every(candidates(question.tokens, bound), [{"_score": "desc"}, {"_shard_doc": "asc"}]):
-            question.read([hit])
+        for page in pages(self._server, candidates(question.tokens, bound), BEST_FIRST):
+            self.requests += 1
+            question.read(page)
             if question.settled:
                 return
 
@@ -156,29 +204,6 @@ class ElasticIndex:
             if refused is not None:
                 waiting.pause(f"is too busy: {reason_in(refused)}")
         return [found[i] for i in range(len(questions))]
-
-    def _every(self, query: Mapping[str, Any], sort: list[Mapping[str, str]]) -> Iterator[Any]:
-        """All hits of a query in order, from one point in time, page by page."""
-        name = self.address.name
-        server = self._server
-        point = server.ask(server.client.open_point_in_time, index=name, keep_alive=KEPT_OPEN)["id"]
-        after: dict[str, Any] = {}
-        try:
-            while True:
-                answer = server.ask(
-                    server.client.search, query=query, sort=sort, size=NEXT_PAGE,
-                    pit={"id": point, "keep_alive": KEPT_OPEN}, track_total_hits=False,
-                    allow_partial_search_results=False, **after,
-                )  # fmt: skip
-                self.requests += 1
-                point = answer["pit_id"]
-                hits = answer["hits"]["hits"]
-                yield from hits
-                if len(hits) < NEXT_PAGE:
-                    return
-                after = {"search_after": hits[-1]["sort"]}
-        finally:
-            server.ask(server.client.close_point_in_time, id=point)
 
 
 class _Question:
@@ -224,17 +249,3 @@ class _Question:
             self._matches.append(Match(read(pair), score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
             push(self._scores, score)
-
-
-def _read_manifest(server: Server) -> Any:
-    from elasticsearch import NotFoundError
-
-    name, where = server.address.name, str(server.address)
-    try:
-        found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
-    except NotFoundError as error:
-        raise MemoryIndexError(f"{where}: no such index; make one with tmnmt build-index") from error
-    if len(found) != 1 or name in found:
-        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
-    (concrete,) = found.values()
-    return read_meta(concrete["mappings"].get("_meta"), where)

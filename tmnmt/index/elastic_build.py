@@ -15,15 +15,17 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, ServerError
 from tmnmt.index.build import IndexExistsError
 from tmnmt.index.elastic_address import ElasticAddress
-from tmnmt.index.elastic_layout import COUNTER, ElasticManifest, document, key, mappings, written
-from tmnmt.index.elastic_server import BUSY, PATIENCE, Server, Waiting, reason, reason_in
+from tmnmt.index.elastic_generation import read_generation
+from tmnmt.index.elastic_layout import COUNTER, ElasticManifest, document, key, mappings, only, written
+from tmnmt.index.elastic_server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason, reason_in
 from tmnmt.segments import Segment
-from tmnmt.text import match_tokens
+from tmnmt.text import normalise
 
 DOCUMENTS_A_REQUEST = 1000
 CHARACTERS_A_REQUEST = 4_000_000
@@ -42,6 +44,7 @@ def build_elastic(
     shards: int = 1,
     replicas: int = 0,
     patience: float = PATIENCE,
+    seconds_to_answer: float = SECONDS_TO_ANSWER,
     progress: Callable[[int], None] | None = None,
 ) -> ElasticManifest:
     """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given order.
@@ -51,23 +54,38 @@ def build_elastic(
     else, ServerError with what was done and how to go on; an error of `segments` leaves everything as it was.
     """
     with (
-        closing(Server(address, patience)) as server,
+        closing(Server(address, patience, seconds_to_answer)) as server,
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
         closing(_Groups(Path(folder) / "segments.db")) as groups,
     ):
         _check_place(server, force)
         groups.add(segments)
-        concrete, previous = _make_generation(server, force, shards)
         try:
-            manifest = _fill(server, concrete, groups, (src_lang, tgt_lang), progress)
-            _switch(server, concrete, previous, manifest, replicas)
+            return _build(server, groups, (src_lang, tgt_lang), force, (shards, replicas), progress)
         except ServerError as error:
-            still = "what was there before still answers" if previous else "there is no index yet"
-            raise ServerError(f"{error}; {concrete} is unfinished, {still}: build again with --force") from error
-        except BaseException:
-            with suppress(ServerError):
-                server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
-            raise
+            said = "the build is unfinished, what answered before still does: build again with --force"
+            raise ServerError(f"{error}; {said}") from error
+
+
+def _build(
+    server: Server,
+    groups: _Groups,
+    languages: tuple[str, str],
+    force: bool,
+    copies: tuple[int, int],
+    progress: Callable[[int], None] | None,
+) -> ElasticManifest:
+    shards, replicas = copies
+    concrete, previous = _make_generation(server, force, shards)
+    try:
+        manifest = _fill(server, concrete, groups, languages, progress)
+        _switch(server, concrete, previous, manifest, replicas)
+    except ServerError:
+        raise  # and what is unfinished stays until the next build: the server does not answer
+    except BaseException:
+        with suppress(ServerError):
+            server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
+        raise
     return manifest
 
 
@@ -78,7 +96,7 @@ class _Groups:
         self._db = sqlite3.connect(path, isolation_level=None)
         for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
             self._db.execute(f"PRAGMA {setting}")
-        self._db.execute("CREATE TABLE pairs (key TEXT, changed TEXT, id INTEGER, src TEXT, pair TEXT)")
+        self._db.execute("CREATE TABLE pairs (key TEXT, changed TEXT, id INTEGER, tokens TEXT, pair TEXT)")
         self._tokens: set[str] = set()
         self.segments = self.sources = 0
 
@@ -92,13 +110,13 @@ class _Groups:
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
         """(key, document, number of pairs) of every distinct token sequence."""
-        rows = self._db.execute("SELECT key, src, pair FROM pairs ORDER BY key, changed DESC, id")
+        rows = self._db.execute("SELECT key, tokens, id, pair FROM pairs ORDER BY key, changed DESC, id")
         for name, group in groupby(rows, itemgetter(0)):
             pairs = list(group)
-            tokens = match_tokens(pairs[0][1])
+            tokens = pairs[0][1].split()
             self._tokens.update(tokens)
             self.sources += 1 if tokens else 0
-            yield name, document(tokens, [pair for _, _, pair in pairs]), len(pairs)
+            yield name, document(tokens, [row[2:] for row in pairs]), len(pairs)
 
     def tokens(self) -> int:
         """How many distinct match tokens were read back."""
@@ -111,7 +129,8 @@ class _Groups:
         for number, segment in enumerate(segments, 1):
             self.segments = number
             pair = written(replace(segment, id=number))
-            yield key(match_tokens(segment.src), number), segment.changed, number, segment.src, pair
+            tokens = normalise(segment.src)
+            yield key(tokens, number), segment.changed, number, tokens, pair
 
 
 def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
@@ -151,22 +170,21 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
     settings = {
         "number_of_shards": shards, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "async",
     }  # fmt: skip
-    aliases = {_building(concrete): {"is_hidden": True}}
+    aliases = {only(concrete): {"is_hidden": True}}
+    mark = {"build": uuid4().hex}  # until the manifest takes its place
+    content = mappings() | {"_meta": mark}
     try:
         server.ask(
-            server.client.indices.create, expected=(400,), index=concrete, settings=settings, mappings=mappings(),
+            server.client.indices.create, expected=(400,), index=concrete, settings=settings, mappings=content,
             aliases=aliases,
         )  # fmt: skip
     except BadRequestError as error:
-        if error.error == "resource_already_exists_exception":
+        if error.error != "resource_already_exists_exception":
+            raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
+        there = server.ask(server.client.indices.get_mapping, index=concrete)[concrete]["mappings"]
+        if there.get("_meta") != mark:  # else it was made, and the answer was lost
             raise LockedError(f"{server.address}: somebody else has just begun to build {concrete}") from error
-        raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
     return concrete, previous
-
-
-def _building(concrete: str) -> str:
-    """Documents of a build go to this alias: when somebody else has removed the index, nothing makes it again."""
-    return f"{concrete}-building"
 
 
 def _fill(
@@ -182,13 +200,13 @@ def _fill(
             for operations, segments in _requests(groups):
                 if len(under_way) > REQUESTS_AT_ONCE:
                     _finish(under_way, progress)
-                under_way.append((pool.submit(send, server, _building(concrete), operations), segments))
+                under_way.append((pool.submit(send, server, only(concrete), operations), segments))
             while under_way:
                 _finish(under_way, progress)
         finally:
             for future, _ in under_way:
                 future.cancel()
-    send(server, _building(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', f'{{"last_id":{groups.segments}}}')])
+    send(server, only(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', f'{{"last_id":{groups.segments}}}')])
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens(), now)
 
@@ -245,6 +263,8 @@ def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
 
 def _switch(server: Server, concrete: str, previous: list[str], manifest: ElasticManifest, replicas: int) -> None:
     """From here on the new generation answers, and the old one is gone: one change of the cluster's state."""
+    from elasticsearch import NotFoundError
+
     settings = {"refresh_interval": REFRESH, "translog.durability": "request", "number_of_replicas": replicas}
     server.ask(server.client.indices.put_mapping, index=concrete, meta=manifest.meta())
     server.ask(server.client.indices.put_settings, index=concrete, settings=settings)
@@ -252,7 +272,10 @@ def _switch(server: Server, concrete: str, previous: list[str], manifest: Elasti
     server.ask(server.client.indices.refresh, index=concrete)
     actions: list[dict[str, Any]] = [
         {"add": {"index": concrete, "alias": server.address.name}},
-        {"remove": {"index": concrete, "alias": _building(concrete), "must_exist": False}},
         *({"remove_index": {"index": index}} for index in previous),
     ]
-    server.ask(server.client.indices.update_aliases, actions=actions)
+    try:
+        server.ask(server.client.indices.update_aliases, expected=(404,), actions=actions)
+    except NotFoundError as error:  # the previous one is gone: was this done, and the answer lost?
+        if read_generation(server).concrete != concrete:
+            raise server.error(f"the alias cannot be changed: {reason(error)}") from error

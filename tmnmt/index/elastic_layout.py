@@ -1,15 +1,16 @@
 """What lies on the server: one document a distinct token sequence, the pairs of that source inside it, newest first.
 
-NAME                 alias: the generation that answers
-NAME-7               concrete index: documents {tokens, n, segments, pairs}, the manifest in the mapping's _meta
-NAME-8-building      alias of a generation that is being built, or whose build was stopped
+NAME            alias: the generation that answers
+NAME-7          concrete index: documents {tokens, n, ids, pairs}, the manifest in the mapping's _meta
+NAME-7-only     alias of this generation for ever. Changes are written to it: once the generation is gone nothing makes
+                it again, and what was meant for one generation never reaches the next
 """
 
 from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from typing import Any
@@ -19,14 +20,16 @@ from tmnmt.index.elastic_query import terms
 from tmnmt.index.manifest import TOKENISATION
 from tmnmt.segments import Segment
 
-FORMAT = 1
+FORMAT = 2
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
+_FIELDS = tuple(field.name for field in fields(Segment))
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 @dataclass(frozen=True)
 class ElasticManifest:
-    """What an index on a server holds, as counted when it was built."""
+    """What an index on a server held when it was built; its ids were 1 to `segments` then."""
 
     src_lang: str
     tgt_lang: str
@@ -59,34 +62,49 @@ def mappings() -> dict[str, Any]:
     """The fields. `tokens` is for finding only; the texts in `pairs` are for answering only."""
     return {
         "dynamic": "strict",
-        "_source": {"excludes": ["tokens"]},  # they follow from the texts, and would double what is read for a hit
+        "_source": {"includes": ["pairs", "corrected", "last_id"]},  # the rest follows from the texts
         "properties": {
             # a keyword, not a text: no analyzer cuts tokens, and boolean similarity makes every found term count 1
             "tokens": {"type": "keyword", "doc_values": False, "similarity": "boolean"},
             "n": {"type": "integer"},  # |x'|, not 0: a source without tokens has none, so that nothing finds it
-            "segments": {"type": "integer", "index": False},
+            "ids": {"type": "long"},  # of the pairs: for finding one, for reading in their order, for counting
+            "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
+            "corrected": {"type": "long", "index": False},  # ids of pairs of the build that were changed since
             "pairs": {"type": "object", "enabled": False},
             "last_id": {"type": "long", "index": False, "doc_values": False},
         },
     }
 
 
-def key(tokens: Sequence[str], number: int) -> str:
-    """The id of the document that segment `number` of these tokens belongs to: 128 bits of a cryptographic hash.
-    Segments without tokens stand alone."""
-    content = " ".join(tokens) if tokens else f" {number}"  # no token has or is a space
+def only(concrete: str) -> str:
+    """The alias under which this generation is known, and never another."""
+    return f"{concrete}-only"
+
+
+def key(tokens: str, number: int) -> str:
+    """The id of the document that segment `number` of these tokens, joined by spaces, belongs to: 128 bits of a
+    cryptographic hash. Segments without tokens stand alone."""
+    content = tokens or f" {number}"  # no token has or is a space
     return urlsafe_b64encode(blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest())[:22].decode()
 
 
-def document(tokens: Sequence[str], pairs: Sequence[str]) -> str:
-    """The document of one token sequence as JSON, of pairs as JSON, newest first."""
-    found_by = f'"tokens":{json.dumps(terms(tokens), ensure_ascii=False)},"n":{len(tokens)},' if tokens else ""
-    return f'{{{found_by}"segments":{len(pairs)},"pairs":[{",".join(pairs)}]}}'
+def document(tokens: Sequence[str], pairs: Iterable[tuple[int, str]], changes: str = "") -> str:
+    """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of `changes`."""
+    ids, texts = zip(*pairs, strict=True)
+    found_by = f'"tokens":{_encode(terms(tokens))},"n":{len(tokens)},' if tokens else ""
+    return f'{{{found_by}{changes}"ids":[{",".join(map(str, ids))}],"pairs":[{",".join(texts)}]}}'
+
+
+def changes(ids: Iterable[int], built: int, corrected: Iterable[int]) -> str:
+    """The fields of what was changed since an index of `built` segments was built; "" for nothing."""
+    added = sum(number > built for number in ids)
+    fields = (f'"added":{added},' if added else "", f'"corrected":{sorted(corrected)},' if corrected else "")
+    return "".join(fields)
 
 
 def written(segment: Segment) -> str:
     """A segment as JSON; what is empty is left out."""
-    return json.dumps({name: value for name, value in asdict(segment).items() if value}, ensure_ascii=False)
+    return _encode({name: value for name in _FIELDS if (value := getattr(segment, name))})
 
 
 def read(pair: Mapping[str, Any]) -> Segment:

@@ -9,7 +9,6 @@ first: as soon as a bound is below the k-th best score verified, nothing that fo
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,11 +20,11 @@ FLOAT_SLACK = 1e-5  # its scores are 32-bit
 
 def terms(tokens: Sequence[str]) -> list[str]:
     """The tokens as a set: an occurrence after the first carries its number. The sign stands in no token but itself."""
-    seen: Counter[str] = Counter()
+    seen: dict[str, int] = {}
     numbered = []
     for token in tokens:
-        seen[token] += 1
-        numbered.append(token if seen[token] == 1 else f"{token}␟{seen[token]}")
+        times = seen[token] = seen.get(token, 0) + 1
+        numbered.append(token if times == 1 else f"{token}␟{times}")
     return numbered
 
 

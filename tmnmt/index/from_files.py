@@ -1,8 +1,8 @@
-"""An index over memory files."""
+"""An index in a folder or at an Elasticsearch address, and one over memory files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,30 @@ from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats import Columns, Reader, Report, read_memories
 from tmnmt.index.build import build
-from tmnmt.index.elastic_address import ElasticAddress
+from tmnmt.index.elastic_address import ElasticAddress, is_address, parse_address
 from tmnmt.index.manifest import Manifest
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
     from tmnmt.index.elastic_layout import ElasticManifest
+
+
+def build_at(
+    where: str,
+    segments: Iterable[Segment],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Manifest | ElasticManifest:
+    """`build` for a folder, `build_elastic` for an address."""
+    if is_address(where):
+        from tmnmt.index.elastic_build import build_elastic
+
+        return build_elastic(parse_address(where), segments, src_lang, tgt_lang, force=force, progress=progress)
+    return build(Path(where), segments, src_lang, tgt_lang, force=force, progress=progress)
 
 
 def build_from_files(

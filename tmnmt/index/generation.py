@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tmnmt.errors import DataError
+from tmnmt.index.base import UnknownIdError
 from tmnmt.index.delta import Delta
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.journal import Change, Journal
@@ -19,10 +19,6 @@ from tmnmt.index.store import Store
 from tmnmt.segments import Segment
 
 log = logging.getLogger(__name__)
-
-
-class UnknownIdError(DataError):
-    """No segment of the memory has this id."""
 
 
 class Generation:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
+from tmnmt.index.base import MAX_TOKENS
 from tmnmt.index.postings import DOCUMENTS, IDS, VOCABULARY
 
 if TYPE_CHECKING:
     from tmnmt.index.inversion_kernels import Int32, Int64
 
-MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
 MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 TOKENS_IN_MEMORY = 1 << 20
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`

@@ -7,17 +7,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from tmnmt.errors import DataError, MemoryIndexError, UsageError
-from tmnmt.index.base import best_of, check_languages, check_search
+from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
 from tmnmt.index.build import in_runs, write_generation
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.generation import Generation
-from tmnmt.index.inversion import MAX_TOKENS
 from tmnmt.index.journal import Change
 from tmnmt.index.lock import writing
 from tmnmt.index.manifest import MANIFEST_FILE, Manifest, manifest_version, read_manifest
@@ -92,11 +90,9 @@ class MemoryIndex:
 
         Without `changed` (or `created`) they get the present time. Raises LockedError where another process is
         writing, DataError for a source of more than 65,535 tokens, MemoryIndexError where the disk is full."""
-        now = _present()
-        dated = [replace(s, created=s.created or now, changed=s.changed or s.created or now) for s in segments]
-        _check_sources(dated)
+        new = dated(segments)
         with self._writing() as generation:
-            numbered = [replace(s, id=number) for number, s in enumerate(dated, generation.last_id + 1)]
+            numbered = [replace(s, id=number) for number, s in enumerate(new, generation.last_id + 1)]
             self._append(generation, [(segment.id, segment) for segment in numbered])
         return [segment.id for segment in numbered]
 
@@ -106,8 +102,8 @@ class MemoryIndex:
         a new one. Raises UnknownIdError, and what `add` raises."""
         with self._writing() as generation:
             old = generation.by_ids(ids)
-            edited = [_edited(segment, change(segment)) for segment in old.values()]
-            _check_sources(edited)
+            edited = [corrected(segment, change(segment)) for segment in old.values()]
+            check_sources(edited)
             self._append(generation, [(segment.id, segment) for segment in edited])
         return edited
 
@@ -166,6 +162,15 @@ class MemoryIndex:
         """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what
         was written."""
         return verify(self.path)
+
+    def generation(self) -> int:
+        """How many times the index was built or compacted."""
+        return self.manifest.generation
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        folder = self.manifest.generation_dir(self.path)
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
     def close(self) -> None:
         with self._lock:
@@ -235,21 +240,6 @@ class MemoryIndex:
         except (MemoryIndexError, OSError):
             if read_manifest(self.path) == manifest:
                 raise  # else replaced once more: the caller comes again
-
-
-def _edited(old: Segment, new: Segment) -> Segment:
-    changed = new.changed if new.changed != old.changed else _present()
-    return replace(new, id=old.id, changed=changed)
-
-
-def _present() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _check_sources(segments: Sequence[Segment]) -> None:
-    for segment in segments:
-        if len(match_tokens(segment.src)) > MAX_TOKENS:
-            raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
 
 
 def _cores() -> int:

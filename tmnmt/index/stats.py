@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tmnmt.index.memory_index import MemoryIndex
+if TYPE_CHECKING:
+    from tmnmt.index.cached import OpenIndex
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Stats:
     src_lang: str
     tgt_lang: str
     segments: int
-    added: int  # since the index was built or compacted
+    added: int  # since the index was built or compacted; on a server, built
     corrected: int
     deleted: int
     documents: int
@@ -30,7 +31,7 @@ class Stats:
     bytes: int
 
 
-def stats(index: MemoryIndex) -> Stats:
+def stats(index: OpenIndex) -> Stats:
     """The Stats of all segments, which are read."""
     documents, origins, users, properties = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     oldest = newest = ""
@@ -46,9 +47,5 @@ def stats(index: MemoryIndex) -> Stats:
     return Stats(
         index.src_lang, index.tgt_lang, documents.total() + none, *index.changes(), len(documents), none,
         oldest, newest, dict(origins.most_common()), dict(users.most_common()), dict(properties.most_common()),
-        index.manifest.generation, _size(index.manifest.generation_dir(index.path)),
+        index.generation(), index.size(),
     )  # fmt: skip
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,148 @@
+"""An index on a server that is corrected: as brute force finds it, by two at once, beside a rebuild; its upkeep."""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import replace
+
+import pytest
+from elastic_server import Running
+from test_index import brute_force, pairs, queries, real_segments
+
+from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.base import UnknownIdError
+from tmnmt.index.elastic import ElasticIndex
+from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic_change import Writer
+from tmnmt.index.elastic_generation import read_generation
+from tmnmt.index.elastic_server import Server
+from tmnmt.segments import Segment
+
+
+def test_search_equals_brute_force_whatever_was_changed(server: Running) -> None:
+    address, draw = server.address("changes"), random.Random(4)
+    build_elastic(address, real_segments()[:400], "en", "fr", shards=2)
+    built = 400
+    with ElasticIndex.open(address) as index, ElasticIndex.open(address) as reader:
+        alive = {segment.id: segment for segment in index.segments()}
+        for step in range(3):
+            gone = draw.sample(sorted(alive), 20)
+            index.delete(gone)
+            edited = index.edit(draw.sample(sorted(set(alive) - set(gone)), 20), lambda s: replace(s, src=s.src + " x"))
+            edited += index.edit([edited[0].id, edited[1].id], lambda s: replace(s, tgt="corrected"))
+            ids = index.add(draw.sample(real_segments(), 10))
+            alive = {number: segment for number, segment in alive.items() if number not in gone}
+            alive |= {segment.id: segment for segment in edited} | {s.id: s for s in index.get(ids)}
+            if step == 1:
+                index.compact()
+            segments = sorted(alive.values(), key=lambda segment: segment.id)
+            assert list(reader.segments()) == segments and len(reader) == len(segments) == index.verify()
+            for query in queries(3, step):
+                for k, threshold in ((1, 0.5), (5, 0.3), (1000, 0.0)):
+                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(query, segments, k, threshold)
+        new = [number for number in alive if number > built]
+        old = {segment.id: segment for segment in real_segments()[:built]}
+        corrected = [number for number in alive if number <= built and alive[number] != old[number]]
+        assert reader.changes() == (len(new), len(corrected), built - (len(alive) - len(new)))
+
+
+def test_an_unknown_id_and_a_source_that_is_too_long_change_nothing(server: Running) -> None:
+    address = server.address("unknown")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        index.delete([9])
+        before = list(index.segments())
+        for change in (lambda: index.delete([1, 9]), lambda: index.edit([1, 99], lambda s: replace(s, tgt="x"))):
+            with pytest.raises(UnknownIdError, match="there is no segment 9"):
+                change()
+        with pytest.raises(DataError, match="more than 65,535 match tokens"):
+            index.edit([1], lambda segment: replace(segment, src="x " * 65_536))
+        assert list(index.segments()) == before
+        assert index.add([Segment("a", "b")]) == [10]  # 9 is given to nobody again
+
+
+def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running) -> None:
+    address = server.address("both")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+
+    def correct(name: str) -> None:
+        with ElasticIndex.open(address) as index:
+            for i in range(4):
+                index.edit([1, 2], lambda segment, i=i: replace(segment, src=f"{name} has said {i} of {segment.id}"))
+
+    threads = [threading.Thread(target=correct, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with ElasticIndex.open(address) as index:
+        assert index.verify() == len(index) == 9 and index.changes() == (0, 2, 0)
+        now = index.get([1, 2])
+        assert [segment.src.split()[3] for segment in now] == ["3", "3"]
+        assert [[m.segment for m in found] for found in index.search([s.src for s in now], 1, 1.0)] == [
+            [s] for s in now
+        ]
+
+
+def test_a_change_does_not_reach_the_generation_after(server: Running) -> None:
+    address = server.address("next")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    late = Server(address)
+    writer = Writer(late, read_generation(late))
+    build_elastic(address, real_segments()[:9], "en", "fr", force=True)
+    some = [replace(real_segments()[0], tgt="late")]
+    for change in (lambda: writer.add(some), lambda: writer._add(some), lambda: writer.delete([1])):
+        with pytest.raises(MemoryIndexError, match="was built anew meanwhile, without this change; make it again"):
+            change()
+    late.close()
+    with ElasticIndex.open(address) as index:
+        assert list(index.segments()) == list(real_segments()[:9])
+        assert index.generation() == 2
+
+
+def test_an_index_of_other_languages_in_its_place_is_not_changed(server: Running) -> None:
+    address = server.address("languages")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        build_elastic(address, real_segments()[:9], "fr", "en", force=True)
+        with pytest.raises(MemoryIndexError, match="was replaced by an index from fr to en"):
+            index.add([Segment("a", "b")])
+
+
+def test_compaction_makes_one_part_of_every_shard(server: Running) -> None:
+    from elasticsearch import Elasticsearch
+
+    address = server.address("compact")
+    build_elastic(address, real_segments()[:300], "en", "fr")
+    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
+
+        def parts() -> int:
+            return int(client.indices.stats(index="compact", metric="segments")["_all"]["total"]["segments"]["count"])
+
+        index.add([Segment("a new one", "x")])
+        index.delete(range(1, 100))
+        before = list(index.segments())
+        assert parts() > 1
+        index.compact()
+        assert parts() == 1 and list(index.segments()) == before
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ([{"src": "another source", "tgt": "x", "id": 1}], "its sources are not those it was written for"),
+        ([{"src": "one more time", "tgt": "x", "id": 7}], r"it is found by the ids \[1\] but holds \[7\]"),
+    ],
+)
+def test_verify_finds_what_somebody_else_has_changed(server: Running, held: list[dict[str, object]], said: str) -> None:
+    from elasticsearch import Elasticsearch
+
+    address = server.address("damaged")
+    build_elastic(address, [Segment("one more time", "x"), Segment("two", "y")], "en", "fr", force=True)
+    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
+        assert index.verify() == 2
+        (hit,) = client.search(index="damaged", query={"term": {"ids": 1}})["hits"]["hits"]
+        client.index(index="damaged", id=hit["_id"], document={"n": 3, "ids": [1], "pairs": held}, refresh=True)
+        with pytest.raises(MemoryIndexError, match=said):
+            index.verify()

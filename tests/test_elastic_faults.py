@@ -1,0 +1,239 @@
+"""Servers that are busy, slow, away, or that want to know who asks: a proxy misbehaves in front of a real one."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from elastic_proxy import Fault, Proxy, proxy
+from elastic_server import Running
+from test_index import queries, real_segments
+
+from tmnmt.errors import MemoryIndexError, ServerError
+from tmnmt.index.elastic import ElasticIndex
+from tmnmt.index.elastic_address import ElasticAddress
+from tmnmt.index.elastic_build import build_elastic
+from tmnmt.segments import Segment
+
+PASSING: tuple[Fault, ...] = (429, "cut", 503, "lost", 502, "some", 504)
+
+SECONDS = 4.0  # that a slow server is waited for: a busy machine needs some for any answer
+
+
+@pytest.fixture
+def between(server: Running) -> Iterator[Proxy]:
+    with proxy(server.url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def built(server: Running) -> str:
+    build_elastic(server.address("faults"), real_segments()[:300], "en", "fr")
+    return "faults"
+
+
+def test_a_build_gets_through_what_passes(server: Running, between: Proxy) -> None:
+    for count in (9, 300):  # into an empty place, and over what is there
+        between.fail("_bulk", *PASSING, 413)
+        between.fail("_aliases", 503, "cut", "lost")
+        between.fail("/busy-build", 503, "lost", "cut", "lost", "lost")  # looked for, made, and what else names it
+        manifest = build_elastic(between.address("busy-build"), real_segments()[:count], "en", "fr", force=True)
+        assert manifest.segments == count and not any(between.faults.values())
+        with ElasticIndex.open(server.address("busy-build")) as index:
+            assert list(index.segments()) == list(real_segments()[:count])
+
+
+def test_a_search_gets_through_what_passes(server: Running, between: Proxy, built: str) -> None:
+    asked = queries(9, 3)
+    with ElasticIndex.open(server.address(built)) as there, ElasticIndex.open(between.address(built)) as here:
+        between.fail("_msearch", *PASSING)
+        assert here.search(asked, 3, 0.4) == there.search(asked, 3, 0.4)
+        between.fail("_pit", *PASSING[:5])
+        between.fail("_search", *PASSING[:5])
+        assert list(here.segments()) == list(there.segments())
+    assert not any(between.faults.values())
+
+
+@pytest.mark.parametrize("path", ["counter", "_mget", "_bulk"])
+def test_a_change_whose_answer_was_lost_is_made_once(server: Running, between: Proxy, path: str) -> None:
+    address = server.address(f"once-{path.strip('_')}")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    with ElasticIndex.open(between.address(address.name)) as index:
+        between.fail(path, *PASSING[:5])
+        new = index.add([Segment("one more", "un"), Segment("one more", "deux"), Segment("another", "trois")])
+        assert not any(between.faults.values())
+        if path != "counter":  # only additions need new ids
+            between.fail(path, *PASSING[:5])
+        index.edit(new[:1], lambda segment: Segment("quite another", "un"))
+        assert not any(between.faults.values())
+        if path != "counter":
+            between.fail(path, *PASSING[:5])
+        index.delete(new[1:2])
+        assert not any(between.faults.values())
+        assert [segment.tgt for segment in index.segments()][9:] == ["un", "trois"] and len(set(new)) == 3
+        assert index.changes() == (2, 0, 0) and index.verify() == 11
+
+
+def test_what_does_not_pass_is_an_error_that_says_so(between: Proxy, built: str) -> None:
+    with ElasticIndex.open(between.address(built), patience=0.3) as index:
+        for fault, said in ((429, r"is too busy \(HTTP 429\): .*queue full"), ("cut", "cannot be reached")):
+            between.fail("_msearch", *[fault] * 50)
+            with pytest.raises(ServerError, match=said + r".*\(tried for 0 s\); try again later"):
+                index.search(["Article 1"])
+        between.fail("_msearch", *["some"] * 50)
+        with pytest.raises(ServerError, match=r"is too busy: es_rejected.*queue full"):
+            index.search(["Article 1"])
+        between.fail("_msearch")
+        assert index.search(["Article 1"])[0]
+
+
+def test_a_batch_says_how_many_were_answered_before_the_server_was_slow(between: Proxy, built: str) -> None:
+    asked = [f"Article {i}" for i in range(70)]
+    with ElasticIndex.open(between.address(built), seconds_to_answer=SECONDS) as index:
+        index.search(asked[:1])  # so that the server is warm
+        between.fail("_msearch", 0.0, 2 * SECONDS)
+        said = r"no answer within 4 s; ask again when the server is less busy \(32 of 70 queries had been answered\)"
+        with pytest.raises(ServerError, match=said):
+            index.search(asked, 3)
+    with ElasticIndex.open(between.address(built)) as index:
+        assert len(index.search(asked, 3)) == 70
+
+
+def test_a_slow_server_leaves_the_old_index_and_building_again_works(server: Running, between: Proxy) -> None:
+    address = between.address("slow-build")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    between.fail("_bulk", 2 * SECONDS)
+    said = r"no answer within 4 s.*; the build is unfinished, what answered before still does: build again with --force"
+    with pytest.raises(ServerError, match=said):
+        build_elastic(address, real_segments(), "en", "fr", force=True, seconds_to_answer=SECONDS)
+    with ElasticIndex.open(address) as index:
+        assert len(index) == 9
+        assert build_elastic(address, real_segments()[:20], "en", "fr", force=True).segments == 20
+        assert len(index) == 20
+
+
+def test_an_addition_that_is_broken_off_says_what_is_there(between: Proxy) -> None:
+    address = between.address("broken-off")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    many = [Segment(f"sentence {i}", str(i)) for i in range(1200)]
+    with ElasticIndex.open(address, patience=0.3) as index:
+        between.fail("_bulk", 0.0, *["cut"] * 50)
+        with pytest.raises(ServerError, match=r"\(500 of 1,200 segments added for certain, the next 500 perhaps\)"):
+            index.add(many)
+        between.fail("_bulk")
+        ids = index.add(many[500:])
+        assert len(index) == 1209 and ids[0] > 1209  # those that were reserved for the first try are given to nobody
+        assert index.search(["sentence 3", "sentence 1199"], 1, 1.0)[1][0].segment.id == ids[-1]
+
+
+def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(between: Proxy) -> None:
+    address = between.address("half-moved")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+
+    def change(segment: Segment) -> Segment:
+        return Segment("a wholly new source", segment.tgt)
+
+    with ElasticIndex.open(address, patience=0.3) as index:
+        between.fail("_bulk", 0.0, *["cut"] * 50)  # it is in its new document; it has not left the old one
+        with pytest.raises(ServerError, match=r"\(0 of 1 segment corrected for certain, the next 1 perhaps\)"):
+            index.edit([5], change)
+        between.fail("_bulk")
+        with pytest.raises(MemoryIndexError, match="segment 5 is in another document too"):
+            index.verify()
+        index.edit([5], change)
+        assert index.verify() == 9
+        assert [m.segment.id for m in index.search([real_segments()[4].src], 9, 1.0)[0]] != [5]
+
+
+def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> None:
+    with proxy(server.url) as first, proxy(server.url) as second:
+        hosts = (first.url, second.url, "http://127.0.0.1:9")  # nothing listens on the last
+        with ElasticIndex.open(ElasticAddress(hosts, built), patience=5.0) as index:
+            expected = index.search(["Article 1"], 3)
+            first.fail("/", *["cut"] * 1000)
+            assert [index.search(["Article 1"], 3) for _ in range(4)] == [expected] * 4
+            first.fail("/")
+            second.fail("/", *["cut"] * 1000)
+            assert [index.search(["Article 1"], 3) for _ in range(4)] == [expected] * 4
+            first.fail("/", *["cut"] * 1000)
+            index.close()
+        with pytest.raises(ServerError, match="cannot be reached"):
+            ElasticIndex.open(ElasticAddress(hosts, built), patience=0.2)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for loopback, signed by itself, with its key beside it."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is needed to make a certificate: install it")
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=tmnmt", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"),
+         "-out", str(folder / "ca.pem")], check=True, capture_output=True,
+    )  # fmt: skip
+    return folder / "ca.pem"
+
+
+def test_tls_and_a_password_or_key_are_used_and_checked(
+    server: Running, built: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    password = "Basic " + base64.b64encode(b"me:hidden").decode()
+    with proxy(server.url, tls, password) as made:
+        address = made.address(built)
+        with pytest.raises(ServerError, match=r"the certificate is not trusted: .*TMNMT_ES_CA names"):
+            ElasticIndex.open(address, patience=0.2)
+        monkeypatch.setenv("TMNMT_ES_CA", str(certificate))
+        with pytest.raises(ServerError, match="HTTP 401: access refused; set TMNMT_ES_USER and TMNMT_ES_PASSWORD"):
+            ElasticIndex.open(address)
+        monkeypatch.setenv("TMNMT_ES_USER", "me")
+        monkeypatch.setenv("TMNMT_ES_PASSWORD", "wrong-one")
+        with pytest.raises(ServerError, match="HTTP 401") as refused:
+            ElasticIndex.open(address)
+        assert "wrong-one" not in str(refused.value)
+        monkeypatch.setenv("TMNMT_ES_PASSWORD", "hidden")
+        with ElasticIndex.open(address) as index:
+            assert index.search(["Article 1"])[0]
+        monkeypatch.delenv("TMNMT_ES_USER")
+        monkeypatch.delenv("TMNMT_ES_PASSWORD")
+        monkeypatch.setenv("TMNMT_ES_API_KEY", "a-key")
+        made.authorization = "ApiKey a-key"
+        with ElasticIndex.open(address) as index:
+            assert len(index) == 300
+
+
+def test_a_rebuild_is_one_moment_for_those_who_search(server: Running) -> None:
+    address = server.address("switched")
+    some, text = real_segments()[:300], real_segments()[0].src
+
+    def build(version: str) -> None:
+        build_elastic(address, [Segment(s.src, version) for s in some], "en", "fr", force=True)
+
+    build("0")
+    seen: list[set[str]] = []
+    ended = threading.Event()
+
+    def search() -> None:
+        with ElasticIndex.open(address) as index:
+            while not ended.is_set():
+                found = index.search([text, *(s.src for s in some[1:30])], 1, 1.0)
+                seen.append({match.segment.tgt for matches in found for match in matches} if all(found) else {"?"})
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    for version in ("1", "2", "3"):
+        build(version)
+    while thread.is_alive() and (not seen or seen[-1] != {"3"}):
+        ended.wait(0.05)
+    ended.set()
+    thread.join()
+    versions = [max(versions) for versions in seen]
+    assert versions == sorted(versions) and set(versions) <= set("0123") and versions[-1] == "3"

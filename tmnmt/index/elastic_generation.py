@@ -1,0 +1,91 @@
+"""The generation of an index that answers on a server, and reading all of it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.elastic_layout import ElasticManifest, only, read, read_meta
+from tmnmt.index.elastic_server import Server
+from tmnmt.segments import Segment
+
+HITS_A_PAGE = 1000
+KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
+HOLDS_PAIRS = {"exists": {"field": "ids"}}
+BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
+
+Hit = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ElasticGeneration:
+    """What a name on a server stands for at one moment."""
+
+    concrete: str
+    manifest: ElasticManifest
+
+    @property
+    def only(self) -> str:
+        """The alias that changes of this generation are written to."""
+        return only(self.concrete)
+
+    @property
+    def number(self) -> int:
+        return int(self.concrete.rpartition("-")[2])
+
+
+def read_generation(server: Server) -> ElasticGeneration:
+    """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another format."""
+    from elasticsearch import NotFoundError
+
+    name, where = server.address.name, str(server.address)
+    try:
+        found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
+    except NotFoundError as error:
+        raise MemoryIndexError(f"{where}: no such index; make one with tmnmt build-index") from error
+    if len(found) != 1 or name in found:
+        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
+    ((concrete, content),) = found.items()
+    return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), where))
+
+
+def pages(
+    server: Server, query: Mapping[str, Any], sort: Sequence[Mapping[str, str]], **asked: Any
+) -> Iterator[list[Hit]]:
+    """All hits of a query in order, as of one moment, page by page."""
+    client = server.client
+    point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)["id"]
+    after: dict[str, Any] = asked
+    try:
+        while True:
+            answer = server.ask(
+                client.search, query=query, sort=sort, size=HITS_A_PAGE, pit={"id": point, "keep_alive": KEPT_OPEN},
+                track_total_hits=False, allow_partial_search_results=False, **after,
+            )  # fmt: skip
+            point = answer["pit_id"]
+            hits = answer["hits"]["hits"]
+            yield hits
+            if len(hits) < HITS_A_PAGE:
+                return
+            after = asked | {"search_after": hits[-1]["sort"]}
+    finally:
+        server.ask(client.close_point_in_time, id=point)
+
+
+def every_segment(server: Server) -> Iterator[Segment]:
+    """All segments in order of id. The documents come in order of their smallest id; the others wait for their turn."""
+    waiting: list[tuple[int, int, Segment]] = []
+    number = count()  # segments have no order; nor should two that bear the same id by mistake
+    for page in pages(server, HOLDS_PAIRS, BY_ID):
+        for hit in page:
+            for pair in map(read, hit["_source"]["pairs"]):
+                heapq.heappush(waiting, (pair.id, next(number), pair))
+            smallest = hit["sort"][0]
+            while waiting and waiting[0][0] <= smallest:
+                yield heapq.heappop(waiting)[2]
+    while waiting:
+        yield heapq.heappop(waiting)[2]
