@@ -13,7 +13,7 @@ from tmnmt.errors import UsageError
 
 def adapt(
     model: MODEL,
-    memory: Annotated[str, typer.Option("--memory", help="Built index or memory file.")],
+    memory: Annotated[str, typer.Option("--memory", help="Built index, its Elasticsearch address, or memory file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model folder to make; must not exist yet.")],
     copy: Annotated[bool, typer.Option(help="Train TM copy.")] = True,
     fusion: Annotated[bool, typer.Option(help="Train TM fusion.")] = True,
@@ -35,7 +35,6 @@ def adapt(
     import torch
 
     from tmnmt.engine import load_on
-    from tmnmt.index import MemoryIndex
     from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
@@ -50,8 +49,6 @@ def adapt(
     )  # fmt: skip
     with Progress("indexing", "segments", lazy=True) as progress:
         opened = open_memory(memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance)
-    if not isinstance(opened, MemoryIndex):
-        raise UsageError(f"{memory}: adapt reads a built index in a folder, or a memory file")
     try:
         reached = run(loaded, opened.segments(), output, config, dev_share, resume)
     except KeyboardInterrupt:
