@@ -30,7 +30,7 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
         if random.random() < 0.5:  # like one another, as a memory's segments are
             text = np.where(random.random(size) < 0.8, np.maximum(pattern, 0), 0).astype(np.int32)
         wanted = Levenshtein.distance([t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()])
-        assert edit_distance(*pattern_bits(pattern), size, text) == wanted
+        assert edit_distance(pattern_bits(pattern), text) == wanted
 
 
 def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:
