@@ -123,18 +123,27 @@ def add_columns(
     return True
 
 
+class Query(NamedTuple):
+    """The features of a query that occur in the memory."""
+
+    size: int  # of the query in tokens, unknown ones too
+    columns: Int32  # rarest first, filled up to fours with the empty one
+    many: int  # columns without that
+    rare: Int32  # features that have postings
+
+
 @compiled
-def features(arrays: Arrays, query: Int32) -> tuple[Int32, int, Int32]:
-    """The features of the sorted `query` that occur in the memory: columns, rarest first, filled up to fours with the
-    empty one; how many they are without it; those with postings."""
-    columns, rare = np.empty(query.size + 3, np.int32), np.empty(query.size, np.int32)
+def features(arrays: Arrays, sequence: Int32) -> Query:
+    """The features of a query of token numbers (-1: in no group)."""
+    tokens = np.sort(sequence)
+    columns, rare = np.empty(tokens.size + 3, np.int32), np.empty(tokens.size, np.int32)
     many, held, occurrence = 0, 0, 0
-    for i in range(query.size):
-        occurrence = occurrence + 1 if i > 0 and query[i] == query[i - 1] else 0
-        if query[i] < 0:
+    for i in range(tokens.size):
+        occurrence = occurrence + 1 if i > 0 and tokens[i] == tokens[i - 1] else 0
+        if tokens[i] < 0:
             continue
-        feature = arrays.feature_start[query[i]] + occurrence
-        if feature >= arrays.feature_start[query[i] + 1]:
+        feature = arrays.feature_start[tokens[i]] + occurrence
+        if feature >= arrays.feature_start[tokens[i] + 1]:
             continue
         if arrays.column_of[feature] >= 0:
             columns[many] = arrays.column_of[feature]
@@ -144,7 +153,7 @@ def features(arrays: Arrays, query: Int32) -> tuple[Int32, int, Int32]:
             held += 1
     columns[:many] = -np.sort(-columns[:many])
     columns[many:] = arrays.columns.shape[0] - 1
-    return columns[: (many + 3) // 4 * 4], many, rare[:held]
+    return Query(tokens.size, columns[: (many + 3) // 4 * 4], many, rare[:held])
 
 
 @inner
@@ -235,45 +244,45 @@ def collect(
 
 @inner
 def count(
-    arrays: Arrays, size: int, least: float, window: tuple[int, int], shortest: int, columns: Int32, many: int,
-    rare: int, counters: UInt64, planes: int, touched: NDArray[np.bool_], block: int, left: UInt64,
-    held: Candidates, found: int,
+    arrays: Arrays, query: Query, least: float, window: tuple[int, int], length: int, counters: UInt64, planes: int,
+    touched: NDArray[np.bool_], block: int, left: UInt64, held: Candidates, found: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Goes through the blocks from `block` on, as long as there is room; the next block, and how many are found."""
-    length = shortest
+    """Goes through the blocks from `block` on, as long as there is room; the next block, and how many are found. No
+    group is shorter than `length`."""
     while block < touched.size and found + BLOCK <= held.groups.size:
         first = (window[0] // BLOCK + block) * BLOCK
         while arrays.length_start[length + 1] <= first:
             length += 1
-        needed = max(0, math.ceil(least * max(size, length)))
-        if needed > many + rare:
+        needed = max(0, math.ceil(least * max(query.size, length)))
+        if needed > query.many + query.rare.size:
             return touched.size, found  # the longer, the more is needed
-        at, spare = block * planes * WORDS, columns.size - needed
-        if (needed <= many or touched[block]) and add_columns(
-            arrays.columns, columns, first // 64, counters, at, planes, spare, left
+        at, spare = block * planes * WORDS, query.columns.size - needed
+        if (needed <= query.many or touched[block]) and add_columns(
+            arrays.columns, query.columns, first // 64, counters, at, planes, spare, left
         ):
-            found = collect(arrays, size, least, window, first, length, counters, at, planes, needed, left, held, found)
+            found = collect(
+                arrays, query.size, least, window, first, length, counters, at, planes, needed, left, held, found
+            )
         block += 1
     return block, found
 
 
 @compiled
-def candidates(arrays: Arrays, query: Int32, least: float, shortest: int, longest: int) -> Candidates:
+def candidates(arrays: Arrays, query: Query, least: float, shortest: int, longest: int) -> Candidates:
     """All groups of these lengths that can reach the score `least`: exact counts for every block that may have any."""
     window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
-    columns, many, rare = features(arrays, query)
-    planes = max(LOW, bit_length(columns.size + rare.size))
+    planes = max(LOW, bit_length(query.columns.size + query.rare.size))
     blocks = (window[1] - 1) // BLOCK + 1 - window[0] // BLOCK if window[1] > window[0] else 0
     counters, touched = np.zeros(blocks * planes * WORDS, np.uint64), np.zeros(blocks, np.bool_)
-    add_postings(arrays, rare, window, counters, planes, touched)
+    add_postings(arrays, query.rare, window, counters, planes, touched)
     left = np.empty(WORDS, np.uint64)
-    held = with_room(Candidates(query[:0], query[:0], query[:0]), 2 * BLOCK)
+    none = query.rare[:0]
+    held = with_room(Candidates(none, none, none), 2 * BLOCK)
     block, found = 0, 0
     while True:
         block, found = count(
-            arrays, query.size, least, window, shortest, columns, many, rare.size,
-            counters, planes, touched, block, left, held, found,
-        )  # fmt: skip
+            arrays, query, least, window, shortest, counters, planes, touched, block, left, held, found
+        )
         if block == blocks:
             return Candidates(held.groups[:found], held.lengths[:found], held.shared[:found])
         held = with_room(held, 2 * held.groups.size)
@@ -413,7 +422,7 @@ def search_one(
     size, top, held = sequence.size, arrays.length_start.size - 2, 0
     if size == 0:
         return 0
-    query, pattern, enough = np.sort(sequence), pattern_bits(sequence), least
+    query, pattern, enough = features(arrays, sequence), pattern_bits(sequence), least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if held == best.scores.size:
