@@ -1,10 +1,12 @@
-"""Time of a search in the embedded index, from string to matches, beside rapidfuzz over every source, in one run.
+"""Time of a search in the embedded index, from string to matches, beside what one would use instead, in one run.
 
     python benchmarks/search_speed.py MEMORY... --held-out eval/splits/law.test.txt [--columns src=5,tgt=6,doc=1,idx=2]
+        [--fuzzy-match BINARY] [--tantivy]
 
 Documents of the list are left out of the index; their segments of 5 to 80 tokens are the queries. One thread, queries
-one by one; "cpu ms" is the mean of the processor's time, which tells more where other work runs. What rapidfuzz finds
-(on a part of the queries: it is slow) must be what the index finds, or it ends here.
+one by one; "cpu ms" is the mean of the processor's time, which tells more where other work runs. What a scan of every
+source finds (on a part of the queries: it is slow) must be what the index finds, or it ends here. The others are
+`search_peers.py`: their times are without tokenising, and they miss some matches: "found" says how many they find.
 """
 
 from __future__ import annotations
@@ -19,22 +21,25 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
+import numpy as np
+from search_peers import SCANNED_TOGETHER, EverySource, FuzzyMatch, Tantivy
 
 from tmnmt import __version__
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Manifest, MemoryIndex, build
+from tmnmt.index.fuzzy import SLACK, fuzzy_score
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
 LEAST_TOKENS, MOST_TOKENS = 5, 80
+Peer = FuzzyMatch | Tantivy
 
 
 def main() -> None:
@@ -70,7 +75,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--src-lang", default="en")
     parser.add_argument("--tgt-lang", default="fr")
     parser.add_argument("--queries", type=int, default=2000)
-    parser.add_argument("--brute-force", type=int, default=20, help="queries that rapidfuzz answers too")
+    parser.add_argument("--brute-force", type=int, default=20, help="queries that a scan of all sources answers too")
+    parser.add_argument("--fuzzy-match", type=Path, metavar="BINARY", help="SYSTRAN's FuzzyMatch-cli, beside")
+    parser.add_argument("--tantivy", action="store_true", help="BM25 and edit distance, beside (pip install tantivy)")
     parser.add_argument("-k", type=int, default=3)
     parser.add_argument("--thresholds", type=float, nargs="+", default=[0.5, 0.7, 0.8])
     parser.add_argument("--output", type=Path)
@@ -86,65 +93,92 @@ def without(segments: Iterator[Segment] | Any, held_out: set[str], queries: list
             queries.append(segment.src)
 
 
-def measure(index: MemoryIndex, queries: Sequence[str], options: argparse.Namespace) -> list[dict[str, float]]:
+def measure(index: MemoryIndex, queries: Sequence[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     index.search(queries[:20], options.k, min(options.thresholds))  # compiled, mapped and warm
-    every = EverySource(index)
+    segments = [segment for segment in index.segments() if match_tokens(segment.src)]
+    sources = [match_tokens(segment.src) for segment in segments]
+    every = EverySource(sources)
     rows = []
-    for threshold in options.thresholds:
-        times, matched = [], 0
-        cpu = time.thread_time()
-        for query in queries:
-            start = time.perf_counter()
-            (found,) = index.search([query], options.k, threshold, threads=1)
-            times.append((time.perf_counter() - start) * 1000)
-            matched += bool(found)
-        cpu = (time.thread_time() - cpu) / len(queries) * 1000
-        brute = every.compare(queries[: options.brute_force], options.k, threshold)
-        times.sort()
-        mean = statistics.fmean(times)
-        rows.append(
-            {
-                "threshold": threshold, "mean_ms": mean, "p50_ms": times[len(times) // 2],
-                "p95_ms": times[len(times) * 95 // 100], "cpu_ms": cpu, "matched": matched / len(queries),
-                "rapidfuzz_ms": brute, "times_faster": brute / mean,
-            }
-        )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        peers = list(open_peers(options, Path(folder), sources))
+        for threshold in options.thresholds:
+            row = {"threshold": threshold, **time_index(index, queries, options.k, threshold)}
+            row["every_cpu_ms"] = compare(index, every, segments, queries[: options.brute_force], options.k, threshold)
+            row["peers"] = [time_peer(peer, index, sources, queries, options.k, threshold) for peer in peers]
+            rows.append(row)
     return rows
 
 
-class EverySource:
-    """What one would do without an index: rapidfuzz, in C++, over every source, written one character a token."""
+def open_peers(options: argparse.Namespace, folder: Path, sources: Sequence[Sequence[str]]) -> Iterator[Peer]:
+    if options.fuzzy_match:
+        built = FuzzyMatch.build(options.fuzzy_match, folder, sources)
+        yield from (FuzzyMatch(options.fuzzy_match, built, share) for share in (0.3, 0.0))
+    if options.tantivy:
+        yield Tantivy(sources)
 
-    def __init__(self, index: MemoryIndex) -> None:
-        self.index = index
-        self.characters: dict[str, str] = {}
-        self.segments: list[tuple[int, str]] = []
-        self.sources: list[str] = []
-        for segment in index.segments():
-            self.segments.append((segment.id, segment.changed))
-            self.sources.append(self.write(segment.src))
 
-    def write(self, text: str) -> str:
-        return "".join(self.characters.setdefault(token, chr(1 + len(self.characters))) for token in match_tokens(text))
+def time_index(index: MemoryIndex, queries: Sequence[str], k: int, threshold: float) -> dict[str, float]:
+    cpu, matched = time.thread_time(), 0
+    times = []
+    for query in queries:
+        start = time.perf_counter()
+        (found,) = index.search([query], k, threshold, threads=1)
+        times.append((time.perf_counter() - start) * 1000)
+        matched += bool(found)
+    cpu = (time.thread_time() - cpu) / len(queries) * 1000
+    return {**spread(times), "cpu_ms": cpu, "matched": matched / len(queries)}
 
-    def compare(self, queries: Sequence[str], k: int, threshold: float) -> float:
-        """Milliseconds a query; ends the program where the index found anything else."""
-        seconds = 0.0
-        for query in queries:
-            start = time.perf_counter()
-            found = process.extract(
-                self.write(query), self.sources, scorer=Levenshtein.normalized_similarity,
-                score_cutoff=max(0.0, threshold - 1e-3), limit=None,
-            )  # fmt: skip
-            seconds += time.perf_counter() - start
-            enough = [(i, score) for _, score, i in found if score >= threshold - 1e-9]  # its cutoff loses some
-            hits = sorted((*self.segments[i], score) for i, score in enough)
+
+def time_peer(
+    peer: Peer, index: MemoryIndex, sources: Sequence[Sequence[str]], queries: Sequence[str], k: int, threshold: float
+) -> dict[str, Any]:
+    """Its times without tokenising, and the share of the exact search's matches that it finds: as many as have the same
+    true score, since among equals it may choose others."""
+    tokenised = [match_tokens(query) for query in queries]
+    peer.search(tokenised[0], k, threshold)  # warm
+    times, answers, cpu = [], [], peer.cpu_seconds()
+    for tokens in tokenised:
+        start = time.perf_counter()
+        answers.append(peer.search(tokens, k, threshold))
+        times.append((time.perf_counter() - start) * 1000)
+    cpu = (peer.cpu_seconds() - cpu) / len(queries) * 1000
+    found, wanted = 0, 0
+    for tokens, numbers, matches in zip(tokenised, answers, index.search(queries, k, threshold), strict=True):
+        exact = Counter(match.score for match in matches)
+        found += (exact & Counter(fuzzy_score(tokens, sources[number]) for number in numbers)).total()
+        wanted += exact.total()
+    return {"name": peer.name, **spread(times), "cpu_ms": cpu, "found": found / max(wanted, 1)}
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    times = sorted(times)
+    return {
+        "mean_ms": statistics.fmean(times), "p50_ms": times[len(times) // 2], "p95_ms": times[len(times) * 95 // 100]
+    }  # fmt: skip
+
+
+def compare(
+    index: MemoryIndex, every: EverySource, segments: list[Segment], queries: Sequence[str], k: int, threshold: float
+) -> float:
+    """Milliseconds of the processor a query of a scan of every source; ends the program where the index found anything
+    else."""
+    seconds = 0.0
+    for some in batched(queries, SCANNED_TOGETHER):
+        start = time.thread_time()
+        scores = every.scores([match_tokens(query) for query in some])
+        seconds += time.thread_time() - start
+        for query, of_query in zip(some, scores, strict=True):
+            hits = [(segments[i], of_query[i]) for i in np.flatnonzero(of_query >= threshold - SLACK)]
+            hits.sort(key=lambda hit: hit[0].id)
+            hits.sort(key=lambda hit: hit[0].changed, reverse=True)
             hits.sort(key=lambda hit: hit[1], reverse=True)
-            hits.sort(key=lambda hit: round(hit[2], 9), reverse=True)
-            wanted = [number for number, _, _ in hits[:k]]
-            if wanted != [match.segment.id for match in self.index.search([query], k, threshold)[0]]:
+            if [segment for segment, _ in hits[:k]] != [m.segment for m in index.search([query], k, threshold)[0]]:
                 sys.exit(f"at {threshold} the index does not find what rapidfuzz finds for: {query}")
-        return seconds / max(len(queries), 1) * 1000
+    return seconds / max(len(queries), 1) * 1000
+
+
+def batched(queries: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (queries[i : i + size] for i in range(0, len(queries), size))
 
 
 def conditions() -> dict[str, Any]:
@@ -170,12 +204,13 @@ def show(result: dict[str, Any]) -> None:
         f"{result['build_s']:.0f} s; postings {result['postings_MB']:.0f} MB, store {result['store_MB']:.0f} MB, "
         f"peak memory {result['peak_MB']:.0f} MB; opened in {result['open_s']:.2f} s; load {result['load']:.1f}"
     )
-    print("threshold   mean ms    p50    p95  cpu ms   matched   rapidfuzz over all, ms   times faster")
+    line = "{:>9.2f}  {:<15}{mean_ms:9.3f}{p50_ms:9.3f}{p95_ms:9.3f}{cpu_ms:9.3f}{:8.1%}"
+    print("threshold                  mean ms      p50      p95   cpu ms   found")
     for row in result["rows"]:
-        print(
-            f"{row['threshold']:9.2f} {row['mean_ms']:9.3f} {row['p50_ms']:6.3f} {row['p95_ms']:6.3f} "
-            f"{row['cpu_ms']:7.3f} {row['matched']:8.1%} {row['rapidfuzz_ms']:24.1f} {row['times_faster']:14.0f}"
-        )
+        print(line.format(row["threshold"], "tmnmt", 1, **row))
+        for peer in row["peers"]:
+            print(line.format(row["threshold"], peer["name"], peer["found"], **peer))
+        print(f"{row['threshold']:9.2f}  every source {row['every_cpu_ms']:38.3f}{1:8.1%}")
 
 
 if __name__ == "__main__":

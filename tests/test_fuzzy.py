@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score, fuzzy_scores, word_edits
+from tmnmt.text import match_tokens
 
 TOKENS = st.lists(st.sampled_from(["the", "of", "a", "é", "é", ".", "the"]), max_size=12)
 
@@ -70,3 +71,8 @@ def test_score_by_hand(x: str, y: str, score: float) -> None:
 
 def test_equal_fractions_are_equal_scores() -> None:
     assert fuzzy_score(["a", "b", "c"], ["a", "b", "x"]) == fuzzy_score(list("abcdefghi"), list("abcdefxyz"))
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30) | st.text("a1.,_ ", max_size=450))
+def test_ascii_text_has_the_tokens_that_it_has_beside_other_characters(text: str) -> None:
+    assert [*match_tokens(text), "é"] == match_tokens(f"{text} é")

@@ -38,7 +38,7 @@ def test_every_field_comes_back_and_only_once(path: Path) -> None:
 
 
 def test_no_file_is_no_change(tmp_path: Path) -> None:
-    assert Journal(tmp_path / "none").read() == []
+    assert Journal(tmp_path / "none").read() is None
 
 
 def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path) -> None:

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index.inversion import Inversion
-from tmnmt.index.kernels import candidates, edit_distance, pattern_bits
+from tmnmt.index.kernels import candidates, edit_distance, features, pattern_bits
 from tmnmt.index.postings import Postings
 from tmnmt.text import match_tokens
 
@@ -30,7 +30,7 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
         if random.random() < 0.5:  # like one another, as a memory's segments are
             text = np.where(random.random(size) < 0.8, np.maximum(pattern, 0), 0).astype(np.int32)
         wanted = Levenshtein.distance([t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()])
-        assert edit_distance(*pattern_bits(pattern), size, text) == wanted
+        assert edit_distance(pattern_bits(pattern), text) == wanted
 
 
 def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -81,7 +81,7 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
     assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
     queries = [*random.Random(columns).sample(sequences, 12), sequences[-1], sequences[-2], ["unheard", "of"]]
     for query, shared in zip(queries, scan_count(groups, queries), strict=True):
-        x = np.sort(np.array([postings._number.get(token, -1) for token in query], np.int32))
+        x = features(arrays, np.array([postings._number.get(token, -1) for token in query], np.int32))
         for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
             found = candidates(arrays, x, least, 1, len(arrays.length_start) - 2)
             needed = [least * max(len(query), len(group)) for group in groups]

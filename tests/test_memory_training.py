@@ -211,6 +211,7 @@ def test_stretches_keep_the_order_and_have_a_past() -> None:
 CONFIG = MemoryConfig(
     max_pairs=40, cache_pairs=60, batch_tokens=200, dev_segments=20, tm_epochs=4, cache_epochs=4, cache_size=8,
     documents_together=4, validate_every=12, checkpoint_every=3, learning_rate=1e-2,
+    cache_learning_rate=1e-2,
 )  # fmt: skip
 
 

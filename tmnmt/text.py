@@ -13,13 +13,17 @@ _CJK = (
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
+_ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")  # the same where there is nothing else
 _TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
 
 
 def match_tokens(text: str) -> list[str]:
     """The tokens of `text` that the fuzzy score counts: NFC, case kept; words, numbers, single punctuation marks,
     single characters for CJK. A token is cut at 200 characters. Control characters separate."""
-    normal = text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        words: list[str] = _ASCII_TOKEN.findall(text)
+        return words if len(text) <= MAX_TOKEN_CHARS else [word[:MAX_TOKEN_CHARS] for word in words]
+    normal = unicodedata.normalize("NFC", text)
     tokens: list[str] = _TOKEN.findall(normal)
     if normal.isprintable() and len(normal) <= MAX_TOKEN_CHARS:
         return tokens  # nothing to leave out or to cut

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.inversion import Inversion
+from tmnmt.index.journal import JOURNAL_FILE
 from tmnmt.index.keys import KEYS_DIR
 from tmnmt.index.lock import LOCK_FILE, writing
 from tmnmt.index.manifest import MANIFEST_FILE, STORE_FILE, Manifest, describe_files, read_manifest, write_manifest
@@ -98,6 +99,7 @@ def _build_generation(
                 progress(len(some))
         store.seal()
         sources, tokens = inversion.write(folder / "postings-1")
+    (folder / JOURNAL_FILE).touch()
     return Manifest(
         *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
         generation=generation, postings=1,

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., object])
 SECONDS = 1.5  # loading compiled code takes half a second; only compiling takes longer
@@ -28,6 +28,15 @@ def announced(what: str) -> AbstractContextManager[None]:
     """Around the use of compiled code: the first one of a process says so on the log when it takes long, and
     others wait for it."""
     return _NOTHING if what in _used else _announced(what)
+
+
+def inner(function: Function) -> Function:
+    """As `compiled`, for what is called in inner loops: it can allocate nothing, and so counts no references to arrays,
+    which would take longer than its work."""
+    import numba
+
+    njit = cast(Any, numba.njit)  # its types leave the option out
+    return cast(Function, njit(cache=True, nogil=True, _nrt=False)(function))
 
 
 @contextmanager

@@ -32,8 +32,9 @@ class Journal:
         self._name = str(path)
         self.offset = 0
 
-    def read(self) -> list[Change]:
-        """The changes acknowledged since the last call, in order. Raises MemoryIndexError where one is damaged."""
+    def read(self) -> list[Change] | None:
+        """The changes acknowledged since the last call, in order; None where there is no file. Raises MemoryIndexError
+        where one is damaged."""
         try:
             size = os.stat(self._name).st_size  # noqa: PTH116  # every search asks: half the time of Path.stat
             if size == self.offset:
@@ -44,7 +45,7 @@ class Journal:
                 file.seek(self.offset)
                 content = file.read()
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
         changes, used = self._frames(content.rstrip(b"\0"))  # zeros: all that a power cut may leave of a frame

@@ -6,14 +6,16 @@ Everything is exact. A score of at least θ means ED <= (1-θ)·max(|x|, |x'|), 
 The counters are bit-sliced: plane p holds bit p of the counts of 512 groups, side by side in one value (`Lanes`).
 
     group         0 1 2 3 4 ...
-    ones          1 0 1 1 0        group 0 shares 1 + 4 = 5 tokens with the query, group 1 shares 2 ...
+    ones          1 0 1 1 0        group 0 has counted 1 + 4 = 5, group 1 has counted 2 ...
     twos          0 1 0 1 0
     fours         1 0 0 0 0
 
-A frequent feature is a column of one bit a group; two columns and the ones go through a carry-save adder (three bits
-in, sum and carry out: a handful of instructions for 512 groups), four columns make one carry into the fours, and so on
-up. Rare features come as postings and are added bit by bit before the columns. The planes up to the eights stay in
-registers, higher ones stand in memory.
+Rare features come as postings: what a group shares of them is counted bit by bit. Then it is known how many of the
+query's other features a group may miss, and misses are counted from there up to the end of the counter: where it
+overflows, the group is out, and a block without groups is left at once. A frequent feature is a column of one bit a
+group; two columns and the ones go through a carry-save adder (three bits in, sum and carry out: a handful of
+instructions for 512 groups), four columns make one carry into the fours, and so on up. The planes up to the sixteens
+stay in registers, higher ones stand in memory.
 
 Lengths near the query's come first, for there the best matches are; the k-th best score so far then stands for θ.
 
@@ -28,9 +30,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.compiling import announced, compiled
+from tmnmt.index.compiling import announced, compiled, inner
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.lanes import BLOCK, WORDS, Lanes, all_set, any_set, load, lowest_set, none_set, store
+from tmnmt.index.lanes import BLOCK, WORDS, Lanes, any_set, load, lowest_set, repeat, store
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
@@ -38,7 +40,7 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)  # 64 groups a word, 512 a block
-LOW = 4  # planes in registers: counts up to 15
+LOW = 5  # planes in registers: counts up to 31
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
@@ -61,77 +63,87 @@ class Arrays(NamedTuple):
     document_of: Int32  # (segments,) by rank
 
 
-@compiled
+@inner
 def add_three(x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
     """A carry-save adder: sum and carry of three bits, 512 times."""
     either = x ^ y
     return either ^ z, (x & y) | (either & z)
 
 
-@compiled
-def at_least(ones: Lanes, twos: Lanes, fours: Lanes, eights: Lanes, counter: UInt64, number: int) -> Lanes:
-    """The groups whose count is at least `number`; the planes from the sixteens on stand in `counter`."""
-    reached = ones if number & 1 else all_set()
-    reached = twos & reached if number & 2 else twos | reached
-    reached = fours & reached if number & 4 else fours | reached
-    reached = eights & reached if number & 8 else eights | reached
-    for plane in range(LOW, counter.size // WORDS):
-        bits = load(counter, plane * WORDS)
-        reached = bits & reached if number >> plane & 1 else bits | reached
-    return reached
+@inner
+def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
+    """Turns the hits of a block into the complement of what its groups may miss, which is hits + `spare`, so that one
+    miss too many overflows. Returns the groups that are not out already: those that may miss none or more."""
+    carry = repeat(_ZERO)
+    for place in range(at, at + planes * WORDS, WORDS):
+        hits, bit = load(counters, place), repeat(_ALL if spare & 1 else _ZERO)
+        either = hits ^ bit
+        store(counters, place, either ^ carry ^ repeat(_ALL))
+        carry = (hits & bit) | (either & carry)
+        spare >>= 1
+    return carry if spare < 0 else repeat(_ALL)
 
 
-@compiled
+@inner
 def add_columns(
-    columns: UInt64, chosen: Int32, many: int, word: int,
-    counters: UInt64, at: int, planes: int, needed: int, counter: UInt64, reached: UInt64,
-) -> bool:  # fmt: skip
-    """Counts the block that begins at `word`: its `planes` at `at` in `counters`, and the first `many` of the `chosen`
-    columns (more stand there, empty, so that they come by fours). Writes the sums to `counter` and the groups that have
-    `needed` to `reached`; False, and nothing is written, as soon as none can."""
-    ones, twos = load(counters, at), load(counters, at + WORDS) if planes > 1 else none_set()
-    fours = load(counters, at + 2 * WORDS) if planes > 2 else none_set()
-    eights = load(counters, at + 3 * WORDS) if planes > 3 else none_set()
-    for plane in range(LOW, counter.size // WORDS):
-        store(counter, plane * WORDS, load(counters, at + plane * WORDS) if plane < planes else none_set())
+    columns: UInt64, chosen: Int32, word: int, counters: UInt64, at: int, planes: int, spare: int, left: UInt64
+) -> bool:
+    """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by fours) in the block's
+    `planes`, which begin at `at` in `counters`. Writes the groups that are not out to `left`; False as soon as there is
+    none."""
+    every = repeat(_ALL)
+    alive = begin(counters, at, planes, spare)
+    if not any_set(alive):
+        return False
+    ones, twos = load(counters, at), load(counters, at + WORDS)
+    fours, eights = load(counters, at + 2 * WORDS), load(counters, at + 3 * WORDS)
+    sixteens = load(counters, at + 4 * WORDS)
     width = columns.shape[1]
-    for i in range(0, many, 4):
-        left = many - i
-        if needed > left and not any_set(at_least(ones, twos, fours, eights, counter, needed - left)):
-            return False
+    for i in range(0, chosen.size, 4):
         a, b, c, d = chosen[i] * width, chosen[i + 1] * width, chosen[i + 2] * width, chosen[i + 3] * width
-        ones, carry = add_three(ones, load(columns, a + word), load(columns, b + word))
-        ones, other = add_three(ones, load(columns, c + word), load(columns, d + word))
+        ones, carry = add_three(ones, load(columns, a + word) ^ every, load(columns, b + word) ^ every)
+        ones, other = add_three(ones, load(columns, c + word) ^ every, load(columns, d + word) ^ every)
         twos, carry = add_three(twos, carry, other)
         fours, carry = fours ^ carry, fours & carry
         eights, carry = eights ^ carry, eights & carry
-        for plane in range(LOW, counter.size // WORDS):
-            bits = load(counter, plane * WORDS)
-            store(counter, plane * WORDS, bits ^ carry)
+        sixteens, carry = sixteens ^ carry, sixteens & carry
+        for place in range(at + LOW * WORDS, at + planes * WORDS, WORDS):
+            bits = load(counters, place)
+            store(counters, place, bits ^ carry)
             carry = bits & carry
-    enough = at_least(ones, twos, fours, eights, counter, needed)
-    if not any_set(enough):
-        return False
-    store(counter, 0, ones)
-    store(counter, WORDS, twos)
-    store(counter, 2 * WORDS, fours)
-    store(counter, 3 * WORDS, eights)
-    store(reached, 0, enough)
+        alive = alive & (carry ^ every)
+        if not any_set(alive):
+            return False
+    store(counters, at, ones)
+    store(counters, at + WORDS, twos)
+    store(counters, at + 2 * WORDS, fours)
+    store(counters, at + 3 * WORDS, eights)
+    store(counters, at + 4 * WORDS, sixteens)
+    store(left, 0, alive)
     return True
 
 
+class Query(NamedTuple):
+    """The features of a query that occur in the memory."""
+
+    size: int  # of the query in tokens, unknown ones too
+    columns: Int32  # rarest first, filled up to fours with the empty one
+    many: int  # columns without that
+    rare: Int32  # features that have postings
+
+
 @compiled
-def features(arrays: Arrays, query: Int32) -> tuple[Int32, int, Int32]:
-    """The features of the sorted `query` that occur in the memory: columns, rarest first, filled up to fours with the
-    empty one; how many they are; those with postings."""
-    columns, rare = np.empty(query.size + 3, np.int32), np.empty(query.size, np.int32)
+def features(arrays: Arrays, sequence: Int32) -> Query:
+    """The features of a query of token numbers (-1: in no group)."""
+    tokens = np.sort(sequence)
+    columns, rare = np.empty(tokens.size + 3, np.int32), np.empty(tokens.size, np.int32)
     many, held, occurrence = 0, 0, 0
-    for i in range(query.size):
-        occurrence = occurrence + 1 if i > 0 and query[i] == query[i - 1] else 0
-        if query[i] < 0:
+    for i in range(tokens.size):
+        occurrence = occurrence + 1 if i > 0 and tokens[i] == tokens[i - 1] else 0
+        if tokens[i] < 0:
             continue
-        feature = arrays.feature_start[query[i]] + occurrence
-        if feature >= arrays.feature_start[query[i] + 1]:
+        feature = arrays.feature_start[tokens[i]] + occurrence
+        if feature >= arrays.feature_start[tokens[i] + 1]:
             continue
         if arrays.column_of[feature] >= 0:
             columns[many] = arrays.column_of[feature]
@@ -141,10 +153,10 @@ def features(arrays: Arrays, query: Int32) -> tuple[Int32, int, Int32]:
             held += 1
     columns[:many] = -np.sort(-columns[:many])
     columns[many:] = arrays.columns.shape[0] - 1
-    return columns, many, rare[:held]
+    return Query(tokens.size, columns[: (many + 3) // 4 * 4], many, rare[:held])
 
 
-@compiled
+@inner
 def bit_length(number: int) -> int:
     bits = 0
     while number >> bits:
@@ -152,19 +164,17 @@ def bit_length(number: int) -> int:
     return bits
 
 
-@compiled
-def add_postings(arrays: Arrays, rare: Int32, first: int, end: int) -> tuple[UInt64, int, NDArray[np.bool_]]:
-    """The counters of the blocks of the groups [first, end) after the features with postings, end to end; the planes
-    of each, 8 words a plane; and in which blocks anything was counted."""
-    start = first // BLOCK
-    blocks = (end - 1) // BLOCK + 1 - start if end > first else 0
-    planes = max(1, bit_length(rare.size))
-    counters, touched = np.zeros(blocks * planes * WORDS, np.uint64), np.zeros(blocks, np.bool_)
-    before, size = np.uint64(start), np.uint64(planes * WORDS)  # unsigned: an index that cannot count from the end
+@inner
+def add_postings(
+    arrays: Arrays, rare: Int32, window: tuple[int, int], counters: UInt64, planes: int, touched: NDArray[np.bool_]
+) -> None:
+    """Counts the features with postings, in the `counters` of the blocks of the window [first, end), end to end, each
+    of so many planes of 8 words; and notes in which blocks anything was counted."""
+    before, size = np.uint64(window[0] // BLOCK), np.uint64(planes * WORDS)
     for feature in rare:
         groups = arrays.postings[arrays.posting_start[feature] : arrays.posting_start[feature + 1]]
-        for j in range(np.searchsorted(groups, first), np.searchsorted(groups, end)):
-            group = np.uint64(groups[j])
+        for j in range(first_of(groups, window[0]), first_of(groups, window[1])):
+            group = np.uint64(groups[j])  # unsigned: an index that cannot count from the end
             block = (group >> _BLOCK_BITS) - before
             touched[block] = True
             place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
@@ -174,7 +184,19 @@ def add_postings(arrays: Arrays, rare: Int32, first: int, end: int) -> tuple[UIn
                 counters[place] = bits ^ carry
                 carry &= bits
                 place += _WORD
-    return counters, planes, touched
+
+
+@inner
+def first_of(ascending: Int32, number: int) -> int:
+    """Where the first item of at least `number` stands (binary search)."""
+    low, high = 0, ascending.size
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 class Candidates(NamedTuple):
@@ -194,15 +216,15 @@ def with_room(held: Candidates, room: int) -> Candidates:
     return longer
 
 
-@compiled
+@inner
 def collect(
     arrays: Arrays, size: int, least: float, window: tuple[int, int], begin: int, length: int,
-    counter: UInt64, reached: UInt64, held: Candidates, found: int,
+    counters: UInt64, at: int, planes: int, needed: int, left: UInt64, held: Candidates, found: int,
 ) -> int:  # fmt: skip
     """Appends the groups of a block that can reach `least` with a query of `size` tokens; how many are found then.
-    `reached` has all of them, and some outside the window [first, end) or too long; `length` is the block's least."""
+    `left` has all of them, and some outside the window [first, end) or too long; `length` is the block's least."""
     for word in range(WORDS):
-        bits = reached[word]
+        bits = left[word]
         while bits:
             bit = lowest_set(bits)
             bits &= bits - _ONE
@@ -211,70 +233,104 @@ def collect(
                 continue
             while arrays.length_start[length + 1] <= group:
                 length += 1
-            shared = 0
-            for plane in range(counter.size // WORDS):
-                shared += int(counter[plane * WORDS + word] >> np.uint64(bit) & _ONE) << plane
+            shared = needed
+            for plane in range(planes):
+                shared += int(~counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE) << plane
             if shared >= math.ceil(least * max(size, length)):
                 held.groups[found], held.lengths[found], held.shared[found] = group, length, shared
                 found += 1
     return found
 
 
-@compiled
-def candidates(arrays: Arrays, query: Int32, least: float, shortest: int, longest: int) -> Candidates:
-    """All groups of these lengths that can reach the score `least`: exact counts for every block that may have any."""
-    window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
-    held = with_room(Candidates(query[:0], query[:0], query[:0]), 2 * BLOCK)
-    found, length = 0, shortest
-    columns, many, rare = features(arrays, query)
-    counters, planes, touched = add_postings(arrays, rare, *window)
-    counter = np.empty(max(LOW, bit_length(many + rare.size)) * WORDS, np.uint64)
-    reached = np.empty(WORDS, np.uint64)
-    for block in range(touched.size):
-        begin = (window[0] // BLOCK + block) * BLOCK
-        while arrays.length_start[length + 1] <= begin:
+@inner
+def count(
+    arrays: Arrays, query: Query, least: float, window: tuple[int, int], length: int, counters: UInt64, planes: int,
+    touched: NDArray[np.bool_], block: int, left: UInt64, held: Candidates, found: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Goes through the blocks from `block` on, as long as there is room; the next block, and how many are found. No
+    group is shorter than `length`."""
+    while block < touched.size and found + BLOCK <= held.groups.size:
+        first = (window[0] // BLOCK + block) * BLOCK
+        while arrays.length_start[length + 1] <= first:
             length += 1
         needed = max(0, math.ceil(least * max(query.size, length)))
-        if needed > many + rare.size:
-            break  # the longer, the more is needed
-        if needed > many and not touched[block]:
-            continue
-        at = block * planes * WORDS
-        if add_columns(arrays.columns, columns, many, begin // 64, counters, at, planes, needed, counter, reached):
-            if found + BLOCK > held.groups.size:
-                held = with_room(held, 2 * held.groups.size)
-            found = collect(arrays, query.size, least, window, begin, length, counter, reached, held, found)
-    return Candidates(held.groups[:found], held.lengths[:found], held.shared[:found])
+        if needed > query.many + query.rare.size:
+            return touched.size, found  # the longer, the more is needed
+        at, spare = block * planes * WORDS, query.columns.size - needed
+        if (needed <= query.many or touched[block]) and add_columns(
+            arrays.columns, query.columns, first // 64, counters, at, planes, spare, left
+        ):
+            found = collect(
+                arrays, query.size, least, window, first, length, counters, at, planes, needed, left, held, found
+            )
+        block += 1
+    return block, found
 
 
 @compiled
-def pattern_bits(sequence: Int32) -> tuple[Int32, NDArray[np.uint64]]:
-    """The distinct known tokens of `sequence`, ascending, and where each stands: (tokens, words of 64 positions)."""
-    distinct = np.unique(sequence[sequence >= 0])
-    bits = np.zeros((distinct.size, (sequence.size + 63) // 64), np.uint64)
+def candidates(arrays: Arrays, query: Query, least: float, shortest: int, longest: int) -> Candidates:
+    """All groups of these lengths that can reach the score `least`: exact counts for every block that may have any."""
+    window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
+    planes = max(LOW, bit_length(query.columns.size + query.rare.size))
+    blocks = (window[1] - 1) // BLOCK + 1 - window[0] // BLOCK if window[1] > window[0] else 0
+    counters, touched = np.zeros(blocks * planes * WORDS, np.uint64), np.zeros(blocks, np.bool_)
+    add_postings(arrays, query.rare, window, counters, planes, touched)
+    left = np.empty(WORDS, np.uint64)
+    none = query.rare[:0]
+    held = with_room(Candidates(none, none, none), 2 * BLOCK)
+    block, found = 0, 0
+    while True:
+        block, found = count(
+            arrays, query, least, window, shortest, counters, planes, touched, block, left, held, found
+        )
+        if block == blocks:
+            return Candidates(held.groups[:found], held.lengths[:found], held.shared[:found])
+        held = with_room(held, 2 * held.groups.size)
+
+
+class Pattern(NamedTuple):
+    """A query as `edit_distance` wants it, and room for a column of its matrix."""
+
+    distinct: Int32  # its known tokens, ascending
+    bits: UInt64  # (distinct tokens, words of 64 positions) where each stands
+    size: int  # in tokens
+    plus: UInt64
+    minus: UInt64
+
+
+@compiled
+def pattern_bits(sequence: Int32) -> Pattern:
+    """Where each known token of `sequence` stands, for `edit_distance`."""
+    distinct, known = np.sort(sequence), 0
+    for token in distinct:
+        if token >= 0 and (known == 0 or token != distinct[known - 1]):
+            distinct[known] = token
+            known += 1
+    distinct, words = distinct[:known], (sequence.size + 63) // 64
+    bits = np.zeros((known, words), np.uint64)
     for i in range(sequence.size):
         if sequence[i] >= 0:
-            bits[np.searchsorted(distinct, sequence[i]), i // 64] |= _ONE << np.uint64(i % 64)
-    return distinct, bits
+            bits[first_of(distinct, sequence[i]), i // 64] |= _ONE << np.uint64(i % 64)
+    return Pattern(distinct, bits, sequence.size, np.empty(words, np.uint64), np.empty(words, np.uint64))
 
 
-@compiled
-def edit_distance(distinct: Int32, bits: NDArray[np.uint64], size: int, text: Int32) -> int:
-    """Levenshtein distance of the pattern (`size` tokens, from `pattern_bits`) to `text`: a column of the matrix
-    a step, 64 rows a machine word, as vertical differences +1 and -1 (Hyyrö 2003)."""
-    words = (size + 63) // 64
-    plus, minus = np.full(words, _ALL), np.zeros(words, np.uint64)
+@inner
+def edit_distance(pattern: Pattern, text: Int32) -> int:
+    """Levenshtein distance of the pattern to `text`: a column of the matrix a step, 64 rows a machine word, as vertical
+    differences +1 and -1 (Hyyrö 2003)."""
+    distinct, bits, size, plus, minus = pattern
+    plus[:], minus[:] = _ALL, _ZERO
     last = _ONE << np.uint64((size - 1) % 64)
     distance = size
     for token in text:
-        row = np.searchsorted(distinct, token)
+        row = first_of(distinct, token)
         known = row < distinct.size and distinct[row] == token
         carry_plus, carry_minus = _ONE, _ZERO
-        for w in range(words):
+        for w in range(plus.size):
             match = (bits[row, w] if known else _ZERO) | carry_minus
             diagonal = (((match & plus[w]) + plus[w]) ^ plus[w]) | match | minus[w]
             right_plus, right_minus = minus[w] | ~(diagonal | plus[w]), diagonal & plus[w]
-            if w == words - 1:
+            if w == plus.size - 1:
                 distance += 1 if right_plus & last else 0
                 distance -= 1 if right_minus & last else 0
             below_plus, below_minus = (right_plus << _ONE) | carry_plus, (right_minus << _ONE) | carry_minus
@@ -291,14 +347,14 @@ class Best(NamedTuple):
     scores: NDArray[np.float64]
 
 
-@compiled
+@inner
 def too_late(best: Best, held: int, score: float, rank: int) -> bool:
     """Whether a segment of this score and rank, or of a worse one, has no place among the best any more."""
     last = best.scores.size - 1
     return held > last and (score < best.scores[last] or (score == best.scores[last] and rank > best.ranks[last]))
 
 
-@compiled
+@inner
 def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
     """Puts a segment that is not too late into its place; how many are held afterwards."""
     scores, ranks, edits = best.scores, best.ranks, best.edits
@@ -312,8 +368,11 @@ def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
 
 
 @compiled
-def fewest_first(missing: Int32) -> Int32:
-    """The order in which `missing` ascends (counting sort)."""
+def fewest_first(size: int, found: Candidates) -> Int32:
+    """The order in which what the candidates miss of a query of `size` tokens ascends (counting sort)."""
+    missing = np.empty(found.groups.size, np.int32)
+    for i in range(missing.size):
+        missing[i] = max(found.lengths[i], size) - found.shared[i]
     starts = np.zeros(missing.max() + 2, np.int32)
     for number in missing:
         starts[number + 1] += 1
@@ -325,28 +384,25 @@ def fewest_first(missing: Int32) -> Int32:
     return order
 
 
-@compiled
+@inner
 def verify(
-    arrays: Arrays, sequence: Int32, found: Candidates, least: float, without_equal: bool, without_document: int,
-    best: Best, held: int,
+    arrays: Arrays, pattern: Pattern, found: Candidates, order: Int32, least: float, without_equal: bool,
+    without_document: int, best: Best, held: int,
 ) -> int:  # fmt: skip
-    """Enters the candidates of score >= `least` into the best, by their edit distance; how many are held then. A
-    candidate whose upper bound comes too late is left out, and those that miss fewest tokens come first."""
-    size, scores = sequence.size, best.scores
-    distinct, bits = pattern_bits(sequence)
-    longer = np.maximum(found.lengths, size).astype(np.int32)
-    missing = (longer - found.shared).astype(np.int32)
-    for i in fewest_first(missing):
-        bound = 1.0 - missing[i] / longer[i]
-        if held == scores.size and bound < scores[held - 1]:
-            continue  # most end here, before anything of them is read
+    """Enters the candidates of score >= `least` into the best, by their edit distance, in the order of what they miss;
+    how many are held then. A candidate whose upper bound comes too late is left out."""
+    for i in order:
         group, length = found.groups[i], found.lengths[i]
+        longer = max(length, pattern.size)
+        bound = 1.0 - (longer - found.shared[i]) / longer
+        if held == best.scores.size and bound < best.scores[held - 1]:
+            continue  # most end here, before anything of them is read
         members = arrays.members[arrays.member_offsets[group] : arrays.member_offsets[group + 1]]
         if too_late(best, held, bound, members[0]):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
-        distance = edit_distance(distinct, bits, size, arrays.tokens[start : start + length])
-        score = 1.0 - distance / longer[i]
+        distance = edit_distance(pattern, arrays.tokens[start : start + length])
+        score = 1.0 - distance / longer
         if score < least or (without_equal and distance == 0):
             continue
         for rank in members:
@@ -366,7 +422,7 @@ def search_one(
     size, top, held = sequence.size, arrays.length_start.size - 2, 0
     if size == 0:
         return 0
-    query, enough = np.sort(sequence), least
+    query, pattern, enough = features(arrays, sequence), pattern_bits(sequence), least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if held == best.scores.size:
@@ -379,7 +435,8 @@ def search_one(
             if begin <= end:
                 found = candidates(arrays, query, enough, begin, end)
                 if found.groups.size:
-                    held = verify(arrays, sequence, found, least, without_equal, without_document, best, held)
+                    order = fewest_first(size, found)
+                    held = verify(arrays, pattern, found, order, least, without_equal, without_document, best, held)
         first, last = min(first, shortest), max(last, longest)
     return held
 
@@ -387,23 +444,23 @@ def search_one(
 @compiled
 def best_of_each(
     arrays: Arrays, sequences: Int32, ends: Int64, documents: Int32, k: int, least: float, without_equal: bool
-) -> tuple[Int32, Int32, Int32, NDArray[np.float64]]:
-    """The at most k best segments for every query; their tokens end at `ends` in `sequences`: how many each found, and
-    (queries, k) ranks (0 where nothing was found), edit distances and scores, best first."""
+) -> tuple[Int64, Int32, Int32, NDArray[np.float64]]:
+    """The at most k best segments for every query; their tokens end at `ends` in `sequences`. Where each query's end
+    among what was found, and ranks, edit distances and scores of that, best first."""
     many = ends.size
-    held, ranks, edits = np.zeros(many, np.int32), np.zeros((many, k), np.int32), np.empty((many, k), np.int32)
-    scores = np.empty((many, k), np.float64)
-    start = 0
+    ranks, edits = np.empty(many * k, np.int32), np.empty(many * k, np.int32)
+    scores, found = np.empty(many * k, np.float64), np.empty(many, np.int64)
+    start, held = 0, 0
     for i in range(many):
-        best = Best(ranks[i], edits[i], scores[i])
-        held[i] = search_one(arrays, sequences[start : ends[i]], least, without_equal, documents[i], best)
-        start = ends[i]
-    return held, ranks, edits, scores
+        best = Best(ranks[held : held + k], edits[held : held + k], scores[held : held + k])
+        held += search_one(arrays, sequences[start : ends[i]], least, without_equal, documents[i], best)
+        start, found[i] = ends[i], held
+    return found, ranks[:held], edits[:held], scores[:held]
 
 
 def search_each(
     arrays: Arrays, sequences: Int32, ends: Int64, documents: Int32, k: int, least: float, without_equal: bool
-) -> tuple[Int32, Int32, Int32, NDArray[np.float64]]:
+) -> tuple[Int64, Int32, Int32, NDArray[np.float64]]:
     """`best_of_each`; says so when its first use on a machine compiles it."""
     with announced("search"):
         return best_of_each(arrays, sequences, ends, documents, k, least, without_equal)

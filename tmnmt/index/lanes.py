@@ -72,22 +72,16 @@ def _any(_: Any, lanes: Any) -> Any:
     return types.boolean(lanes), code
 
 
-def _every(_: Any) -> Any:
-    """All 512 bits set."""
+def _repeat(_: Any, word: Any) -> Any:
+    """The same 64 bits eight times."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return ir.Constant(_VECTOR, [0xFFFFFFFFFFFFFFFF] * WORDS)
+        lanes = ir.Constant(_VECTOR, ir.Undefined)
+        for place in range(WORDS):
+            lanes = builder.insert_element(lanes, given[0], ir.Constant(ir.IntType(32), place))
+        return lanes
 
-    return _LANES(), code
-
-
-def _none(_: Any) -> Any:
-    """None of the 512 bits set."""
-
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return ir.Constant(_VECTOR, [0] * WORDS)
-
-    return _LANES(), code
+    return _LANES(types.uint64), code
 
 
 def _lowest(_: Any, word: Any) -> Any:
@@ -101,8 +95,7 @@ def _lowest(_: Any, word: Any) -> Any:
 
 load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
 store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
-all_set = cast(Callable[[], Lanes], intrinsic(_every))
-none_set = cast(Callable[[], Lanes], intrinsic(_none))
+repeat = cast(Callable[[np.uint64], Lanes], intrinsic(_repeat))
 any_set = cast(Callable[[Lanes], bool], intrinsic(_any))
 lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
 

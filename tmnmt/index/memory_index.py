@@ -78,7 +78,7 @@ class MemoryIndex:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
         wanted = [Wanted(tuple(match_tokens(text)), name) for text, name in zip(queries, documents, strict=True)]
-        distinct = list(dict.fromkeys(wanted))
+        distinct = list(dict.fromkeys(wanted)) if len(wanted) > 1 else wanted
         found = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
         if len(distinct) == len(wanted):
             return found
@@ -222,8 +222,8 @@ class MemoryIndex:
             version = manifest_version(self._manifest_path)
             if version != self._version:
                 self._follow(read_manifest(self.path))
-            self._now.refresh()
-            if version == manifest_version(self._manifest_path):  # else its journal may have gone before it was read
+            there = self._now.refresh()
+            if there or version == manifest_version(self._manifest_path):  # else it may have gone before it was read
                 self._version = version
                 return self._now
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -90,14 +90,11 @@ class Postings:
         ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
         documents = np.array([self._document(query.without_document) for query in queries], np.int32)
         least = threshold - SLACK
-        counts, ranks, edits, scores = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
-        held: list[int] = counts.tolist()
-        most = max(held)
-        if not most:
-            return [[] for _ in queries]
-        ids = self._ids[ranks[:, :most]].tolist()
-        found = zip(held, ids, edits[:, :most].tolist(), scores[:, :most].tolist(), strict=True)
-        return [list(map(Hit, some[:count], ed[:count], score[:count])) for count, some, ed, score in found]
+        found, ranks, edits, scores = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        hits = list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
+        if len(queries) == 1:
+            return [hits]
+        return [hits[start:end] for start, end in pairwise([0, *found.tolist()])]
 
     @cached_property
     def _arrays(self) -> Arrays:

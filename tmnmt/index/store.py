@@ -27,6 +27,7 @@ CREATE TABLE segments (
 """
 _COLUMNS = "id, src, tgt, document, position, origin, created, changed, user, properties, checksum"
 _INSERT = f"INSERT INTO segments ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
+_CHECKED = "\x1f".join(["%s"] * 10)
 _ONE = f"SELECT {_COLUMNS} FROM segments WHERE id = ?"
 
 
@@ -36,6 +37,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
         self._db = connection
+        self._rows = connection.cursor()  # of `found`: a new one for every row would take longer
         self._lock = threading.Lock()
         self._last_id = 0
 
@@ -56,7 +58,9 @@ class Store:
     def read(cls, path: Path) -> Store:
         """The sealed store at `path`. SQLite neither locks it nor writes a file beside it, so the folder may be
         read-only."""
-        return cls(_connect(path, "mode=ro&immutable=1"), path)
+        db = _connect(path, "mode=ro&immutable=1")
+        db.execute(f"PRAGMA mmap_size = {1 << 40}")  # as much as SQLite maps: it copies no page to read a row
+        return cls(db, path)
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
         """Adds segments with their own ids, or else numbered on from 1; the ids. Raises MemoryIndexError where they
@@ -91,7 +95,7 @@ class Store:
         try:
             with self._lock:
                 for number in ids:  # one by one: SQLite takes as long for each of a list
-                    rows[number] = self._db.execute(_ONE, (number,)).fetchone()
+                    rows[number] = self._rows.execute(_ONE, (number,)).fetchone()
         except sqlite3.DatabaseError as error:
             raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
         return {number: self._segment(row) for number, row in rows.items() if row is not None}
@@ -170,5 +174,5 @@ def _row(number: int, segment: Segment) -> tuple[Any, ...]:
     return (*row, _checksum(row))
 
 
-def _checksum(values: Sequence[Any]) -> int:
-    return zlib.crc32("\x1f".join(map(str, values)).encode("utf-8", "surrogatepass"))
+def _checksum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32((_CHECKED % values).encode("utf-8", "surrogatepass"))

@@ -62,7 +62,8 @@ class MemoryConfig:
     batch_tokens: int = 2000  # padded target or source tokens of one update of the TM
     max_subwords: int = 100  # of a sentence on either side; longer ones are not trained on
     dev_segments: int = 600  # of all dev documents, for the TM; as many in stretches for the cache
-    learning_rate: float = 1e-3
+    learning_rate: float = 1e-3  # of the TM
+    cache_learning_rate: float = 5e-4  # of the session cache: it learns the training documents by heart all too soon
     validate_every: int = 200  # updates
     checkpoint_every: int = 50  # updates
     seed: int = 1
@@ -126,7 +127,8 @@ def _cache_kind(config: MemoryConfig) -> CacheKind:
 
 def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool) -> dict[str, tuple[float, float]]:
     epochs = config.tm_epochs if isinstance(part, TMPart) else config.cache_epochs
-    trainer = PartTrainer(part, folder, epochs, config.learning_rate, config.validate_every, config.checkpoint_every)
+    rate = config.learning_rate if isinstance(part, TMPart) else config.cache_learning_rate
+    trainer = PartTrainer(part, folder, epochs, rate, config.validate_every, config.checkpoint_every)
     if trainer.path("last").exists():
         if not resume:
             raise UsageError(f"{folder}: holds trained memories already; go on with --resume, or name another folder")
