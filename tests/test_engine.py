@@ -298,7 +298,7 @@ def test_translations_come_back_in_order_as_soon_as_they_can(order: list[int]) -
 
 def test_joined_pieces_share_their_matches() -> None:
     one, two = (Match(Segment(t, t), 0.5, 1) for t in "ab")
-    token = Token("x", "memory", 1, 0, 1, 1, 0, 0, 0, 0, 0, (MemorySource(0, 3, 1.0),))
+    token = Token("x", "memory", 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, (MemorySource(0, 3, 1.0),))
     parts = [(Translation("", "x", -1.0, (one,), (token,)), 1), (Translation("", "y", -4.0, (two, one), (token,)), 2)]
     found = join("a b", parts)
     assert (found.src, found.tgt, found.score) == ("a b", "x y", -3.0)

@@ -20,7 +20,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.key_faiss import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, train, update_faiss
 from tmnmt.index.key_search import KeyPlace, KeySearch, flat
 from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.memories.tm import TMKind, TranslationMemory
 from tmnmt.memory_keys import compute, header_of, plan, queries_of
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
@@ -86,7 +86,7 @@ def test_flat_is_exact_whatever_the_blocks(
 
 
 def test_m_is_folded_into_the_query(index: MemoryIndex, model: Model) -> None:
-    tm, segment = TranslationMemory(32, 32, diagonal=False), real_segments()[0]
+    tm, segment = TranslationMemory(32, 32, 16, TMKind(matching="full")), real_segments()[0]
     with torch.no_grad():
         tm.M.copy_(torch.randn(32, 32, generator=torch.Generator().manual_seed(1)))
     contexts, queries = (queries_of(model, memory, segment.src, segment.tgt)[0] for memory in (None, tm))
