@@ -248,19 +248,45 @@ def test_building_over_an_index_needs_force_and_leaves_one_generation(tmp_path: 
     assert [p.name for p in path.glob("generation-*")] == ["generation-2"]
 
 
-def test_a_failing_build_leaves_the_old_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "raised", "named"),
+    [
+        (OSError("disk full"), MemoryIndexError, "as it was: disk full"),
+        (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
+    ],
+)
+def test_a_failing_build_leaves_what_was_there(
+    tmp_path: Path, error: BaseException, raised: type[BaseException], named: str
+) -> None:
     def failing() -> Iterator[Segment]:
-        yield from real_segments()
-        yield from real_segments()
-        raise OSError("disk full")
+        yield from real_segments() * 3
+        raise error
 
-    path = tmp_path / "index"
+    def fail() -> None:
+        with pytest.raises(raised, match=named):
+            build(path, failing(), "en", "fr", force=True)
+
+    path = tmp_path / "made" / "index"
+    fail()
+    assert not path.exists() and path.parent.exists()
+    path.mkdir()
+    (path / "generation-3").mkdir()  # what a killed first build left
+    fail()
+    assert not list(path.glob("generation-*"))
     build(path, real_segments()[:5], "en", "fr")
-    with pytest.raises(MemoryIndexError, match="as it was: disk full"):
-        build(path, failing(), "en", "fr", force=True)
+    fail()
     assert [p.name for p in path.glob("generation-*")] == ["generation-1"]
     with MemoryIndex.open(path) as index:
         assert len(index) == 5
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_change(tmp_path: Path) -> None:
+    build(tmp_path, real_segments()[:5], "en", "fr")
+    (tmp_path / "generation-2" / "postings-1").mkdir(parents=True)
+    (tmp_path / "manifest.json.new").touch()
+    with MemoryIndex.open(tmp_path) as index:
+        index.add([Segment("a", "b")])
+    assert {p.name for p in tmp_path.iterdir()} == {".lock", "generation-1", "manifest.json"}
 
 
 @pytest.fixture

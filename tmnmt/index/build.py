@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -45,10 +45,15 @@ def build(
     _check_place(index_dir, force)
     runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
-    index_dir.mkdir(parents=True, exist_ok=True)
+    made = _make(index_dir)
     with writing(index_dir, seconds_to_wait):
-        _check_place(index_dir, force)
-        return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
+        try:
+            _check_place(index_dir, force)
+            return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
+        except BaseException:
+            if made and not (index_dir / MANIFEST_FILE).exists():
+                _unmake(index_dir)
+            raise
 
 
 def write_generation(
@@ -63,21 +68,30 @@ def write_generation(
     They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their ids. Raises
     MemoryIndexError where they cannot be written (disk full): the generation before stays.
     """
-    current = _current_generation(index_dir)
-    _remove_generations(index_dir, keep=current)
-    folder = index_dir / f"generation-{current + 1}"
+    number = _next_generation(index_dir)
+    folder = index_dir / f"generation-{number}"
     try:
-        manifest = _build_generation(folder, current + 1, runs, languages, progress, last_id)
+        manifest = _build_generation(folder, number, runs, languages, progress, last_id)
         write_manifest(manifest, index_dir)
     except BaseException as error:
-        if _current_generation(index_dir) == current:
+        if _valid_generation(index_dir) != number:  # else it was interrupted when all was done
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
             message = f"{index_dir}: not written, what was there before is as it was: {error.strerror or error}"
             raise MemoryIndexError(message) from error
         raise
-    _remove_generations(index_dir, keep=manifest.generation)
+    remove_leftovers(index_dir, keep=number)
     return manifest
+
+
+def remove_leftovers(index_dir: Path, keep: int) -> None:
+    """Removes what is not of the generation `keep`: replaced, or left by a writer that was killed. The caller holds
+    the index's lock. What cannot be removed stays for the next."""
+    for path in index_dir.glob("generation-*"):
+        if _number(path) != keep:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in index_dir.glob(MANIFEST_FILE + ".*"):
+        path.unlink(missing_ok=True)
 
 
 def _build_generation(
@@ -129,18 +143,40 @@ def _ours(path: Path) -> bool:
     return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name in (LOCK_FILE, KEYS_DIR)
 
 
-def _current_generation(index_dir: Path) -> int:
+def _make(index_dir: Path) -> bool:
+    """Makes the folder; whether it was not there."""
+    try:
+        index_dir.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _unmake(index_dir: Path) -> None:
+    with suppress(OSError):
+        (index_dir / LOCK_FILE).unlink()
+        index_dir.rmdir()
+
+
+def _next_generation(index_dir: Path) -> int:
+    """A number that no folder has. Makes room first: of what is there, only the valid generation stays; where the
+    manifest is damaged or of another format, the latest."""
+    kept = _valid_generation(index_dir)
+    if kept is None:
+        kept = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
+    remove_leftovers(index_dir, kept)
+    return max(kept, _latest(index_dir)) + 1
+
+
+def _latest(index_dir: Path) -> int:
+    return max((_number(path) for path in index_dir.glob("generation-*")), default=0)
+
+
+def _valid_generation(index_dir: Path) -> int | None:
     try:
         return read_manifest(index_dir).generation
     except MemoryIndexError:
-        # Damaged or of another format: nothing to keep, but a number that no leftover has.
-        return max((_number(path) for path in index_dir.glob("generation-*")), default=0)
-
-
-def _remove_generations(index_dir: Path, keep: int) -> None:
-    for path in index_dir.glob("generation-*"):
-        if _number(path) != keep:
-            shutil.rmtree(path)
+        return None
 
 
 def _number(path: Path) -> int:

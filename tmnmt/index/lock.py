@@ -17,17 +17,23 @@ LOCK_FILE = ".lock"
 @contextmanager
 def writing(index_dir: Path, seconds: float) -> Iterator[None]:
     """Holds the right to write to `index_dir`. Raises LockedError with the holder's pid after waiting `seconds`."""
-    path = index_dir / LOCK_FILE
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(index_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise MemoryIndexError(f"{index_dir}: cannot be written to: {error.strerror}") from error
     try:
         _take(handle, index_dir, time.monotonic() + seconds)
+        _check_there(handle, index_dir)
         _sign(handle, index_dir)
         yield
     finally:
         os.close(handle)  # the kernel gives the lock back, as it does when the holder is killed
+
+
+def _check_there(handle: int, index_dir: Path) -> None:
+    """Raises LockedError where the lock went away with an index that was not finished: it locks nothing any more."""
+    if not os.fstat(handle).st_nlink:
+        raise LockedError(f"{index_dir}: the process that was building this index gave up; try again")
 
 
 def _sign(handle: int, index_dir: Path) -> None:

@@ -111,7 +111,7 @@ def write_manifest(manifest: Manifest, index_dir: Path) -> None:
             file.write(_written(manifest))
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+    except BaseException:
         new.unlink(missing_ok=True)
         raise
     new.replace(index_dir / MANIFEST_FILE)

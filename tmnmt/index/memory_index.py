@@ -13,7 +13,7 @@ from typing import Self
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
-from tmnmt.index.build import in_runs, write_generation
+from tmnmt.index.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.generation import Generation
 from tmnmt.index.journal import Change
@@ -208,6 +208,7 @@ class MemoryIndex:
         with writing(self.path, SECONDS_TO_WAIT):
             with self._lock:
                 generation = self._refreshed()
+            remove_leftovers(self.path, generation.manifest.generation)
             yield generation
 
     def _append(self, generation: Generation, changes: Sequence[Change]) -> None:
