@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -249,6 +249,53 @@ def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
             part.write_bytes(content)
         assert {"manifest.json", "segments.db", "changes.log", "postings.npy"} <= {part.name for part in parts}
         assert index.verify() == 59
+
+
+@pytest.fixture(scope="module")
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undamaged") / "index"
+    build(folder, [replace(segment, document=f"d{segment.id % 7}") for segment in real_segments()], "en", "fr")
+    return folder
+
+
+POSTINGS = (
+    "length_start", "token_start", "tokens", "feature_start", "column_of", "columns", "posting_start", "postings",
+    "member_offsets", "members", "document_of", "ids", "vocabulary", "documents",
+)  # fmt: skip
+REFUSED = ("length_start", "token_start", "feature_start", "column_of", "posting_start", "vocabulary")
+BYTES: dict[str, Callable[[int], bytes]] = {
+    "random": random.Random(5).randbytes, "zeros": bytes, "ones": lambda size: b"\xff" * size
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BYTES)
+@pytest.mark.parametrize("name", POSTINGS)
+def test_no_damage_of_postings_ends_in_more_than_one_clear_error(
+    undamaged: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    path = tmp_path / "index"
+    shutil.copytree(undamaged, path)
+    part = path / f"generation-1/postings-1/{name}.npy"
+    content = part.read_bytes()
+    part.write_bytes(content[:128] + BYTES[kind](len(content) - 128))
+    try:
+        with MemoryIndex.open(path) as index:
+            for k, threshold in ((3, 0.5), (2000, 0.0)):
+                index.search(queries(20, 6), k, threshold, exclude_documents=["d1"] * 20)
+    except MemoryIndexError as error:
+        assert name not in REFUSED or f"{name}.npy: damaged" in str(error)
+    else:
+        assert name not in REFUSED
+
+
+@pytest.mark.parametrize("name", POSTINGS)
+def test_a_damaged_header_of_postings_is_one_clear_error(path: Path, name: str) -> None:
+    part, draw = path / f"generation-1/postings-1/{name}.npy", random.Random(name)
+    content = part.read_bytes()
+    for at in [0, *(draw.randrange(6, 80) for _ in range(20))]:
+        part.write_bytes(content[:at] + bytes([content[at] ^ draw.choice([1, 2, 16, 128])]) + content[at + 1 :])
+        with suppress(MemoryIndexError), MemoryIndex.open(path) as index:  # spaces may change
+            index.search(["the"], 3, 0.5)
 
 
 def _kill(folder: Path, rounds: int, seed: int) -> dict[str, Any]:

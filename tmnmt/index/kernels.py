@@ -41,6 +41,7 @@ UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)  # 64 groups a word, 512 a block
 LOW = 5  # planes in registers: counts up to 31
+SPARE_PLANES = 64  # behind the last counter: it overflows into them where damaged postings repeat a group
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
@@ -170,12 +171,14 @@ def add_postings(
 ) -> None:
     """Counts the features with postings, in the `counters` of the blocks of the window [first, end), end to end, each
     of so many planes of 8 words; and notes in which blocks anything was counted."""
-    before, size = np.uint64(window[0] // BLOCK), np.uint64(planes * WORDS)
+    before, blocks, size = np.uint64(window[0] // BLOCK), np.uint64(touched.size), np.uint64(planes * WORDS)
     for feature in rare:
         groups = arrays.postings[arrays.posting_start[feature] : arrays.posting_start[feature + 1]]
         for j in range(first_of(groups, window[0]), first_of(groups, window[1])):
             group = np.uint64(groups[j])  # unsigned: an index that cannot count from the end
             block = (group >> _BLOCK_BITS) - before
+            if block >= blocks:
+                continue  # out of order: damaged
             touched[block] = True
             place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
             carry = _ONE << (group & _TOP)
@@ -273,7 +276,8 @@ def candidates(arrays: Arrays, query: Query, least: float, shortest: int, longes
     window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
     planes = max(LOW, bit_length(query.columns.size + query.rare.size))
     blocks = (window[1] - 1) // BLOCK + 1 - window[0] // BLOCK if window[1] > window[0] else 0
-    counters, touched = np.zeros(blocks * planes * WORDS, np.uint64), np.zeros(blocks, np.bool_)
+    size = (blocks * planes + SPARE_PLANES) * WORDS
+    counters, touched = np.zeros(size, np.uint64), np.zeros(blocks, np.bool_)
     add_postings(arrays, query.rare, window, counters, planes, touched)
     left = np.empty(WORDS, np.uint64)
     none = query.rare[:0]
@@ -372,7 +376,7 @@ def fewest_first(size: int, found: Candidates) -> Int32:
     """The order in which what the candidates miss of a query of `size` tokens ascends (counting sort)."""
     missing = np.empty(found.groups.size, np.int32)
     for i in range(missing.size):
-        missing[i] = max(found.lengths[i], size) - found.shared[i]
+        missing[i] = max(0, max(found.lengths[i], size) - found.shared[i])  # below 0: damaged columns
     starts = np.zeros(missing.max() + 2, np.int32)
     for number in missing:
         starts[number + 1] += 1
@@ -398,6 +402,8 @@ def verify(
         if held == best.scores.size and bound < best.scores[held - 1]:
             continue  # most end here, before anything of them is read
         members = arrays.members[arrays.member_offsets[group] : arrays.member_offsets[group + 1]]
+        if members.size == 0:  # damaged, as a rank that no segment has: put in front, where the caller sees it
+            return insert(best, held, 2.0, -1, 0)
         if too_late(best, held, bound, members[0]):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
@@ -408,6 +414,8 @@ def verify(
         for rank in members:
             if too_late(best, held, score, rank):
                 break
+            if not 0 <= rank < arrays.document_of.size:
+                return insert(best, held, 2.0, -1, 0)
             if arrays.document_of[rank] != without_document:
                 held = insert(best, held, score, rank, distance)
     return held

@@ -14,6 +14,7 @@ import numpy as np
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.structure import first_damage
 
 if TYPE_CHECKING:
     from tmnmt.index.kernels import Arrays
@@ -40,19 +41,18 @@ class Wanted(NamedTuple):
 class Postings:
     """The best segments for a token sequence, exactly as brute force finds them."""
 
-    def __init__(self, parts: dict[str, np.ndarray[Any, Any]]) -> None:
-        self._parts = parts
+    def __init__(self, folder: Path, parts: dict[str, np.ndarray[Any, Any]]) -> None:
+        self._folder, self._parts = folder, parts
         self._ids = parts[IDS]  # by rank
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
-        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; nothing is read
-        before the first search. Raises MemoryIndexError where a part is unusable."""
-        try:
-            names = [path.stem for path in folder.glob("*.npy")]
-            return cls({name: _map(folder / f"{name}.npy") for name in names})
-        except (OSError, ValueError, KeyError) as error:
-            raise MemoryIndexError(f"{folder}: the postings cannot be read: {error}; build the index again") from error
+        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; only the small parts
+        are read before the first search. Raises MemoryIndexError where a part is unusable."""
+        parts = {path.stem: _map(path) for path in folder.glob("*.npy")}
+        if (damage := first_damage(parts)) is not None:
+            raise _damaged(folder / f"{damage[0]}.npy", damage[1])
+        return cls(folder, parts)
 
     def search(
         self,
@@ -91,10 +91,15 @@ class Postings:
         documents = np.array([self._document(query.without_document) for query in queries], np.int32)
         least = threshold - SLACK
         found, ranks, edits, scores = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
+        if not self._within(ranks):
+            raise _damaged(self._folder / "members.npy", "names a segment that is not there")
         hits = list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
         if len(queries) == 1:
             return [hits]
         return [hits[start:end] for start, end in pairwise([0, *found.tolist()])]
+
+    def _within(self, ranks: np.ndarray[Any, Any]) -> bool:
+        return ranks.min(initial=0) >= 0 and ranks.max(initial=0) < len(self._ids)
 
     @cached_property
     def _arrays(self) -> Arrays:
@@ -109,12 +114,25 @@ class Postings:
 
     @cached_property
     def _number_of_document(self) -> dict[str, int]:
-        names = cast(list[str], json.loads(self._parts[DOCUMENTS].tobytes()))
-        return {document: number for number, document in enumerate(names)}
+        try:
+            names = cast(list[str], json.loads(self._parts[DOCUMENTS].tobytes()))
+            return {document: number for number, document in enumerate(names)}
+        except (ValueError, TypeError) as error:
+            raise _damaged(self._folder / f"{DOCUMENTS}.npy", str(error)) from error
 
     def _document(self, name: str) -> int:
         return self._number_of_document.get(name, NO_DOCUMENT) if name else NO_DOCUMENT
 
 
 def _map(path: Path) -> np.ndarray[Any, Any]:
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except Exception as error:  # numpy reads the header as Python code: there is hardly an error it cannot end in
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, what: str) -> MemoryIndexError:
+    return MemoryIndexError(
+        f"{path}: damaged ({what}); take it from a backup, or build the index again; "
+        "tmnmt memory verify looks at everything"
+    )

@@ -1,0 +1,83 @@
+"""Whether the arrays of postings fit each other, so that no search reads outside of them, whatever a disk made of them.
+
+Looked at when an index is opened: sizes, and what the small arrays hold. What the large ones hold is not read; `verify`
+does, and a search looks only at what could lead it astray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 512  # groups, as `lanes.BLOCK`
+_KINDS = {
+    "length_start": np.int64, "token_start": np.int64, "tokens": np.int32, "feature_start": np.int32,
+    "column_of": np.int16, "columns": np.uint64, "posting_start": np.int64, "postings": np.int32,
+    "member_offsets": np.int32, "members": np.int32, "document_of": np.int32,
+    "ids": np.unsignedinteger, "vocabulary": np.uint8, "documents": np.uint8,
+}  # fmt: skip
+
+Parts = Mapping[str, NDArray[Any]]
+
+
+def first_damage(parts: Parts) -> tuple[str, str] | None:
+    """The name of the first part that cannot be right, and what is wrong with it."""
+    for name, kind in _KINDS.items():
+        if name not in parts:
+            return name, "is missing"
+        part = parts[name]
+        if not (np.issubdtype(part.dtype, kind) and part.dtype.isnative and part.flags.c_contiguous):
+            return name, f"holds {part.dtype}"
+        if part.ndim != (2 if name == "columns" else 1):
+            return name, f"has {part.ndim} dimensions"
+    return next(((name, what) for name, right, what in _content(parts) if not right), None)
+
+
+def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
+    """What must hold, each a part, whether it does, and what is wrong where it does not. Each may rely on those before
+    it."""
+    groups, segments = len(parts["member_offsets"]) - 1, len(parts["ids"])
+    for name, size in (("members", segments), ("document_of", segments)):
+        yield name, len(parts[name]) == size, "does not fit ids.npy"
+    yield "length_start", len(parts["length_start"]) >= 2, "is too short"
+    yield "length_start", _ascends(parts["length_start"], groups) and not parts["length_start"][1], "is out of order"
+    lengths = np.arange(len(parts["length_start"]) - 1)
+    tokens = np.cumsum(np.diff(parts["length_start"]) * lengths)
+    start = parts["token_start"]
+    yield "token_start", _ascends(start, len(parts["tokens"])), "is out of order"
+    yield "token_start", np.array_equal(start[1:], tokens), "does not fit length_start.npy"
+    yield from _features(parts, groups)
+
+
+def _features(parts: Parts, groups: int) -> Iterator[tuple[str, bool, str]]:
+    features, columns = parts["column_of"], parts["columns"]
+    yield "feature_start", _ascends(parts["feature_start"], len(features)), "is out of order"
+    yield "columns", len(columns) > 0 and columns.shape[1] == -(-groups // BLOCK) * BLOCK // 64, "has a wrong size"
+    held = features[features >= 0]
+    yield "column_of", len(held) == len(columns) - 1 > held.max(initial=-1), "does not name every column"
+    yield "posting_start", len(parts["posting_start"]) == len(features) + 1, "has a wrong size"
+    yield "posting_start", _ascends(parts["posting_start"], len(parts["postings"])), "is out of order"
+    yield (
+        "vocabulary",
+        _words(parts["vocabulary"]) == len(parts["feature_start"]) - 1,
+        "is not the words that were built",
+    )
+
+
+def _ascends(offsets: NDArray[Any], last: int) -> bool:
+    """Whether offsets go from 0 up to `last`."""
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != last:
+        return False
+    return bool(np.all(offsets[1:] >= offsets[:-1]))
+
+
+def _words(vocabulary: NDArray[np.uint8]) -> int:
+    """How many there are; -1 where they are no text."""
+    try:
+        text = str(vocabulary.tobytes(), "utf-8")
+    except UnicodeDecodeError:
+        return -1
+    return text.count("\n") + 1 if text else 0
