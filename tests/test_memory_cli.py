@@ -211,3 +211,27 @@ def test_errors_are_one_line_and_change_nothing(
     assert memory(*arguments, code=code) == ""
     assert memory.err.count("\n") == 1 and named in memory.err
     assert memory.ids() == [1, 2, 3]
+
+
+HUGE = "99999999999999999999999"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["edit", HUGE, "--tgt", "x"], 1, f"there is no segment {HUGE}"),
+        (["delete", "9223372036854775808"], 1, "there is no segment 9223372036854775808"),
+        (["list", "-n", HUGE], 2, "--limit"),
+        (["list", "--document", "\udcff"], 2, "no UTF-8 text"),
+        (["delete", "--user", "\udcff"], 2, "no UTF-8 text"),
+        (["add", "--src", "\udcff", "--tgt", "x"], 2, "no UTF-8 text"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, named: str
+) -> None:
+    build_at(str(tmp_path / "index"), PAIRS, "en", "fr")
+    memory = Memory(str(tmp_path / "index"), capsys)
+    memory(*arguments, code=code)
+    assert named in memory.err and memory.err.count("\n") == 1
+    assert memory.ids() == [1, 2, 3]

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
+from tmnmt.cli.text_options import readable
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.index import MemoryIndex
     from tmnmt.memory_keys import Plan, Shard
     from tmnmt.models.folder import Model
+
+MOST_SHARDS = 100_000
+MOST_KEYS = 10_000  # for a subword
 
 
 class KindName(StrEnum):
@@ -40,9 +44,11 @@ def keys(
     ] = KindName.auto,
     device: DEVICE = None,
     threads: THREADS = None,
-    src: Annotated[str | None, typer.Option(help="Search instead: for this text ...")] = None,
-    tgt: Annotated[str | None, typer.Option(help="... translated so, the best keys for every subword.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Keys for every subword.")] = 8,
+    src: Annotated[str | None, typer.Option(help="Search instead: for this text ...", callback=readable)] = None,
+    tgt: Annotated[
+        str | None, typer.Option(help="... translated so, the best keys for every subword.", callback=readable)
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST_KEYS, help="Keys for every subword.")] = 8,
 ) -> None:
     """Compute the keys of all pairs ahead, for one model, so that translating reads them; some 2 kB a target subword.
 
@@ -67,6 +73,8 @@ def keys(
     from tmnmt.memory_keys import read_shard
 
     part = read_shard(shard) if shard is not None else None
+    if part is not None and part[1] > MOST_SHARDS:
+        raise UsageError(f"--shard {shard}: at most {MOST_SHARDS:,} parts")
     if threads:
         torch.set_num_threads(threads)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

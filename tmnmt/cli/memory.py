@@ -33,7 +33,7 @@ def list_segments(
     since: SINCE = None,
     before: BEFORE = None,
     property: PROPERTY = None,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, max=sys.maxsize, help="At most so many.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, with every field.")] = False,
 ) -> None:
     """The segments, one a line in order of id: id, source, target, document, between tabs."""

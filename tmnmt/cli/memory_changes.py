@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, pairs
+from tmnmt.cli.text_options import readable
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 MEMORIES = Annotated[list[Path] | None, typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index.")]
 IDS = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, as search and list show them.")]
-SRC = Annotated[str | None, typer.Option(help="The source text.")]
-TGT = Annotated[str | None, typer.Option(help="Its translation.")]
+SRC = Annotated[str | None, typer.Option(help="The source text.", callback=readable)]
+TGT = Annotated[str | None, typer.Option(help="Its translation.", callback=readable)]
 FIELD = Annotated[str | None, typer.Option(help="What this field says from now on.")]
 PROPERTIES = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")]
 

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tmnmt.cli.text_options import readable
+
 if TYPE_CHECKING:
     from tmnmt.index.filter import Filter
     from tmnmt.segments import Segment
 
 INDEX = Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")]
-DOCUMENT = Annotated[str | None, typer.Option(help="Only those of this document.")]
-ORIGIN = Annotated[str | None, typer.Option(help="Only those of this origin, such as the file they came from.")]
-USER = Annotated[str | None, typer.Option(help="Only those of this user.")]
+DOCUMENT = Annotated[str | None, typer.Option(help="Only those of this document.", callback=readable)]
+ORIGIN = Annotated[
+    str | None, typer.Option(help="Only those of this origin, such as the file they came from.", callback=readable)
+]
+USER = Annotated[str | None, typer.Option(help="Only those of this user.", callback=readable)]
 SINCE = Annotated[
     str | None, typer.Option(help="Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z.")
 ]
 BEFORE = Annotated[str | None, typer.Option(help="Only those changed earlier, or never.")]
-PROPERTY = Annotated[str | None, typer.Option(help="Only those with this property: NAME, or NAME=VALUE.")]
+PROPERTY = Annotated[
+    str | None, typer.Option(help="Only those with this property: NAME, or NAME=VALUE.", callback=readable)
+]
 
 
 def chosen(

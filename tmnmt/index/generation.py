@@ -81,7 +81,7 @@ class Generation:
     def found(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are, as they are now."""
         wanted = list(dict.fromkeys(ids))
-        found = self.store.found([number for number in wanted if number not in self._changed])
+        found = self.store.found([n for n in wanted if n <= self.manifest.last_id and n not in self._changed])
         changed = {number: self._changed[number] for number in wanted if number in self._changed}
         return found | {number: segment for number, segment in changed.items() if segment is not None}
 
@@ -103,7 +103,9 @@ class Generation:
         self.store.close()
 
     def _stored(self, number: int) -> Segment | None:
-        return self.store.by_ids([number])[number] if self.store.holds(number) else None
+        if not 0 < number <= self.manifest.last_id or not self.store.holds(number):
+            return None
+        return self.store.by_ids([number])[number]
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for number, segment in changes:

@@ -96,7 +96,7 @@ class Store:
             with self._lock:
                 for number in ids:  # one by one: SQLite takes as long for each of a list
                     rows[number] = self._rows.execute(_ONE, (number,)).fetchone()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OverflowError) as error:  # an id that is no 64-bit number
             raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
         return {number: self._segment(row) for number, row in rows.items() if row is not None}
 
