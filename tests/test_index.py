@@ -322,6 +322,15 @@ def test_a_damaged_index_is_one_clear_error(small: Path, damage: object, named: 
         MemoryIndex.open(small)
 
 
+def test_a_manifest_that_may_not_be_read_is_not_called_damaged(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(MemoryIndexError, match=r"manifest\.json: cannot be read: Permission denied$"):
+        MemoryIndex.open(small)
+
+
 def test_what_is_no_index_is_one_clear_error(tmp_path: Path, small: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()

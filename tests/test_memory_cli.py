@@ -225,6 +225,10 @@ HUGE = "99999999999999999999999"
         (["list", "--document", "\udcff"], 2, "no UTF-8 text"),
         (["delete", "--user", "\udcff"], 2, "no UTF-8 text"),
         (["add", "--src", "\udcff", "--tgt", "x"], 2, "no UTF-8 text"),
+        (["add", "--src", "a " * 1001, "--tgt", "x"], 2, "--src: more than 1,000 tokens"),
+        (["edit", "1", "--tgt", "a " * 1001], 2, "--tgt: more than 1,000 tokens"),
+        (["add", "--src", "a", "--tgt", "x", "--document", "d\te"], 2, "--document 'd\\te'"),
+        (["edit", "1", "--user", "a\nb"], 2, "--user 'a\\nb'"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(

@@ -203,10 +203,24 @@ def test_replacing_an_index_needs_force(index: str, capsys: pytest.CaptureFixtur
     assert run([*again, "--force"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("src_lang", "tgt_lang", "named"),
+    [("en", "EN", "two languages"), ("fr_CA", "fr-ca", "two languages"), (" ", "fr", "no code"),
+     ("klingon!", "fr", "no code"), ("en", "", "no code")],
+)  # fmt: skip
+def test_what_are_not_two_languages_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], src_lang: str, tgt_lang: str, named: str
+) -> None:
+    arguments = ["--index", str(tmp_path / "index"), "--src-lang", src_lang, "--tgt-lang", tgt_lang]
+    assert run(["build-index", str(DATA), *arguments]) == 2
+    assert named in capsys.readouterr().err
+
+
 def test_a_memory_without_a_usable_unit_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.tsv").write_text("src\ttgt\na\t\n\tb\n")
     assert run(["build-index", str(tmp_path / "empty.tsv"), "--index", str(tmp_path / "index"), *LANGUAGES]) == 1
-    assert "nothing to index: 0 of 2 units kept (empty 2)" in capsys.readouterr().err
+    reason = "nothing to index: 0 of 2 units kept (empty 2): empty.tsv, line 2: no target; empty.tsv, line 3: no source"
+    assert reason in capsys.readouterr().err.replace(f"{tmp_path}/", "")
     assert not (tmp_path / "index").exists()
 
 

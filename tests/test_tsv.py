@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_tmx import SEGMENTS
 
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.formats import Columns, Reader, parse_columns, read_memory, write_tsv
+from tmnmt.formats import Columns, Reader, parse_columns, read_memories, read_memory, write_tsv
 from tmnmt.segments import Segment
 
 
@@ -89,7 +89,7 @@ def test_columns_are_counted_from_one() -> None:
 def test_short_and_empty_lines_and_bad_numbers_are_skipped_with_their_reason(tmp_path: Path) -> None:
     _, reader = read(table(tmp_path, "src\ttgt\tpos\na\tb\t1\na\n\nc\td\tx\ne\tf\t2\n"))
     assert (reader.report.read, reader.report.kept) == (5, 2)
-    assert str(reader.report.examples["malformed"][0]).endswith("m.tsv, line 3: 1 columns where 3 are needed")
+    assert str(reader.report.examples["malformed"][0]).endswith("m.tsv, line 3: 1 column where 3 are needed")
     assert reader.report.examples["malformed"][1].detail == "position 'x' is no whole number"
     assert reader.report.examples["empty"][0].line == 4
 
@@ -123,3 +123,17 @@ def test_a_tab_cannot_be_written_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"document 'd', position 3: its tgt has a tab or a line end"):
         write_tsv(tmp_path / "m.tsv", [Segment("a", "b\tc", "d", 3)])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_what_is_no_tsv_are_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "m.tmx").write_text('<tmx version="1.4"><header srclang="en"/><body/></tmx>')
+    with pytest.raises(UsageError, match=r"m\.tmx: is no TSV"):
+        read(tmp_path / "m.tmx", "src=1,tgt=2")
+    both = [tmp_path / "m.tmx", table(tmp_path, "one\tun\n")]
+    reader = read_memories(both, "en", "fr", columns=parse_columns("src=1,tgt=2"))
+    assert len(list(reader)) == 1 and "m.tmx: is no TSV" in str(reader.report)
+
+
+def test_names_lose_control_characters(tmp_path: Path) -> None:
+    (segment,), _ = read(table(tmp_path, "src\ttgt\tdoc\tuser\none\tun\td\x01\x0be\tm\u200be\n"))
+    assert (segment.document, segment.user) == ("d e", "m\u200be")

@@ -38,13 +38,13 @@ def build_index(
     import time
 
     from tmnmt.formats import parse_columns
+    from tmnmt.formats.languages import check_pair
     from tmnmt.index.elastic_address import is_address, parse_address
     from tmnmt.index.from_files import build_elastic_from_files, build_from_files
     from tmnmt.progress import Progress
 
     start = time.monotonic()
-    if not src_lang or not tgt_lang or src_lang == tgt_lang:
-        raise UsageError(f"--src-lang {src_lang!r} and --tgt-lang {tgt_lang!r} must be two languages")
+    check_pair(src_lang, tgt_lang)
     chosen = parse_columns(columns) if columns is not None else None
     if not is_address(index) and (shards is not None or replicas is not None):
         raise UsageError("--shards and --replicas are for an index at an Elasticsearch address")

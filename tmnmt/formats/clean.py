@@ -30,6 +30,16 @@ def clean(text: str) -> tuple[str, bool]:
     return _UNWANTED.sub("", _SPACE.sub(" ", text)).strip(), True
 
 
+def clean_name(text: str) -> str:
+    """The name of a document, an origin or a user without tabs, line ends and other control characters."""
+    return text if is_name(text) else clean(text)[0]
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` can be such a name."""
+    return text.isprintable() or not _UNWANTED.search(text)
+
+
 def too_long(text: str) -> bool:
     """Whether `text` has more than 1,000 match tokens."""
     # A token is at least one character of the NFC form, which is at most three times as long as the text.

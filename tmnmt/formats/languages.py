@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from tmnmt.errors import UsageError
+
 NO_RANK = 99
+_CODE = re.compile(r"[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*")
 
 
 def normal_code(code: str) -> str:
     """A language code in lower case with hyphens: "FR_ca" is "fr-ca"."""
     return code.strip().replace("_", "-").lower()
+
+
+def check_pair(src_lang: str, tgt_lang: str) -> None:
+    """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47."""
+    for code in (src_lang, tgt_lang):
+        if not _CODE.fullmatch(code):
+            raise UsageError(f"{code!r} is no code of a language; write letters, digits and hyphens: en, pt-BR")
+    if normal_code(src_lang) == normal_code(tgt_lang):
+        raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 
 
 def rank(code: str, wanted: str, srclang: str = "") -> int | None:

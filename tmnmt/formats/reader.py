@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tmnmt.counted import counted
-from tmnmt.errors import FormatError
-from tmnmt.formats.clean import MAX_TOKENS, too_long
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.formats.clean import MAX_TOKENS, clean_name, is_name, too_long
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.encoding import head_text
 from tmnmt.formats.languages import listed
@@ -59,7 +59,8 @@ class Reader:
         self._share = Share([self._bytes(path) for path in self.paths])
         for path in self.paths:
             report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
-            for line, segment in self._pairs(path):
+            for line, raw in self._pairs(path):
+                segment = _named(raw)
                 if self._keep(line, segment, seen):
                     yield segment
                 if self.progress and report.read - told >= PROGRESS_EVERY:
@@ -110,6 +111,7 @@ class Reader:
 
     def _moses(self, src: Source, tgt: Source) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}")
+        self._need_no_columns(src)
         yield from read_moses(self._share.watched(src), self._share.watched(tgt), self.report)
 
     def _members(self, path: Path) -> Pairs:
@@ -127,10 +129,12 @@ class Reader:
                 elif source.shown not in targets:
                     passed_over.append(source.name)
             if len(passed_over) == len(sources):
-                raise FormatError(f"{path}: no memory among its {len(sources)} members; {ALLOWED}")
+                raise FormatError(f"{path}: no memory among its {counted(len(sources), 'member')}; {ALLOWED}")
         if passed_over:
             names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
-            self.report.warnings.append(f"{path}: {len(passed_over)} members are no memories, passed over: {names}")
+            self.report.warnings.append(
+                f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
+            )
 
     def _file(self, source: Source) -> Pairs:
         from tmnmt.formats.jrc import read_jrc
@@ -139,12 +143,31 @@ class Reader:
         self.report.begin_file(source.shown)
         with self._share.watched(source).stream() as stream:
             kind = _kind(head_text(stream), source, self.columns)
+            if kind != "tsv":
+                self._need_no_columns(source)
             if kind == "tsv":
                 yield from read_tsv(stream, source, self.src_lang, self.tgt_lang, self.report, self.columns)
             elif kind == "tmx":
                 yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
             else:
                 yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report)
+
+    def _need_no_columns(self, source: Source) -> None:
+        """Where columns are given for what is no TSV: UsageError, or a warning where other files may have them."""
+        if self.columns is None:
+            return
+        message = f"{source.shown}: is no TSV, so it has no columns"
+        if len(self.paths) == 1 and not is_zip(self.paths[0]):
+            raise UsageError(message)
+        self.report.warnings.append(message)
+
+
+def _named(segment: Segment) -> Segment:
+    names = segment.document, segment.origin, segment.user
+    if all(map(is_name, names)):
+        return segment
+    document, origin, user = map(clean_name, names)
+    return replace(segment, document=document, origin=origin, user=user)
 
 
 def _is_memory(source: Source) -> bool:

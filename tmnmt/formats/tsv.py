@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
 
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
 from tmnmt.formats.clean import clean
@@ -117,7 +118,7 @@ def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns
         elif column is not None:
             if column > len(cells):
                 raise FormatError(
-                    f"{shown}, line 1: {len(cells)} columns, but {field}={column} asked for; columns count from 1"
+                    f"{shown}, line 1: {counted(len(cells), 'column')}, but {field}={column} asked for; columns count from 1"
                 )
             places[field] = column - 1
     return places
@@ -152,7 +153,7 @@ class _Rows:
         if len(cells) < self._needed:
             if cells == [""]:
                 return Segment("", "")
-            self._report.skip(MALFORMED, line, f"{len(cells)} columns where {self._needed} are needed")
+            self._report.skip(MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed")
             return None
         document = self._source.stem if self._document is None else cells[self._document]
         position = self._lines_of.get(document, 0)

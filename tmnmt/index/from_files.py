@@ -81,4 +81,6 @@ def _some(reader: Reader) -> Iterator[Segment]:
     if not report.kept:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count) or "no units"
         names = ", ".join(map(str, reader.paths))
-        raise FormatError(f"{names}: nothing to index: 0 of {counted(report.read, 'unit')} kept ({reasons})")
+        first = "; ".join(str(example) for reason in report.examples.values() for example in reason)
+        kept = f"0 of {counted(report.read, 'unit')} kept ({reasons})" + (first and f": {first}")
+        raise FormatError(f"{names}: nothing to index: {kept}")

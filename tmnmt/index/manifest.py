@@ -64,7 +64,9 @@ def read_manifest(index_dir: Path) -> Manifest:
         raise MemoryIndexError(_no_manifest(index_dir)) from error
     except NotADirectoryError as error:
         raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise MemoryIndexError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise MemoryIndexError(f"{path}: damaged ({error}); build the index again with --force") from error
     manifest = _checked(content, path)
     if text != _written(manifest):

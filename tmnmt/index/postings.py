@@ -99,7 +99,7 @@ class Postings:
         return [hits[start:end] for start, end in pairwise([0, *found.tolist()])]
 
     def _within(self, ranks: np.ndarray[Any, Any]) -> bool:
-        return ranks.min(initial=0) >= 0 and ranks.max(initial=0) < len(self._ids)
+        return bool(ranks.min(initial=0) >= 0 and ranks.max(initial=0) < len(self._ids))
 
     @cached_property
     def _arrays(self) -> Arrays:
