@@ -117,9 +117,8 @@ def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns
             places[field] = cells.index(column)
         elif column is not None:
             if column > len(cells):
-                raise FormatError(
-                    f"{shown}, line 1: {counted(len(cells), 'column')}, but {field}={column} asked for; columns count from 1"
-                )
+                there = counted(len(cells), "column")
+                raise FormatError(f"{shown}, line 1: {there}, but {field}={column} asked for; columns count from 1")
             places[field] = column - 1
     return places
 

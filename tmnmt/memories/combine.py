@@ -167,7 +167,7 @@ def _module_name(name: str) -> str:
 def consult(
     tm: TranslationMemory, prev: Tensor, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
 ) -> Consulted:
-    """Steps 8 and 10 of DESIGN.md before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
+    """TM fusion (docs/design.md), before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
     read = tm.read(prev, hidden, context, state)
     fused, gate, logit = cached, None, None
     if mode in ("fusion", "both"):

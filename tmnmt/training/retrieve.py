@@ -1,6 +1,6 @@
 """What the memory would have found for every training sentence if the sentence itself were not in it.
 
-Leave-one-out: the pair itself and every duplicate of its source are left out (METHODS.md, training of TM-NMT).
+Leave-one-out: the pair itself and every duplicate of its source are left out (docs/design.md, *Training*).
 Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn anew, irrelevant pairs among it.
 """
 
