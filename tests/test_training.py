@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tmnmt.errors import UsageError
+from tmnmt.errors import DataError, UsageError
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
-from tmnmt.training.config import CorpusConfig, DataConfig, TrainingConfig, load_config
+from tmnmt.training.config import CorpusConfig, DataConfig, TrainConfig, TrainingConfig, load_config
 from tmnmt.training.data import Pairs, encode_pairs, load_corpora, split_of, token_batches
 from tmnmt.training.trainer import Trainer, dev_loss
 from tmnmt.vocab import Vocabulary
@@ -164,6 +164,49 @@ def test_sources_of_dev_and_test_are_dropped_from_training(tmp_path: Path) -> No
     corpora = load_corpora(DataConfig((corpus,)))
     assert [[s.src for s in d] for d in corpora.train] == [["Other"], ["Third"]]
     assert corpora.counts["dropped from training: source stands in dev or test"] == 1
+
+
+def test_a_byte_order_mark_hides_no_document_and_unknown_ids_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus = toy_corpus(tmp_path, "\ufeffA\r\nX\nY\n".encode())
+    corpora = load_corpora(DataConfig((corpus,)))
+    assert [d[0].document for d in corpora.dev] == ["A"]
+    assert "corpus x: 2 ids of dev or test without a document, first 'X'" in caplog.text
+
+
+@pytest.mark.parametrize(("written", "message"), [(None, "dev.txt: cannot be read"), (b"\xff", "dev.txt: not UTF-8")])
+def test_a_list_that_cannot_be_read_is_one_clear_error(tmp_path: Path, written: bytes | None, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_corpora(DataConfig((toy_corpus(tmp_path, written),)))
+
+
+@pytest.mark.parametrize(
+    ("dev", "test", "message"),
+    [
+        (b"", "", "to validate"),
+        (b"X\n", "", "to validate"),
+        (b"A\n", "dev.txt", "to validate"),
+        (b"A\nB\n", "", "to train"),
+    ],
+)
+def test_nothing_to_train_or_validate_on_is_told_before_training(
+    tmp_path: Path, dev: bytes, test: str, message: str
+) -> None:
+    from tmnmt.training.run import train
+
+    corpus = toy_corpus(tmp_path, dev)
+    corpus = replace(corpus, test=str(tmp_path / test) if test else "")
+    with pytest.raises(DataError, match=f"nothing {message} on"):
+        train(TrainConfig(str(tmp_path / "run"), DataConfig((corpus,))))
+
+
+def toy_corpus(folder: Path, dev: bytes | None) -> CorpusConfig:
+    """Two documents, and a dev list of these bytes."""
+    (folder / "m.tsv").write_text("A\tFee due.\tDroit.\nB\tOther\tAutre\n")
+    if dev is not None:
+        (folder / "dev.txt").write_bytes(dev)
+    return CorpusConfig("x", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt"))
 
 
 def test_long_odd_and_repeated_pairs_are_left_out_and_counted(vocab: Vocabulary) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from tmnmt.errors import UsageError
+from tmnmt.errors import DataError, UsageError
 from tmnmt.models.folder import load_model, parameters, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import TrainConfig
@@ -33,6 +33,10 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     folder.mkdir(parents=True, exist_ok=True)
     corpora = load_corpora(config.data)
+    if not corpora.train:
+        raise DataError("nothing to train on: no segment is left by dev, test and `where`")
+    if not corpora.dev:
+        raise DataError("nothing to validate on: no document is in a corpus's `dev` and not in its `test`")
     vocab = _vocabulary(config, corpora, folder)
     trainer = _trainer(config, corpora, vocab, folder)
     progress = trainer.run()
@@ -60,7 +64,11 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
     log.info("model: %s parameters on %s", f"{parameters(model):,}", device)
     if config.start_from:
         model.load_state_dict(load_model(Path(config.start_from), device).backbone.state_dict())
-    trainer = Trainer(model, vocab, pairs, dev_pairs(config, corpora, vocab), config.training, folder)
+    dev = dev_pairs(config, corpora, vocab)
+    for name, some in (("train", pairs), ("validate", dev)):
+        if not some:
+            raise DataError(f"nothing to {name} on: max_subwords or max_ratio leaves every pair out")
+    trainer = Trainer(model, vocab, pairs, dev, config.training, folder)
     if (folder / "last.safetensors").exists():
         trainer.restore()
         log.info("going on at update %d", trainer.progress.update)
