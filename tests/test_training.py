@@ -235,6 +235,16 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         (GOOD.replace('"b"', '"${NO_SUCH_VARIABLE}"'), "NO_SUCH_VARIABLE is not set"),
         (GOOD.replace('name = "a"\n', ""), "`name` is missing"),
         ("folder = ", "no valid TOML"),
+        (GOOD.replace('"x"', '""'), "folder: empty; it must be not empty"),
+        (GOOD.replace('["b"]', "[]"), "files: empty"),
+        (GOOD.replace('["b"]', '[""]'), "files: empty"),
+        ('folder = "x"\n[data]\ncorpus = []', "data: corpus: empty"),
+        (GOOD + 'where = "Text"', "where: 'Text'; it must be FIELD=VALUE, FIELD one of src, "),
+        (GOOD + 'where = "colour=Text"', "where: 'colour=Text'; it must be"),
+        (GOOD.replace("[data]", '[data]\nsrc_lang = "fr"'), "src_lang and tgt_lang are both 'fr'"),
+        (GOOD + '[training]\nprecision = "fp16"', "training: precision: 'fp16' is none of bf16, fp32"),
+        (GOOD + "[memory]\ncopy = false\nfusion = false\ncache = false", "nothing is to be trained"),
+        (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_exact = 0.5", "more than 1 together"),
     ],
 )
 def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
@@ -242,6 +252,35 @@ def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, mes
     with pytest.raises(UsageError, match=message) as caught:
         load_config(tmp_path / "c.toml")
     assert "c.toml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+WRONG = {
+    "data": ["max_subwords = 0", "max_ratio = 0.5", "max_ratio = inf", "dev_segments = 0"],
+    "vocabulary": ["size = 299", "size = 200001", "sample = 0"],
+    "model": ["hidden = 0", "hidden = 15", "hidden = 16386", "embedding = 0", "attention = 16385", "dropout = 1"],
+    "training": [
+        *(f"{key} = 0" for key in ("updates", "batch_tokens", "accumulate", "warmup", "patience", "clip")),
+        *(f"learning_rate = {value}" for value in ("0", "-1e-3", "nan", "inf")),
+        *("validate_every = 0", "checkpoint_every = 0", "seed = -1", f"seed = {2**63}"),
+        *("decay = 1.5", "decay = nan", "label_smoothing = 1", "clip = inf"),
+    ],
+    "memory": [
+        *("share_weak = 1", "share_irrelevant = -0.1", "share_exact = nan", "threshold = 1.5", "weak_threshold = -1"),
+        *(f"{key} = 0" for key in ("k", "tm_epochs", "cache_epochs", "cache_size", "documents_together", "max_pairs")),
+        *(f"{key} = 0" for key in ("cache_pairs", "batch_tokens", "validate_every", "checkpoint_every")),
+        *("stretch = 1", "dev_segments = 0", "max_subwords = 0", "learning_rate = 0", "cache_learning_rate = nan"),
+        "seed = -1",
+    ],
+}
+
+
+@pytest.mark.parametrize(("table", "line"), [(table, line) for table, lines in WRONG.items() for line in lines])
+def test_a_value_out_of_bounds_is_told_with_what_is_allowed(tmp_path: Path, table: str, line: str) -> None:
+    text = GOOD.replace("[data]", f"[data]\n{line}") if table == "data" else GOOD + f"[{table}]\n{line}"
+    (tmp_path / "c.toml").write_text(text)
+    key, _, _ = line.partition(" ")
+    with pytest.raises(UsageError, match=rf"c\.toml: {table}: {key}: .*; it must be "):
+        load_config(tmp_path / "c.toml")
 
 
 def toy_config(folder: Path, changes: dict[str, str] | None = None) -> TrainConfig:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.counted import counted
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
@@ -87,8 +87,6 @@ def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
     """Consecutive segments with the same document id, in order. The readers' reports go to the log."""
     columns = parse_columns(corpus.columns) if corpus.columns else None
     name, _, value = corpus.where.partition("=")
-    if name and name not in Segment.__slots__:
-        raise UsageError(f"corpus {corpus.name}: where: {name!r} is no field; allowed: {', '.join(Segment.__slots__)}")
     for path in corpus.files:
         reader = read_memory(Path(path), config.src_lang, config.tgt_lang, columns=columns)
         chosen = (s for s in reader if not name or str(getattr(s, name)) == value)
