@@ -170,6 +170,9 @@ def test_retrieval_is_done_once_for_the_same_questions(tmp_path: Path) -> None:
     assert index.searches == searched
     assert retrieve(lambda: index, sentences()[:7], 4, 0.3, path) == first[:7]
     assert index.searches > searched
+    for damage in (path.read_bytes()[:-20], b"", b"no gzip"):
+        path.write_bytes(damage)
+        assert retrieve(lambda: index, sentences()[:7], 4, 0.3, path) == first[:7]
 
 
 def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,12 +16,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from tmnmt.errors import UsageError
+from tmnmt.cli import run as run_command
+from tmnmt.errors import DataError, TmnmtError, UsageError
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
-from tmnmt.training.config import CorpusConfig, DataConfig, TrainingConfig, load_config
+from tmnmt.training.config import CorpusConfig, DataConfig, TrainConfig, TrainingConfig, load_config
 from tmnmt.training.data import Pairs, encode_pairs, load_corpora, split_of, token_batches
+from tmnmt.training.run import train
 from tmnmt.training.trainer import Trainer, dev_loss
 from tmnmt.vocab import Vocabulary
 
@@ -166,6 +170,47 @@ def test_sources_of_dev_and_test_are_dropped_from_training(tmp_path: Path) -> No
     assert corpora.counts["dropped from training: source stands in dev or test"] == 1
 
 
+def test_a_byte_order_mark_hides_no_document_and_unknown_ids_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus = toy_corpus(tmp_path, "\ufeffA\r\nX\nY\n".encode())
+    corpora = load_corpora(DataConfig((corpus,)))
+    assert [d[0].document for d in corpora.dev] == ["A"]
+    assert "corpus x: 2 ids of dev or test without a document, first 'X'" in caplog.text
+
+
+@pytest.mark.parametrize(("written", "message"), [(None, "dev.txt: cannot be read"), (b"\xff", "dev.txt: not UTF-8")])
+def test_a_list_that_cannot_be_read_is_one_clear_error(tmp_path: Path, written: bytes | None, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_corpora(DataConfig((toy_corpus(tmp_path, written),)))
+
+
+@pytest.mark.parametrize(
+    ("dev", "test", "message"),
+    [
+        (b"", "", "to validate"),
+        (b"X\n", "", "to validate"),
+        (b"A\n", "dev.txt", "to validate"),
+        (b"A\nB\n", "", "to train"),
+    ],
+)
+def test_nothing_to_train_or_validate_on_is_told_before_training(
+    tmp_path: Path, dev: bytes, test: str, message: str
+) -> None:
+    corpus = toy_corpus(tmp_path, dev)
+    corpus = replace(corpus, test=str(tmp_path / test) if test else "")
+    with pytest.raises(DataError, match=f"nothing {message} on"):
+        train(TrainConfig(str(tmp_path / "run"), DataConfig((corpus,))))
+
+
+def toy_corpus(folder: Path, dev: bytes | None) -> CorpusConfig:
+    """Two documents, and a dev list of these bytes."""
+    (folder / "m.tsv").write_text("A\tFee due.\tDroit.\nB\tOther\tAutre\n")
+    if dev is not None:
+        (folder / "dev.txt").write_bytes(dev)
+    return CorpusConfig("x", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt"))
+
+
 def test_long_odd_and_repeated_pairs_are_left_out_and_counted(vocab: Vocabulary) -> None:
     counts: Counter[str] = Counter()
     long = " ".join(WORDS * 10)
@@ -190,6 +235,16 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         (GOOD.replace('"b"', '"${NO_SUCH_VARIABLE}"'), "NO_SUCH_VARIABLE is not set"),
         (GOOD.replace('name = "a"\n', ""), "`name` is missing"),
         ("folder = ", "no valid TOML"),
+        (GOOD.replace('"x"', '""'), "folder: empty; it must be not empty"),
+        (GOOD.replace('["b"]', "[]"), "files: empty"),
+        (GOOD.replace('["b"]', '[""]'), "files: empty"),
+        ('folder = "x"\n[data]\ncorpus = []', "data: corpus: empty"),
+        (GOOD + 'where = "Text"', "where: 'Text'; it must be FIELD=VALUE, FIELD one of src, "),
+        (GOOD + 'where = "colour=Text"', "where: 'colour=Text'; it must be"),
+        (GOOD.replace("[data]", '[data]\nsrc_lang = "fr"'), "src_lang and tgt_lang are both 'fr'"),
+        (GOOD + '[training]\nprecision = "fp16"', "training: precision: 'fp16' is none of bf16, fp32"),
+        (GOOD + "[memory]\ncopy = false\nfusion = false\ncache = false", "nothing is to be trained"),
+        (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_exact = 0.5", "more than 1 together"),
     ],
 )
 def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
@@ -199,20 +254,141 @@ def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, mes
     assert "c.toml" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_train_makes_a_model_folder_that_loads(vocab: Vocabulary, tmp_path: Path) -> None:
-    from tmnmt.training.run import train
+WRONG = {
+    "data": ["max_subwords = 0", "max_ratio = 0.5", "max_ratio = inf", "dev_segments = 0"],
+    "vocabulary": ["size = 299", "size = 200001", "sample = 0"],
+    "model": ["hidden = 0", "hidden = 15", "hidden = 16386", "embedding = 0", "attention = 16385", "dropout = 1"],
+    "training": [
+        *(f"{key} = 0" for key in ("updates", "batch_tokens", "accumulate", "warmup", "patience", "clip")),
+        *(f"learning_rate = {value}" for value in ("0", "-1e-3", "nan", "inf")),
+        *("validate_every = 0", "checkpoint_every = 0", "seed = -1", f"seed = {2**63}"),
+        *("decay = 1.5", "decay = nan", "label_smoothing = 1", "clip = inf"),
+    ],
+    "memory": [
+        *("share_weak = 1", "share_irrelevant = -0.1", "share_exact = nan", "threshold = 1.5", "weak_threshold = -1"),
+        *(f"{key} = 0" for key in ("k", "tm_epochs", "cache_epochs", "cache_size", "documents_together", "max_pairs")),
+        *(f"{key} = 0" for key in ("cache_pairs", "batch_tokens", "validate_every", "checkpoint_every")),
+        *("stretch = 1", "dev_segments = 0", "max_subwords = 0", "learning_rate = 0", "cache_learning_rate = nan"),
+        "seed = -1",
+    ],
+}
 
+
+@pytest.mark.parametrize(("table", "line"), [(table, line) for table, lines in WRONG.items() for line in lines])
+def test_a_value_out_of_bounds_is_told_with_what_is_allowed(tmp_path: Path, table: str, line: str) -> None:
+    text = GOOD.replace("[data]", f"[data]\n{line}") if table == "data" else GOOD + f"[{table}]\n{line}"
+    (tmp_path / "c.toml").write_text(text)
+    key, _, _ = line.partition(" ")
+    with pytest.raises(UsageError, match=rf"c\.toml: {table}: {key}: .*; it must be "):
+        load_config(tmp_path / "c.toml")
+
+
+def toy_config(folder: Path, changes: dict[str, str] | None = None) -> TrainConfig:
+    """A run of four updates on twenty documents, with these replacements in its file."""
     rows = [(f"D{i // 8}", s, " ".join(reversed(s.split()))) for i, s in enumerate(sentences(160))]
-    (tmp_path / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
-    (tmp_path / "dev.txt").write_text("D0\nD1\n")
-    (tmp_path / "c.toml").write_text(
-        f'folder = "{tmp_path}/run"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["{tmp_path}/m.tsv"]\n'
-        f'columns = "doc=1,src=2,tgt=3"\ndev = "{tmp_path}/dev.txt"\n[vocabulary]\nsize = 360\n'
+    (folder / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
+    (folder / "dev.txt").write_text("D0\nD1\n")
+    text = (
+        f'folder = "{folder}/run"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["{folder}/m.tsv"]\n'
+        f'columns = "doc=1,src=2,tgt=3"\ndev = "{folder}/dev.txt"\n[vocabulary]\nsize = 360\n'
         "[model]\nembedding = 8\nhidden = 16\nattention = 8\n[training]\nupdates = 4\nbatch_tokens = 200\n"
     )
-    config = load_config(tmp_path / "c.toml")
+    for old, new in (changes or {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "c.toml").write_text(text)
+    return load_config(folder / "c.toml")
+
+
+def test_train_makes_a_model_folder_that_loads(tmp_path: Path) -> None:
+    config = toy_config(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "spm.model").write_bytes(b"of a run that died before its first checkpoint")
+    (tmp_path / "run" / "train.jsonl").write_text("old\n")
     folder = train(config)
     model = load_model(folder)
     assert model.backbone.hidden_size == 16 and model.config["tgt_lang"] == "fr" and len(model.hash) == 16
+    assert "old" not in (folder / "train.jsonl").read_text()
     with pytest.raises(UsageError, match="--resume"):
         train(config)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of `toy_config`."""
+    folder = tmp_path_factory.mktemp("done")
+    train(toy_config(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "spoil", "message"),
+    [
+        ({"size = 360": "size = 350"}, "", "run.json: the run was made with vocabulary: size = 360, now 350"),
+        ({"hidden = 16": "hidden = 18"}, "", "model: hidden = 16, now 18"),
+        ({"updates = 4": "updates = 4\nseed = 7"}, "", "training: seed = 1, now 7"),
+        ({"src=2,tgt=3": "src=3,tgt=2"}, "", "data: training pairs"),
+        ({"hidden = 16": "hidden = 18"}, "run.json", "last.safetensors: not of this configuration"),
+        ({}, "last.safetensors", "last.safetensors: cannot be read"),
+        ({}, "spm.model", "spm.model: no sentencepiece vocabulary"),
+    ],
+)
+def test_a_run_of_something_else_or_damaged_is_not_gone_on_with(
+    done: Path, tmp_path: Path, changes: dict[str, str], spoil: str, message: str
+) -> None:
+    shutil.copytree(done / "run", tmp_path / "run")
+    if spoil == "run.json":
+        (tmp_path / "run" / spoil).unlink()
+    elif spoil:
+        whole = (tmp_path / "run" / spoil).read_bytes()
+        (tmp_path / "run" / spoil).write_bytes(whole[: len(whole) // 2] if spoil.startswith("last") else b"")
+    with pytest.raises(TmnmtError, match=message) as caught:
+        train(toy_config(tmp_path, changes), resume=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_may_train_longer_and_start_another_of_its_sizes(done: Path, tmp_path: Path) -> None:
+    shutil.copytree(done / "run", tmp_path / "run")
+    train(toy_config(tmp_path, {"updates = 4": "updates = 6\npatience = 2\nlearning_rate = 1e-4"}), resume=True)
+    assert json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])["update"] == 6
+    start = {"[data]\n": f'start_from = "{done}/run"\n[data]\n', '/run"\nstart': '/new"\nstart'}
+    assert load_model(train(toy_config(tmp_path, start))).vocab.model == load_model(done / "run").vocab.model
+    with pytest.raises(UsageError, match="a model of hidden = 16; "):
+        train(toy_config(tmp_path, start | {"/new": "/newer", "hidden = 16": "hidden = 18"}))
+
+
+def test_a_run_that_diverges_says_so_and_keeps_its_checkpoint(vocab: Vocabulary, tmp_path: Path) -> None:
+    run = trainer(vocab, tmp_path, replace(CONFIG, checkpoint_every=1))
+    update = run.update
+
+    def poisoned(group: list[list[int]]) -> tuple[float, int]:
+        if run.progress.update == 2:
+            run.parameters[0].data.mul_(math.inf)
+        return update(group)
+
+    run.update = poisoned  # type: ignore[method-assign]
+    with pytest.raises(DataError, match="diverged at update 3; a smaller learning_rate helps"):
+        run.run()
+    run.restore()
+    assert run.progress.update == 2 and all(bool(p.isfinite().all()) for p in run.parameters)
+
+
+def test_characters_that_do_not_fit_a_vocabulary_are_one_clear_error() -> None:
+    with pytest.raises(DataError, match="no vocabulary of 262 subwords"):
+        Vocabulary.train(sentences(50), 262)
+
+
+@pytest.mark.parametrize(("kept", "message"), [(True, "go on with --resume"), (False, "nothing is kept")])
+def test_an_interruption_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool, message: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        if kept:
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "last.safetensors").touch()
+        raise KeyboardInterrupt
+
+    toy_config(tmp_path)
+    monkeypatch.setattr("tmnmt.training.run.train", interrupted)
+    assert run_command(["train", str(tmp_path / "c.toml")]) == 130
+    assert message in capsys.readouterr().err

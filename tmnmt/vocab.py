@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import sentencepiece
 
-from tmnmt.errors import ModelError
+from tmnmt.errors import DataError, ModelError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
@@ -23,20 +23,32 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
         try:
-            return cls(path.read_bytes())
+            model = path.read_bytes()
+            if not model:  # sentencepiece takes it, and fails at the first text
+                raise ModelError(f"{path}: no sentencepiece vocabulary: the file is empty")
+            return cls(model)
         except (OSError, RuntimeError) as error:
             raise ModelError(f"{path}: no sentencepiece vocabulary: {error}") from error
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> Vocabulary:
+        """Learned from `texts`; DataError where `size` is too small for their characters, or they have none."""
         out = io.BytesIO()
+        try:
+            cls._train(iter(texts), out, size)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1]
+            raise DataError(f"no vocabulary of {size} subwords can be learned from the texts: {reason}") from error
+        return cls(out.getvalue())
+
+    @staticmethod
+    def _train(texts: Iterator[str], out: io.BytesIO, size: int) -> None:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts), model_writer=out, vocab_size=size, model_type="bpe",
+            sentence_iterator=texts, model_writer=out, vocab_size=size, model_type="bpe",
             byte_fallback=True, character_coverage=0.9998, normalization_rule_name="identity",
             pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK, remove_extra_whitespaces=True, minloglevel=2,
             max_sentence_length=20000, num_threads=2, hard_vocab_limit=False,
         )  # fmt: skip
-        return cls(out.getvalue())
 
     def __len__(self) -> int:
         return int(self._spm.vocab_size())

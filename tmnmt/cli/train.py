@@ -33,4 +33,6 @@ def train(
     try:
         print(run(loaded, resume))
     except KeyboardInterrupt:
+        if not (Path(loaded.folder) / "last.safetensors").exists():
+            raise KeyboardInterrupt("before the first checkpoint; nothing is kept") from None
         raise KeyboardInterrupt(f"the checkpoint is in {loaded.folder}; go on with --resume") from None

@@ -11,70 +11,85 @@ import types
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from tmnmt.errors import DataError, UsageError
-from tmnmt.training.memory import MemoryConfig
+from tmnmt.training.bounds import (
+    AboveZero,
+    Bound,
+    Count,
+    EvenSize,
+    Name,
+    Names,
+    Pieces,
+    Ratio,
+    Seed,
+    Share,
+    ShareBelowOne,
+    Size,
+    Where,
+)
+from tmnmt.training.memory import MemoryConfig, check
 
 
 @dataclass(frozen=True)
 class CorpusConfig:
     """Files of one corpus, read with `tmnmt.formats`; dev and test name lists of document ids, one a line."""
 
-    name: str
-    files: tuple[str, ...]
+    name: Name
+    files: Names
     columns: str = ""  # of TSV files without a header, counted from 1: "src=5,tgt=6,doc=1"
-    where: str = ""  # keep only segments of which a field has this value: "origin=Text"
+    where: Where = ""  # keep only segments of which a field has this value: "origin=Text"
     dev: str = ""
     test: str = ""
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    corpus: tuple[CorpusConfig, ...]
-    src_lang: str = "en"
-    tgt_lang: str = "fr"
-    max_subwords: int = 80  # as the papers; longer pairs are not trained on
-    max_ratio: float = 2.0  # of subword counts, where the longer side has more than ten: misaligned pairs teach noise
-    dev_segments: int = 500  # of all dev documents, evenly spaced, for loss and BLEU during training
+    corpus: Annotated[tuple[CorpusConfig, ...], Bound("not empty", bool)]
+    src_lang: Name = "en"
+    tgt_lang: Name = "fr"
+    max_subwords: Count = 80  # as the papers; longer pairs are not trained on
+    max_ratio: Ratio = 2.0  # of subword counts, where the longer side has more than ten: misaligned pairs teach noise
+    dev_segments: Count = 500  # of all dev documents, evenly spaced, for loss and BLEU during training
 
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    size: int = 8000
-    sample: int = 200_000  # pairs it is learned from
+    size: Pieces = 8000
+    sample: Count = 200_000  # pairs it is learned from
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    embedding: int = 256
-    hidden: int = 512
-    attention: int = 256
-    dropout: float = 0.1
+    embedding: Size = 256
+    hidden: EvenSize = 512
+    attention: Size = 256
+    dropout: ShareBelowOne = 0.1
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    updates: int = 20_000
-    batch_tokens: int = 3000  # padded target or source tokens of one update
-    accumulate: int = 1  # batches an update is divided into; processes under torchrun share them
-    learning_rate: float = 1e-3
-    warmup: int = 400  # updates of linear warm-up
-    decay: float = 0.2  # the last share of the updates decays linearly to zero
-    clip: float = 1.0  # largest norm of the gradient
-    label_smoothing: float = 0.0
-    precision: str = "bf16"  # of the products: "bf16" or "fp32"
-    validate_every: int = 500
-    patience: int = 8  # validations without a better dev loss before it stops
-    checkpoint_every: int = 250
-    seed: int = 1
+    updates: Count = 20_000
+    batch_tokens: Count = 3000  # padded target or source tokens of one update
+    accumulate: Count = 1  # batches an update is divided into; processes under torchrun share them
+    learning_rate: AboveZero = 1e-3
+    warmup: Count = 400  # updates of linear warm-up
+    decay: Share = 0.2  # the last share of the updates decays linearly to zero
+    clip: AboveZero = 1.0  # largest norm of the gradient
+    label_smoothing: ShareBelowOne = 0.0
+    precision: Literal["bf16", "fp32"] = "bf16"  # of the products
+    validate_every: Count = 500
+    patience: Count = 8  # validations without a better dev loss before it stops
+    checkpoint_every: Count = 250
+    seed: Seed = 1
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """The whole file. `folder` is the run's folder, made when missing; `memory` None trains no memories."""
 
-    folder: str
+    folder: Name
     data: DataConfig
     start_from: str = ""  # a model folder whose vocabulary and weights the run begins with
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
@@ -90,7 +105,7 @@ def load_config(path: Path) -> TrainConfig:
     """The configuration in a TOML file. ${NAME} in strings is taken from the environment.
 
     Raises DataError where it cannot be read, UsageError, naming file and key, for anything unknown, missing or of the
-    wrong type."""
+    wrong type or value."""
     try:
         text = path.read_text(encoding="utf-8")
         table = tomllib.loads(text)
@@ -100,12 +115,25 @@ def load_config(path: Path) -> TrainConfig:
         raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: no valid TOML: {error}") from error
-    return build(TrainConfig, table, str(path))
+    config = build(TrainConfig, table, str(path))
+    try:
+        _check(config)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return config
+
+
+def _check(config: TrainConfig) -> None:
+    """Raises UsageError where keys do not go together."""
+    if config.data.src_lang == config.data.tgt_lang:
+        raise UsageError(f"data: src_lang and tgt_lang are both {config.data.src_lang!r}")
+    if config.memory is not None:
+        check(config.memory)
 
 
 def build(kind: type[T], table: dict[str, Any], where: str) -> T:
     """A dataclass from a TOML table, nested tables included."""
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     for key in table:
         if key not in hints:
             near = difflib.get_close_matches(key, hints, n=1)
@@ -120,6 +148,8 @@ def build(kind: type[T], table: dict[str, Any], where: str) -> T:
 
 def _value(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _bounded(_value(arguments[0], value, where), arguments[1], where)
     if origin in (typing.Union, types.UnionType):
         return _value(arguments[0], value, where)
     if origin is tuple and isinstance(value, list):
@@ -137,6 +167,13 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if type(value) is hint:
         return value
     raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")
+
+
+def _bounded(value: Any, bound: Bound, where: str) -> Any:
+    if bound.holds(value):
+        return value
+    shown = repr(value) if value else "empty" if value in ("", ()) else "0"
+    raise UsageError(f"{where}: {shown}; it must be {bound.allowed}")
 
 
 def _expand(text: str, where: str) -> str:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tmnmt.errors import UsageError
+from tmnmt.counted import counted
+from tmnmt.errors import DataError
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
@@ -51,11 +52,16 @@ def load_corpora(config: DataConfig) -> Corpora:
     corpora = Corpora()
     for corpus in config.corpus:
         dev, test = _ids(corpus.dev), _ids(corpus.test)
+        absent = dev | test
         for document in _documents(corpus, config):
             name = document[0].document
+            absent.discard(name)
             kind = "test" if name in test else "dev" if name in dev else "train"
             getattr(corpora, kind).append(document)
             corpora.counts[f"{corpus.name}: {kind}"] += len(document)
+        if absent:
+            ids = counted(len(absent), "id")
+            log.warning("corpus %s: %s of dev or test without a document, first %r", corpus.name, ids, min(absent))
     kept_out = {normalise(s.src) for document in corpora.dev + corpora.test for s in document}
     train = []
     for document in corpora.train:
@@ -68,15 +74,19 @@ def load_corpora(config: DataConfig) -> Corpora:
 
 
 def _ids(path: str) -> set[str]:
-    return set(Path(path).read_text(encoding="utf-8").split("\n")) - {""} if path else set()
+    """The ids of a list, one a line; a byte order mark is none of the first."""
+    try:
+        return set(Path(path).read_text(encoding="utf-8-sig").split("\n")) - {""} if path else set()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
     """Consecutive segments with the same document id, in order. The readers' reports go to the log."""
     columns = parse_columns(corpus.columns) if corpus.columns else None
     name, _, value = corpus.where.partition("=")
-    if name and name not in Segment.__slots__:
-        raise UsageError(f"corpus {corpus.name}: where: {name!r} is no field; allowed: {', '.join(Segment.__slots__)}")
     for path in corpus.files:
         reader = read_memory(Path(path), config.src_lang, config.tgt_lang, columns=columns)
         chosen = (s for s in reader if not name or str(getattr(s, name)) == value)

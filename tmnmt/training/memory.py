@@ -20,6 +20,7 @@ from tmnmt.memories.tm import FusionGate, Matching, TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.training.bounds import AboveZero, AtLeastTwo, Count, Seed, Share, ShareBelowOne
 from tmnmt.training.cache import CachePart, stretches
 from tmnmt.training.parts import Part, PartTrainer
 from tmnmt.training.retrieve import Found, Shares, choose, retrieve
@@ -46,27 +47,33 @@ class MemoryConfig:
     cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
     cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
-    k: int = 4  # pairs a sentence, as in decoding
-    threshold: float = 0.5  # fuzzy score of a pair that decoding would use
-    weak_threshold: float = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
-    share_weak: float = 0.15  # of the sentences: so that a memory searched at a low threshold does no harm
-    share_irrelevant: float = 0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
-    share_exact: float = 0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
-    max_pairs: int = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
-    tm_epochs: int = 2  # the best on dev is kept
-    cache_size: int = 25  # slots, as in the paper's experiments and in decoding
-    cache_pairs: int = 20_000  # sentences the cache is trained on
-    cache_epochs: int = 2  # the paper has 5 on a much smaller corpus of documents
-    stretch: int = 40  # longest part of a document with one cache: keeps documents side by side of one length
-    documents_together: int = 32
-    batch_tokens: int = 2000  # padded target or source tokens of one update of the TM
-    max_subwords: int = 100  # of a sentence on either side; longer ones are not trained on
-    dev_segments: int = 600  # of all dev documents, for the TM; as many in stretches for the cache
-    learning_rate: float = 1e-3  # of the TM
-    cache_learning_rate: float = 5e-4  # of the session cache: it learns the training documents by heart all too soon
-    validate_every: int = 200  # updates
-    checkpoint_every: int = 50  # updates
-    seed: int = 1
+    k: Count = 4  # pairs a sentence, as in decoding
+    threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
+    weak_threshold: Share = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
+    share_weak: ShareBelowOne = 0.15  # of the sentences: so that a memory searched at a low threshold does no harm
+    share_irrelevant: ShareBelowOne = (
+        0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
+    )
+    share_exact: ShareBelowOne = (
+        0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
+    )
+    max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
+    tm_epochs: Count = 2  # the best on dev is kept
+    cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
+    cache_pairs: Count = 20_000  # sentences the cache is trained on
+    cache_epochs: Count = 2  # the paper has 5 on a much smaller corpus of documents
+    stretch: AtLeastTwo = 40  # longest part of a document with one cache: keeps documents side by side of one length
+    documents_together: Count = 32
+    batch_tokens: Count = 2000  # padded target or source tokens of one update of the TM
+    max_subwords: Count = 100  # of a sentence on either side; longer ones are not trained on
+    dev_segments: Count = 600  # of all dev documents, for the TM; as many in stretches for the cache
+    learning_rate: AboveZero = 1e-3  # of the TM
+    cache_learning_rate: AboveZero = (
+        5e-4  # of the session cache: it learns the training documents by heart all too soon
+    )
+    validate_every: Count = 200  # updates
+    checkpoint_every: Count = 50  # updates
+    seed: Seed = 1
 
 
 class Trained(NamedTuple):
@@ -86,7 +93,7 @@ def train_memories(
     documents: those the base was trained on, in order; dev sources must not stand among them. `backbone` is put into
     evaluation mode and no longer asks for gradients. Raises UsageError where a run is there and `resume` is not given,
     DataError where there is nothing to learn from."""
-    _check(config)
+    check(config)
     folder.mkdir(parents=True, exist_ok=True)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
@@ -107,12 +114,10 @@ def train_memories(
     return Trained(memories, reached)
 
 
-def _check(config: MemoryConfig) -> None:
+def check(config: MemoryConfig) -> None:
+    """Raises UsageError for values that do not go together."""
     if not (config.copy or config.fusion or config.cache):
         raise UsageError("[memory]: copy, fusion and cache are all false; nothing is to be trained")
-    for name in ("share_weak", "share_irrelevant", "share_exact"):
-        if not 0 <= getattr(config, name) < 1:
-            raise UsageError(f"[memory] {name} = {getattr(config, name)}; it must be at least 0 and below 1")
     if config.share_irrelevant + config.share_exact > 1:
         raise UsageError("[memory] share_irrelevant and share_exact are more than 1 together")
 

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
+
+from tmnmt.errors import DataError
+from tmnmt.training import checkpoint
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class PartTrainer:
         except KeyboardInterrupt:
             self.save("last")
             raise
-        self._load(self.path("best"))
+        checkpoint.load(self.path("best"), self.part.module, self.optimiser)
 
     def _epoch(self) -> None:
         standing = self.standing
@@ -124,7 +125,11 @@ class PartTrainer:
     def _update(self, loss: Tensor, tokens: int, run: float) -> None:
         """One step of Adam; `run` is the share of the training that is over, in [0, 1)."""
         (loss / tokens).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.part.module.parameters(), CLIP)
+        norm = torch.nn.utils.clip_grad_norm_(self.part.module.parameters(), CLIP)
+        if not math.isfinite(float(loss.detach() + norm)):
+            raise DataError(
+                f"{self.part.name}: diverged at update {self.standing.update + 1}; a smaller learning rate helps"
+            )
         factor = min(1.0, (self.standing.update + 1) / WARMUP, (1 - run) / DECAY)
         for group in self.optimiser.param_groups:
             group["lr"] = factor * group["peak"]
@@ -167,34 +172,13 @@ class PartTrainer:
             out.write(json.dumps(head | {"seconds": round(standing.seconds, 1)} | numbers) + "\n")
 
     def save(self, which: str) -> None:
-        """One file, replaced atomically: parameters, Adam's moments, and where the training stands."""
+        """The checkpoint `which`: "last" or "best"."""
         self._checkpoint_at = self.standing.update
-        tensors = {f"model.{name}": value.contiguous() for name, value in self.part.module.state_dict().items()}
-        for name, parameter in self.part.module.named_parameters():
-            for moment, value in self.optimiser.state[parameter].items():
-                tensors[f"adam.{moment}.{name}"] = value
-        path = self.path(which)
-        partial = path.with_name(path.name + ".partial")
-        save_file(tensors, partial, {"standing": json.dumps(asdict(self.standing))})
-        partial.replace(path)
+        notes = {"standing": json.dumps(asdict(self.standing))}
+        checkpoint.save(self.path(which), self.part.module, self.optimiser, notes)
 
     def restore(self) -> None:
         """Takes up the last checkpoint: the run goes on as if it had not been interrupted."""
-        self.standing = Standing(**json.loads(self._load(self.path("last"))))
+        notes = checkpoint.load(self.path("last"), self.part.module, self.optimiser)
+        self.standing = Standing(**json.loads(notes["standing"]))
         self._checkpoint_at = self._line_at = self.standing.update
-
-    def _load(self, path: Path) -> str:
-        """Parameters and moments of a checkpoint; returns its standing as JSON."""
-        module = self.part.module
-        device = next(module.parameters()).device
-        with safe_open(path, "pt") as file:
-            names = list(file.keys())
-            module.load_state_dict({name[6:]: file.get_tensor(name) for name in names if name.startswith("model.")})
-            for key, parameter in module.named_parameters():
-                own = [name.split(".", 2) for name in names if name.startswith("adam.") and name.endswith("." + key)]
-                self.optimiser.state[parameter] = {
-                    moment: file.get_tensor(f"adam.{moment}.{key}").to("cpu" if moment == "step" else device)
-                    for _, moment, name in own
-                    if name == key
-                }
-            return str(file.metadata()["standing"])

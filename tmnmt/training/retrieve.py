@@ -10,7 +10,8 @@ import gzip
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ def retrieve(
 
     Read from `path` where that holds the answer to the same questions; else searched for, in the index that
     `open_index` gives, and kept there."""
-    header = {"format": FORMAT, "k": k, "threshold": threshold, "queries": _digest(segments)}
+    header = {"format": FORMAT, "k": k, "threshold": threshold, "queries": digest(segments)}
     kept = _read(path, header)
     if kept is not None:
         return kept
@@ -124,22 +125,27 @@ def _distinct(matches: Sequence[Match]) -> list[Found]:
     return list(found.values())
 
 
-def _digest(segments: Sequence[Segment]) -> str:
-    digest = hashlib.sha256()
+def digest(segments: Iterable[Segment]) -> str:
+    """16 hexadecimal digits of the pairs in their order."""
+    made = hashlib.sha256()
     for segment in segments:
-        digest.update(f"{segment.src}\t{segment.tgt}\n".encode())
-    return digest.hexdigest()[:16]
+        made.update(f"{segment.src}\t{segment.tgt}\n".encode())
+    return made.hexdigest()[:16]
 
 
 def _read(path: Path, header: dict[str, Any]) -> list[list[Found]] | None:
     if not path.exists():
         return None
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        held = json.loads(next(lines))
-        if held != header:
-            log.info("%s: holds %s, wanted is %s; retrieved again", path, held, header)
-            return None
-        return [[Found(*pair) for pair in json.loads(line)] for line in lines]
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+            held = json.loads(next(lines))
+            if held == header:
+                return [[Found(*pair) for pair in json.loads(line)] for line in lines]
+    except (EOFError, OSError, zlib.error, ValueError, TypeError, StopIteration) as error:
+        log.warning("%s: damaged: %s; retrieved again", path, error)
+        return None
+    log.info("%s: holds %s, wanted is %s; retrieved again", path, held, header)
+    return None
 
 
 def _write(path: Path, header: dict[str, Any], found: list[list[Found]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import logging
 import os
 from collections import Counter
@@ -12,29 +13,48 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from tmnmt.errors import UsageError
-from tmnmt.models.folder import load_model, parameters, save_model
+from tmnmt.errors import DataError, UsageError
+from tmnmt.models.folder import Model, load_model, parameters, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.memory import train_memories
+from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer
 from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
 
+RECORD = "run.json"  # what the run is made of, beside its checkpoints
+
 
 def train(config: TrainConfig, resume: bool = False) -> Path:
     """Trains what the configuration says; returns the model's folder. Under torchrun every process calls this."""
     folder = Path(config.folder)
-    if (folder / "last.safetensors").exists() and not resume:
+    begun = (folder / "last.safetensors").exists()
+    if begun and not resume:
         raise UsageError(f"{folder}: holds a run already; go on with --resume, or name another folder")
     if "RANK" in os.environ and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     folder.mkdir(parents=True, exist_ok=True)
     corpora = load_corpora(config.data)
-    vocab = _vocabulary(config, corpora, folder)
+    if not corpora.train:
+        raise DataError("nothing to train on: no segment is left by dev, test and `where`")
+    if not corpora.dev:
+        raise DataError("nothing to validate on: no document is in a corpus's `dev` and not in its `test`")
+    made_of = provenance(config, corpora)
+    if begun:
+        _expect_same(made_of, folder / RECORD)
+        vocab = Vocabulary.load(folder / "spm.model")
+    else:
+        vocab = _vocabulary(config, corpora)
+        _begin(folder, vocab, made_of)
     trainer = _trainer(config, corpora, vocab, folder)
+    if begun:
+        trainer.restore()
+        log.info("going on at update %d", trainer.progress.update)
+    elif config.start_from:
+        trainer.model.load_state_dict(_start(config).backbone.state_dict())
     progress = trainer.run()
     log.info("%s; best dev loss %.4f, BLEU %.2f", progress.stopped, progress.best, progress.best_bleu)
     if trainer.rank:
@@ -48,7 +68,7 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
 
 
 def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: Path) -> Trainer:
-    """The trainer, its data encoded and its checkpoint, if there is one, taken up."""
+    """The trainer, its data encoded."""
     counts: Counter[str] = Counter()
     pairs = encode_pairs((s for d in corpora.train for s in d), vocab, config.data, counts)
     for what, count in [*corpora.counts.items(), *counts.items(), ("training pairs", len(pairs))]:
@@ -58,13 +78,11 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
     torch.manual_seed(config.training.seed)
     model = RNNsearch(len(vocab), **dataclasses.asdict(config.model)).to(device)
     log.info("model: %s parameters on %s", f"{parameters(model):,}", device)
-    if config.start_from:
-        model.load_state_dict(load_model(Path(config.start_from), device).backbone.state_dict())
-    trainer = Trainer(model, vocab, pairs, dev_pairs(config, corpora, vocab), config.training, folder)
-    if (folder / "last.safetensors").exists():
-        trainer.restore()
-        log.info("going on at update %d", trainer.progress.update)
-    return trainer
+    dev = dev_pairs(config, corpora, vocab)
+    for name, some in (("train", pairs), ("validate", dev)):
+        if not some:
+            raise DataError(f"nothing to {name} on: max_subwords or max_ratio leaves every pair out")
+    return Trainer(model, vocab, pairs, dev, config.training, folder)
 
 
 def model_config(config: TrainConfig) -> dict[str, Any]:
@@ -84,17 +102,57 @@ def dev_pairs(config: TrainConfig, corpora: Corpora, vocab: Vocabulary) -> Pairs
     return Pairs([pairs.src[i] for i in chosen], [pairs.tgt[i] for i in chosen])
 
 
-def _vocabulary(config: TrainConfig, corpora: Corpora, folder: Path) -> Vocabulary:
-    path = folder / "spm.model"
-    if path.exists():
-        return Vocabulary.load(path)
+def _vocabulary(config: TrainConfig, corpora: Corpora) -> Vocabulary:
     if config.start_from:
-        path.write_bytes(load_model(Path(config.start_from)).vocab.model)
-        return Vocabulary.load(path)
+        return _start(config).vocab
     segments = [s for d in corpora.train for s in d]
     sample = segments[:: max(len(segments) // config.vocabulary.sample, 1)]
-    vocab = Vocabulary.train((text for s in sample for text in (s.src, s.tgt)), config.vocabulary.size)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(vocab.model)
-    partial.replace(path)
-    return vocab
+    return Vocabulary.train((text for s in sample for text in (s.src, s.tgt)), config.vocabulary.size)
+
+
+def _start(config: TrainConfig) -> Model:
+    """The model that `start_from` names; UsageError where its sizes are others than those of [model]."""
+    model = load_model(Path(config.start_from))
+    for name in ("embedding", "hidden", "attention"):
+        held, wanted = model.config["model"].get(name), getattr(config.model, name)
+        if held != wanted:
+            raise UsageError(f"start_from: {config.start_from}: a model of {name} = {held}; [model] has {wanted}")
+    return model
+
+
+def provenance(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
+    """What a run is made of and may not change while it goes on; files may move, and how long it trains may change."""
+    data, training = config.data, config.training
+    made_of: dict[str, Any] = {
+        "data: training pairs": digest(s for d in corpora.train for s in d),
+        "data: dev pairs": digest(s for d in corpora.dev for s in d),
+        "data: languages": [data.src_lang, data.tgt_lang],
+        "training: seed": training.seed,
+        "training: batch_tokens": training.batch_tokens,
+        "training: accumulate": training.accumulate,
+    }
+    made_of |= {f"data: {name}": getattr(data, name) for name in ("max_subwords", "max_ratio", "dev_segments")}
+    made_of |= {f"vocabulary: {key}": value for key, value in dataclasses.asdict(config.vocabulary).items()}
+    return made_of | {f"model: {key}": value for key, value in dataclasses.asdict(config.model).items()}
+
+
+def _expect_same(made_of: dict[str, Any], path: Path) -> None:
+    """UsageError where the run was made of something else. Runs of older versions keep no record: they go on."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise DataError(f"{path}: damaged: {error}") from error
+    for key, value in made_of.items():
+        if held.get(key, value) != value:
+            raise UsageError(f"{path}: the run was made with {key} = {held[key]}, now {value}; name another folder")
+
+
+def _begin(folder: Path, vocab: Vocabulary, made_of: dict[str, Any]) -> None:
+    """A run begins: what one without a checkpoint left in the folder goes. Of several processes the first writes."""
+    if dist.is_initialized() and dist.get_rank():
+        return
+    (folder / "train.jsonl").unlink(missing_ok=True)
+    for name, content in (("spm.model", vocab.model), (RECORD, json.dumps(made_of, indent=1).encode())):
+        partial = folder / f"{name}.partial"
+        partial.write_bytes(content)
+        partial.replace(folder / name)

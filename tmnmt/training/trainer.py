@@ -17,12 +17,11 @@ from pathlib import Path
 import sacrebleu
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from tmnmt.errors import UsageError
+from tmnmt.errors import DataError, UsageError
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.training import checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
@@ -105,7 +104,7 @@ class Trainer:
         self.model.train()
         totals = torch.zeros(2, device=self.device)
         for i in range(self.rank, len(group), self.processes):
-            torch.manual_seed((self.config.seed << 40) + (self.progress.update << 8) + i)
+            torch.manual_seed(((self.config.seed << 40) + (self.progress.update << 8) + i) % 2**63)
             src, src_len, tgt = (t.to(self.device) for t in self.train_pairs.take(group[i]))
             loss = self.model.loss(src, src_len, tgt, self.config.label_smoothing)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -114,12 +113,17 @@ class Trainer:
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter.grad /= totals[1]
-        torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
+        self._expect_finite(float(totals[0] + norm))
         for entry in self.optimiser.param_groups:
             entry["lr"] = self.learning_rate(self.progress.update)
         self.optimiser.step()
         self.optimiser.zero_grad()
         return float(totals[0] / totals[1]), int(totals[1])
+
+    def _expect_finite(self, number: float) -> None:
+        if not math.isfinite(number):
+            raise DataError(f"diverged at update {self.progress.update + 1}; a smaller learning_rate helps")
 
     def _sum_over_processes(self, totals: Tensor) -> None:
         if self.processes == 1:
@@ -142,6 +146,7 @@ class Trainer:
     def _validate(self) -> None:
         progress = self.progress
         loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
+        self._expect_finite(loss)
         bleu = dev_bleu(self.model, self.dev, self.vocab)
         better = loss < progress.best
         progress.without_gain = 0 if better else progress.without_gain + 1
@@ -176,27 +181,15 @@ class Trainer:
             out.write(json.dumps(at | {k: round(v, 5) for k, v in entry.items()}) + "\n")
 
     def save(self, name: str) -> None:
-        """One file, replaced atomically: weights, Adam's moments, and where the run stands."""
-        if self.rank:
-            return
-        tensors = {f"model.{k}": v.contiguous() for k, v in self.model.state_dict().items()}
-        for (key, _), parameter in zip(self.model.named_parameters(), self.parameters, strict=True):
-            for moment, value in self.optimiser.state[parameter].items():
-                tensors[f"adam.{moment}.{key}"] = value
-        partial = self.folder / f"{name}.safetensors.partial"
-        save_file(tensors, partial, {"progress": json.dumps(asdict(self.progress))})
-        partial.replace(self.folder / f"{name}.safetensors")
+        """The checkpoint NAME.safetensors."""
+        if not self.rank:
+            notes = {"progress": json.dumps(asdict(self.progress))}
+            checkpoint.save(self.folder / f"{name}.safetensors", self.model, self.optimiser, notes)
 
     def restore(self, name: str = "last") -> None:
         """Takes up a checkpoint: the run goes on as if it had not been interrupted."""
-        with safe_open(self.folder / f"{name}.safetensors", "pt") as file:
-            self.model.load_state_dict({k[6:]: file.get_tensor(k) for k in file.keys() if k.startswith("model.")})
-            for (key, _), parameter in zip(self.model.named_parameters(), self.parameters, strict=True):
-                names = [k for k in file.keys() if k.startswith("adam.") and k.split(".", 2)[2] == key]
-                self.optimiser.state[parameter] = {
-                    k.split(".")[1]: file.get_tensor(k).to("cpu" if ".step." in k else self.device) for k in names
-                }
-            self.progress = Progress(**json.loads(file.metadata()["progress"]))
+        notes = checkpoint.load(self.folder / f"{name}.safetensors", self.model, self.optimiser)
+        self.progress = Progress(**json.loads(notes["progress"]))
         if self.progress.update < self.config.updates and self.progress.stopped == ALL_DONE:
             self.progress.stopped = ""  # the configuration now asks for more
 

@@ -1,0 +1,49 @@
+"""Checkpoints: parameters, Adam's moments and where the training stands, in one file that is replaced atomically."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+from torch.optim import Optimizer
+
+from tmnmt.errors import DataError
+
+
+def save(path: Path, module: nn.Module, optimiser: Optimizer, notes: dict[str, str]) -> None:
+    """`notes`: where the training stands; `load` returns them."""
+    tensors = {f"model.{name}": value.contiguous() for name, value in module.state_dict().items()}
+    for name, parameter in module.named_parameters():
+        for moment, value in optimiser.state[parameter].items():
+            tensors[f"adam.{moment}.{name}"] = value
+    partial = path.with_name(path.name + ".partial")
+    save_file(tensors, partial, notes)
+    partial.replace(path)
+
+
+def load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
+    """Takes up parameters and moments; returns the notes.
+
+    Raises DataError where the file is missing, damaged, or not of a module like this."""
+    try:
+        return _load(path, module, optimiser)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    except RuntimeError as error:  # what torch says of other names or sizes takes many lines
+        raise DataError(f"{path}: not of this configuration; it was made with other sizes or parts") from error
+
+
+def _load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
+    device = next(module.parameters()).device
+    with safe_open(path, "pt") as file:
+        names = set(file.keys())
+        module.load_state_dict({name[6:]: file.get_tensor(name) for name in names if name.startswith("model.")})
+        for key, parameter in module.named_parameters():
+            optimiser.state[parameter] = {
+                moment: file.get_tensor(f"adam.{moment}.{key}").to("cpu" if moment == "step" else device)
+                for moment in ("step", "exp_avg", "exp_avg_sq")
+                if f"adam.{moment}.{key}" in names
+            }
+        return dict(file.metadata() or {})
