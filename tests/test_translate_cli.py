@@ -18,8 +18,11 @@ from elastic_server import Running
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.engine import Translator
+from tmnmt.errors import MemoryIndexError
 from tmnmt.index import build
 from tmnmt.index.elastic_build import build_elastic
+from tmnmt.segments import Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
 
@@ -134,6 +137,9 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["{missing}"], 1, "missing"),
         ("model", ["{empty}"], 1, "empty"),
         ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),
+        ("missing", ["-o", "{missing}/out.txt"], 1, "cannot be written"),  # told before the model is loaded
+        ("missing", ["-o", "{index}"], 1, "cannot be written: Is a directory"),
+        ("missing", ["-o", ""], 1, "cannot be written: Is a directory"),
         ("index", [], 1, "no model folder"),
         ("missing", [], 1, "no model folder"),
     ],
@@ -194,19 +200,46 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     assert b"Traceback" not in err and b"interrupted" in err
 
 
-def test_interrupted_with_an_output_file_it_keeps_what_was_finished_beside_it(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from tmnmt.engine import Translator
-    from tmnmt.segments import Translation
+def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(folder: Path, tmp_path: Path) -> None:
+    path, out, link, fifo = str(folder / "input.txt"), tmp_path / "out", tmp_path / "link", tmp_path / "fifo"
+    link.symlink_to(out)
+    assert translate(folder, path, "-o", str(link)) == 0
+    assert link.is_symlink() and out.read_text().count("\n") == TEXT.count("\n")
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE, text=True)
+    assert translate(folder, path, "-o", str(fifo)) == 0
+    assert reader.communicate(timeout=10)[0] == out.read_text() and fifo.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [fifo, link, out]
 
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), MemoryIndexError("row 7 is damaged"), OSError(28, "full")])
+def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
+    stop: BaseException, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def stream(self: Translator, documents: object, explain: bool = False) -> Iterator[Translation]:
         yield Translation("Repealed.", "Abroge.", 0.0)
-        raise KeyboardInterrupt
+        raise stop
 
     monkeypatch.setattr(Translator, "stream", stream)
-    (tmp_path / "in").write_text("Repealed.\nRepealed.\n")
     out = tmp_path / "out"
-    assert run(["translate", "--model", str(folder / "model"), str(tmp_path / "in"), "-o", str(out)]) == 130
+    assert translate(folder, str(folder / "input.txt"), "-o", str(out)) == (
+        130 if isinstance(stop, KeyboardInterrupt) else 1
+    )
     assert not out.exists() and (tmp_path / "out.partial").read_text() == "Abroge.\n"
-    assert "out.partial" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith("out.partial\n")
+
+
+def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("Repealed.\n\n" * 5000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tmnmt", "translate", "--model", str(folder / "model"), "--batch", "1",
+         "-o", str(tmp_path / "out"), str(tmp_path / "in")], stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not any(file.stat().st_size for file in tmp_path.glob(".out.*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    assert "out.partial" in process.communicate(timeout=30)[1] and process.returncode == 143
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "out.partial"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
@@ -78,8 +78,8 @@ def translate(
 ) -> None:
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
-    What is finished is written at once to stdout, or whole at the end to --output (on Ctrl-C what there is
-    to OUTPUT.partial)."""
+    What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
+    there is to OUTPUT.partial)."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
@@ -87,26 +87,26 @@ def translate(
     sources = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
+    from tmnmt.formats.atomic import writing
 
-    with Progress("indexing", "segments", lazy=True) as progress:
-        translator = Translator.load(
-            model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
-            length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select, similarity,
-            alpha,
-        )  # fmt: skip
-    with ExitStack() as stack:
-        write = _writer(output, explain, json, stack)
+    with ExitStack() as stack:  # the output first: that it cannot be written is told before the model is loaded
+        to = stack.enter_context(writing(output, keep_unfinished=True)) if output is not None else sys.stdout
+        with Progress("indexing", "segments", lazy=True) as progress:
+            translator = Translator.load(
+                model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
+                length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select,
+                similarity, alpha,
+            )  # fmt: skip
+        write = _writer(to, explain, json)
         try:
             if sources == [None] and sys.stdin.isatty():
                 _talk(translator, write, explain or json)
             else:
                 _run(translator, sources, write, explain or json, quiet=output is None and sys.stdout.isatty())
-        except KeyboardInterrupt:
-            from tmnmt.formats.atomic import partial_of
-
-            raise KeyboardInterrupt(
-                f"what was finished is in {partial_of(output) if output else 'the output'}"
-            ) from None
+        except KeyboardInterrupt as stop:
+            if output is None:
+                stop.add_note("what was finished is in the output")
+            raise
         finally:
             _warn(translator)
 
@@ -173,17 +173,15 @@ def _talk(translator: Translator, write: Callable[[Translation], None], explain:
             session = translator.session()
 
 
-def _writer(output: Path | None, explain: bool, json: bool, stack: ExitStack) -> Callable[[Translation], None]:
-    """What a translation is given to, to be printed in the form that was asked for."""
+def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], None]:
+    """What a translation is given to, to be printed to `to` in the form that was asked for."""
     from tmnmt.cli.explained import explained, json_line
-    from tmnmt.formats.atomic import writing
 
-    to = stack.enter_context(writing(output, keep_interrupted=True)) if output is not None else sys.stdout
     if explain:
         return explained(to)
 
     def write(translation: Translation) -> None:
-        print(json_line(translation) if json else translation.tgt, file=to, flush=output is None)
+        print(json_line(translation) if json else translation.tgt, file=to, flush=to is sys.stdout)
 
     return write
 
