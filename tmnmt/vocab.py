@@ -23,8 +23,13 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
         try:
-            return cls(path.read_bytes())
-        except (OSError, RuntimeError) as error:
+            model = path.read_bytes()
+            if not model:
+                raise ValueError("the file is empty")
+            return cls(model)
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        except (RuntimeError, ValueError) as error:
             raise ModelError(f"{path}: no sentencepiece vocabulary: {error}") from error
 
     @classmethod

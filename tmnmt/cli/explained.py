@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -23,9 +24,9 @@ LEGEND = "[from the memory]  {from the session cache}  from the model: a word by
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits."""
+    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite."""
     line = {
-        "src": translation.src, "tgt": translation.tgt, "score": round(translation.score, DIGITS),
+        "src": translation.src, "tgt": translation.tgt, "score": _rounded(translation.score),
         "matches": [record(match) for match in translation.matches],
         "tokens": [{k: _rounded(v) for k, v in asdict(token).items()} for token in translation.tokens],
     }  # fmt: skip
@@ -34,7 +35,7 @@ def json_line(translation: Translation) -> str:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, DIGITS)
+        return round(value, DIGITS) if math.isfinite(value) else None  # JSON has no infinity
     if isinstance(value, tuple | list):
         return [_rounded(item) for item in value]
     return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
