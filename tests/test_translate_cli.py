@@ -64,6 +64,30 @@ def test_stdin_is_read_and_several_files_are_several_documents(
     assert capsys.readouterr().out == 2 * once
 
 
+def test_a_pipe_named_as_a_file_is_read_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["bash", "-c", 'cat "$1" > "$2"', "", str(folder / "input.txt"), str(tmp_path / "fifo")]):
+        assert translate(folder, str(tmp_path / "fifo")) == 0
+    assert len(capsys.readouterr().out.split("\n")) == len(TEXT.split("\n"))
+
+
+def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    (tmp_path / "bare.tsv").write_text("one\tun\n")
+    arguments = [str(folder / "input.txt"), "--memory", str(tmp_path / "bare.tsv")]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert translate(folder, *arguments) == 1
+    assert "index of it by build-index --columns" in capsys.readouterr().err
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert translate(folder, *arguments) == 2
+    assert "set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
 def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--json") == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -134,6 +158,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
+        ("model", ["--memory", "/dev/null"], 2, "a memory must be a file"),
         ("model", ["{missing}"], 1, "missing"),
         ("model", ["{empty}"], 1, "empty"),
         ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -79,6 +80,7 @@ def run(arguments: Sequence[str]) -> int:
     A command that has something to say about an interruption raises `KeyboardInterrupt("what to do next")`; notes on
     an exception are told behind it.
     """
+    _replace_closed_streams()
     _set_up_output()
     try:
         return _invoke(arguments)
@@ -128,6 +130,13 @@ def _one_line(error: Exception) -> str:
     else:
         message = str(error)
     return " ".join(_with_notes(error, message).split())
+
+
+def _replace_closed_streams() -> None:
+    """Python has None for a standard stream that is closed, and files opened later would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 -- to the end of the process
 
 
 def _set_up_output() -> None:

@@ -112,15 +112,20 @@ def translate(
 
 
 def _checked(inputs: list[Path]) -> list[Path | None]:
-    """The inputs, stdin as None; a missing or empty file is told before the model is loaded."""
+    """The inputs, stdin as None; a missing or empty file is told before the model is loaded, a pipe not touched."""
     from tmnmt.formats.stream import file_source
 
     sources = [None if str(path) == "-" else path for path in inputs]
     for path in sources:
-        if path is not None:
+        if path is not None and not _is_pipe(path):
             with file_source(path).stream():
                 pass
     return sources
+
+
+def _is_pipe(path: Path) -> bool:
+    """Or a device: what can be read only once."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
@@ -131,13 +136,13 @@ def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
 
 
 def _lines(sources: list[Path | None]) -> int | None:
-    """How many segments there are to translate; None when some come from stdin."""
+    """How many segments there are to translate; None when some come from stdin or a pipe."""
     from tmnmt.formats.encoding import lines
     from tmnmt.formats.stream import file_source
 
     total = 0
     for path in sources:
-        if path is None:
+        if path is None or _is_pipe(path):
             return None
         with file_source(path).stream() as stream:
             total += sum(1 for _ in lines(stream))
