@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.matches import record
+from tmnmt.cli.matches import has_colour, record
 from tmnmt.counted import counted
 from tmnmt.segments import Token, Translation
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
-LEGEND = "[from the memory]  {from the session cache}  from the model: a word by the greater part of its subwords"
+LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
 
 
 def json_line(translation: Translation) -> str:
@@ -42,19 +42,33 @@ def _rounded(value: Any) -> Any:
 
 
 def explained(to: TextIO) -> Callable[[Translation], None]:
-    """Prints a translation for people to `to`: coloured on a terminal, with brackets elsewhere."""
+    """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is no colour."""
     from rich.console import Console
 
     console = Console(file=to, highlight=False, soft_wrap=True)
-    colour = console.is_terminal
-    if not colour:
-        console.print(LEGEND, markup=False)
+    colour = has_colour(console)
+    console.print(legend(colour))
 
     def show(translation: Translation) -> None:
         for line in lines_of(translation, colour):
             console.print(line)
 
     return show
+
+
+def legend(colour: bool) -> Text:
+    """What the colours or the brackets mean."""
+    from rich.text import Text
+
+    shown = Text("  ").join(_marked(what, origin, colour) for origin, what in LEGEND.items())
+    return shown.append(": a word by the greater part of its subwords")
+
+
+def _marked(words: str, origin: str, colour: bool) -> Text:
+    from rich.text import Text
+
+    opening, closing = ("", "") if colour else MARKS[origin]
+    return Text(opening + words + closing, style=STYLES[origin] if colour else "")
 
 
 def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
@@ -80,13 +94,8 @@ def target(tokens: tuple[Token, ...], colour: bool) -> Text:
     """The target's words, each in the colour (or the brackets) of what most of it came from."""
     from rich.text import Text
 
-    text = Text()
-    for origin, run in groupby(words(tokens), key=lambda word: word[1]):
-        opening, closing = ("", "") if colour else MARKS[origin]
-        if text:
-            text.append(" ")
-        text.append(opening + " ".join(word for word, _ in run) + closing, style=STYLES[origin] if colour else "")
-    return text
+    runs = groupby(words(tokens), key=lambda word: word[1])
+    return Text(" ").join(_marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs)
 
 
 def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
