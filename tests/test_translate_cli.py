@@ -201,13 +201,14 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
 ) -> None:
     long = " ".join(src for src, _ in PAIRS * 4)
     path = tmp_path / "damaged.txt"
-    path.write_bytes(f"{long}\nnul \0 here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
+    path.write_bytes(f"{long}\nnul \0 and form feed \f here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
     assert translate(folder, str(path)) == 0
     captured = capsys.readouterr()
     assert len(captured.out.split("\n")) == 7 and captured.out.endswith("\n")
     assert "1 segment had more than 40 subwords" in captured.err
     assert "1 line had bytes that are not UTF-8" in captured.err + caplog.text
     assert "1 line had NUL bytes" in captured.err + caplog.text
+    assert "segment had control" not in captured.err  # once is enough
 
 
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:

@@ -50,6 +50,7 @@ from tmnmt.vocab import EOS
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
 LIMITS = {"top_k": (1, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "threads": (1, 1024)}
 LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
+CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 Precision = Literal["fp32", "bf16"]
@@ -246,7 +247,7 @@ class Translator:
         """A segment as what the model can translate: no control characters, no piece longer than it was trained on."""
         cleaned, changed = clean(text_of(text))
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
-        self.counts["had control characters, taken out"] += changed
+        self.counts[CONTROL] += changed
         self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number = queue.announce(text, len(texts))
         return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from tmnmt.engine import Translator
+    from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
 
@@ -84,7 +85,7 @@ def translate(
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
-    sources = _checked(inputs or [Path("-")])
+    texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
     from tmnmt.formats.atomic import writing
@@ -99,28 +100,29 @@ def translate(
             )  # fmt: skip
         write = _writer(to, explain, json)
         try:
-            if sources == [None] and sys.stdin.isatty():
-                _talk(translator, write, explain or json)
+            if not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
+                _talk(translator, texts[0], write, explain or json)
             else:
-                _run(translator, sources, write, explain or json, quiet=output is None and sys.stdout.isatty())
+                _run(translator, texts, write, explain or json, quiet=output is None and sys.stdout.isatty())
         except KeyboardInterrupt as stop:
             if output is None:
                 stop.add_note("what was finished is in the output")
             raise
         finally:
-            _warn(translator)
+            _warn(translator, texts)
 
 
-def _checked(inputs: list[Path]) -> list[Path | None]:
-    """The inputs, stdin as None; a missing or empty file is told before the model is loaded, a pipe not touched."""
+def _checked(inputs: list[Path]) -> list[DocumentLines]:
+    """What is to be read; a missing or empty file is told before the model is loaded, a pipe not touched."""
     from tmnmt.formats.stream import file_source
+    from tmnmt.formats.text import read_document_lines
 
-    sources = [None if str(path) == "-" else path for path in inputs]
-    for path in sources:
-        if path is not None and not _is_pipe(path):
-            with file_source(path).stream():
+    sources = [path if str(path) != "-" else cast("BufferedReader", sys.stdin.buffer) for path in inputs]
+    for source in sources:
+        if isinstance(source, Path) and not _is_pipe(source):
+            with file_source(source).stream():
                 pass
-    return sources
+    return [read_document_lines(source) for source in sources]
 
 
 def _is_pipe(path: Path) -> bool:
@@ -128,51 +130,41 @@ def _is_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
-    from tmnmt.formats.text import documents, read_document_lines
-
-    for source in sources:
-        yield from documents(read_document_lines(source if source is not None else _stdin()))
-
-
-def _lines(sources: list[Path | None]) -> int | None:
+def _lines(inputs: list[DocumentLines]) -> int | None:
     """How many segments there are to translate; None when some come from stdin or a pipe."""
     from tmnmt.formats.encoding import lines
     from tmnmt.formats.stream import file_source
 
     total = 0
-    for path in sources:
-        if path is None or _is_pipe(path):
+    for text in inputs:
+        if not isinstance(text.source, Path) or _is_pipe(text.source):
             return None
-        with file_source(path).stream() as stream:
+        with file_source(text.source).stream() as stream:
             total += sum(1 for _ in lines(stream))
     return total
 
 
-def _stdin() -> BufferedReader:
-    return cast("BufferedReader", sys.stdin.buffer)
-
-
 def _run(
-    translator: Translator, sources: list[Path | None], write: Callable[[Translation], None], explain: bool, quiet: bool
-) -> None:
-    translations = translator.stream(_documents(sources), explain)
+    translator: Translator, inputs: list[DocumentLines], write: Callable[[Translation], None], explain: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    from tmnmt.formats.text import documents
+
+    translations = translator.stream((document for text in inputs for document in documents(text)), explain)
     if quiet:  # the output itself shows how far it is
         for translation in translations:
             write(translation)
         return
-    with Progress("translating", "segments", _lines(sources)) as progress:
+    with Progress("translating", "segments", _lines(inputs)) as progress:
         for translation in translations:
             write(translation)
             progress.advance()
 
 
-def _talk(translator: Translator, write: Callable[[Translation], None], explain: bool) -> None:
+def _talk(translator: Translator, lines: DocumentLines, write: Callable[[Translation], None], explain: bool) -> None:
     """Answers every line that is typed; an empty one starts a new document."""
-    from tmnmt.formats.text import read_document_lines
-
     session = translator.session()
-    for line in read_document_lines(_stdin()):
+    for line in lines:
         write(session.translate(line, explain))
         if not line.strip():
             session = translator.session()
@@ -191,7 +183,10 @@ def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], No
     return write
 
 
-def _warn(translator: Translator) -> None:
+def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
+    from tmnmt.engine import CONTROL
+
+    told = any(text.control for text in inputs)  # at its end every input says so itself
     for what, count in translator.counts.items():
-        if count:
+        if count and not (told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
