@@ -146,3 +146,11 @@ def test_output_is_utf8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
     assert done.stdout.endswith("é \\udcff\n".encode())
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_an_empty_one(closed: str) -> None:
+    command = ["bash", "-c", f'"$@" {closed}', "bash", *_tmnmt("--help")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("build-index" in done.stdout) == (" >&-" not in f" {closed}")

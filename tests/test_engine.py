@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -213,13 +214,42 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"cache": 25}, "no parameters for a session cache"),
         ({"beam": 0}, "beam is 0"),
         ({"threshold": 1.5}, "threshold is 1.5"),
-        ({"device": "toaster"}, "device toaster"),
+        ({"device": "toaster"}, "device toaster is unknown"),
+        ({"device": "meta"}, "device meta is unknown"),
+        ({"memories": "index"}, r"a list of memories is wanted, as in \['index'\]"),
+        ({"memories": Path("index")}, "a list of memories is wanted"),
+        ({"beam": 300}, "it must be 2.. at most"),  # of about 420 subwords
+        ({"beam": 2.0}, "beam is 2.0"),
+        ({"batch": 10**9}, "batch is 1000000000; it must be a whole number, 1 to 10,000"),
+        ({"top_k": "4"}, "top-k is '4'"),
+        ({"cache": 3_000_000_000}, "cache is 3000000000"),
+        ({"cache": -1}, "cache is -1"),
+        ({"threads": 0}, "threads is 0"),
+        ({"threads": 10**9}, "threads is 1000000000"),
+        ({"length_penalty": float("nan")}, "length-penalty is nan"),
+        ({"length_penalty": float("inf")}, "length-penalty is inf"),
+        ({"length_penalty": "1"}, "length-penalty is '1'"),
+        ({"length_penalty": -1.0}, "length-penalty is -1.0"),
     ],
 )
 def test_what_the_model_cannot_serve_is_one_line(plain_folder: Path, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
         Translator.load(plain_folder, **options)  # type: ignore[arg-type]
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("texts", ["It shall", b"It shall", None, 5, [None], [b"x"], [["It shall"]]])
+def test_what_is_no_list_of_texts_is_refused(plain_folder: Path, texts: Any) -> None:
+    translator = Translator.load(plain_folder)
+    with pytest.raises(UsageError, match="wanted, not"):
+        translator.translate(texts)
+    with pytest.raises(UsageError, match="wanted, not"):
+        list(translator.stream([texts]))
+    if not isinstance(texts, str):
+        with pytest.raises(UsageError, match="a text is wanted, not"):
+            translator.session().translate(texts)
+        with pytest.raises(UsageError, match="a text is wanted, not"):
+            translator.session().confirm(texts, "x")
 
 
 def test_a_folder_that_is_no_model_is_one_line(tmp_path: Path) -> None:

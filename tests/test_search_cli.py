@@ -12,11 +12,13 @@ from typing import cast
 import pytest
 
 from tmnmt.cli import run
-from tmnmt.cli.matches import COVERED, coverage_lines, diff
+from tmnmt.cli.explained import explained
+from tmnmt.cli.matches import COVERED, coverage_lines, diff, printer
 from tmnmt.cli.search import QUERIES_A_BATCH, answer_lines
 from tmnmt.errors import FormatError, ServerError
 from tmnmt.index.cached import cache_dir, open_memory
 from tmnmt.index.select import Coverage
+from tmnmt.segments import Match, Segment, Token, Translation
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "fr"]
@@ -168,6 +170,35 @@ def test_the_diff_shows_what_either_side_has_alone() -> None:
     marked = [(shown.plain[span.start : span.end], span.style) for span in shown.spans if span.style]
     assert marked == [("old", "red strike"), (",", "green"), ("down", "green")]
     assert shown.plain == "The old cat , sat down."
+    bare = diff("The cat,  sat down.", "The old cat sat.", colour=False)
+    assert bare.plain == "The [-old-] cat {+,+} sat {+down+}." and not any(span.style for span in bare.spans)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_without_colour_has_marks_and_either_a_legend(
+    no_color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", no_color) if no_color else monkeypatch.delenv("NO_COLOR", raising=False)
+    out = _Terminal()
+    matches = [Match(Segment("The old cat", "Le vieux chat"), 0.6, 3)]
+    show = printer(out, 0.5)
+    for _ in range(2):
+        show("The cat", matches, [1])
+    assert ("[-old-]" in out.getvalue()) == bool(no_color) != ("[31m" in out.getvalue() or "[9;31m" in out.getvalue())
+    assert out.getvalue().count("only in the memory") == 1
+
+    out = _Terminal()
+    tokens = tuple(Token(text, origin, *[0.0] * 11, ()) for text, origin in [("▁le", "memory"), ("▁chat", "model")])
+    for _ in range(2):
+        explained(out)(Translation("the cat", "le chat", -1.0, (), tokens))
+    assert ("[le] chat" in out.getvalue()) == bool(no_color) != ("[32mle" in out.getvalue())
+    assert "from the memory" in out.getvalue()
 
 
 @pytest.mark.parametrize(

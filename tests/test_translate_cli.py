@@ -18,8 +18,11 @@ from elastic_server import Running
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.engine import Translator
+from tmnmt.errors import MemoryIndexError
 from tmnmt.index import build
 from tmnmt.index.elastic_build import build_elastic
+from tmnmt.segments import Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
 
@@ -59,6 +62,30 @@ def test_stdin_is_read_and_several_files_are_several_documents(
     once = capsys.readouterr().out
     assert translate(folder, path, path) == 0
     assert capsys.readouterr().out == 2 * once
+
+
+def test_a_pipe_named_as_a_file_is_read_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["bash", "-c", 'cat "$1" > "$2"', "", str(folder / "input.txt"), str(tmp_path / "fifo")]):
+        assert translate(folder, str(tmp_path / "fifo")) == 0
+    assert len(capsys.readouterr().out.split("\n")) == len(TEXT.split("\n"))
+
+
+def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    (tmp_path / "bare.tsv").write_text("one\tun\n")
+    arguments = [str(folder / "input.txt"), "--memory", str(tmp_path / "bare.tsv")]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert translate(folder, *arguments) == 1
+    assert "index of it by build-index --columns" in capsys.readouterr().err
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert translate(folder, *arguments) == 2
+    assert "set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
 def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,11 +156,18 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--alpha", "0.5"], 2, "alpha is of select contrastive, and select is topk"),
         ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),
         ("model", ["--threshold", "2"], 2, "threshold"),
+        ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
+        ("model", ["--threads", "99999999999999999999"], 2, "threads is 9999"),
+        ("model", ["--device", "meta"], 2, "device meta is unknown"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
+        ("model", ["--memory", "/dev/null"], 2, "a memory must be a file"),
         ("model", ["{missing}"], 1, "missing"),
         ("model", ["{empty}"], 1, "empty"),
         ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),
+        ("missing", ["-o", "{missing}/out.txt"], 1, "cannot be written"),  # told before the model is loaded
+        ("missing", ["-o", "{index}"], 1, "cannot be written: Is a directory"),
+        ("missing", ["-o", ""], 1, "cannot be written: Is a directory"),
         ("index", [], 1, "no model folder"),
         ("missing", [], 1, "no model folder"),
     ],
@@ -167,13 +201,14 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
 ) -> None:
     long = " ".join(src for src, _ in PAIRS * 4)
     path = tmp_path / "damaged.txt"
-    path.write_bytes(f"{long}\nnul \0 here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
+    path.write_bytes(f"{long}\nnul \0 and form feed \f here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
     assert translate(folder, str(path)) == 0
     captured = capsys.readouterr()
     assert len(captured.out.split("\n")) == 7 and captured.out.endswith("\n")
     assert "1 segment had more than 40 subwords" in captured.err
     assert "1 line had bytes that are not UTF-8" in captured.err + caplog.text
     assert "1 line had NUL bytes" in captured.err + caplog.text
+    assert "segment had control" not in captured.err  # once is enough
 
 
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
@@ -194,19 +229,46 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     assert b"Traceback" not in err and b"interrupted" in err
 
 
-def test_interrupted_with_an_output_file_it_keeps_what_was_finished_beside_it(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from tmnmt.engine import Translator
-    from tmnmt.segments import Translation
+def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(folder: Path, tmp_path: Path) -> None:
+    path, out, link, fifo = str(folder / "input.txt"), tmp_path / "out", tmp_path / "link", tmp_path / "fifo"
+    link.symlink_to(out)
+    assert translate(folder, path, "-o", str(link)) == 0
+    assert link.is_symlink() and out.read_text().count("\n") == TEXT.count("\n")
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE, text=True)
+    assert translate(folder, path, "-o", str(fifo)) == 0
+    assert reader.communicate(timeout=10)[0] == out.read_text() and fifo.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [fifo, link, out]
 
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), MemoryIndexError("row 7 is damaged"), OSError(28, "full")])
+def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
+    stop: BaseException, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def stream(self: Translator, documents: object, explain: bool = False) -> Iterator[Translation]:
         yield Translation("Repealed.", "Abroge.", 0.0)
-        raise KeyboardInterrupt
+        raise stop
 
     monkeypatch.setattr(Translator, "stream", stream)
-    (tmp_path / "in").write_text("Repealed.\nRepealed.\n")
     out = tmp_path / "out"
-    assert run(["translate", "--model", str(folder / "model"), str(tmp_path / "in"), "-o", str(out)]) == 130
+    assert translate(folder, str(folder / "input.txt"), "-o", str(out)) == (
+        130 if isinstance(stop, KeyboardInterrupt) else 1
+    )
     assert not out.exists() and (tmp_path / "out.partial").read_text() == "Abroge.\n"
-    assert "out.partial" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith("out.partial\n")
+
+
+def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("Repealed.\n\n" * 5000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tmnmt", "translate", "--model", str(folder / "model"), "--batch", "1",
+         "-o", str(tmp_path / "out"), str(tmp_path / "in")], stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not any(file.stat().st_size for file in tmp_path.glob(".out.*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    assert "out.partial" in process.communicate(timeout=30)[1] and process.returncode == 143
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "out.partial"]

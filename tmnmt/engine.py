@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +48,10 @@ from tmnmt.text import match_tokens, normalise
 from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
-
+LIMITS = {"top_k": (1, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "threads": (1, 1024)}
+LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
+CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
+DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 Precision = Literal["fp32", "bf16"]
 
@@ -75,7 +79,7 @@ class Translator:
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
         device: str = "cpu", writable: WritableIndex | None = None,
     ) -> None:  # fmt: skip
-        check(settings, memories)
+        check(settings, memories, len(model.vocab))
         self.settings, self.memories, self.device = settings, memories, device
         self.model_hash = model.hash
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
@@ -109,7 +113,10 @@ class Translator:
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
         an option that is wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
-        if threads:
+        if isinstance(memories, str | Path):
+            raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+        if threads is not None:
+            check_count("threads", threads)
             torch.set_num_threads(threads)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         model = load_on(Path(model_dir), device)
@@ -121,15 +128,15 @@ class Translator:
             mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision,
             selection,
         )  # fmt: skip
-        check(settings, parameters)  # before a memory is indexed, which may take minutes
+        check(settings, parameters, len(model.vocab))  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
         indexes, writable = open_memories(memories, *languages, progress)
         return cls(model, parameters, indexes, settings, device, writable)
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
         """The translations of one document's segments, in order. A blank text is translated as "" and starts a new
-        document. `explain`: with the origin of every token."""
-        return list(self.stream([list(texts)], explain))
+        document. `explain`: with the origin of every token. Raises UsageError for what is no list of texts."""
+        return list(self.stream([texts_of(texts)], explain))
 
     def stream(self, documents: Iterable[Sequence[str]], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before it are there.
@@ -230,7 +237,7 @@ class Translator:
 
     def _prepare(self, documents: Iterable[Sequence[str]], queue: InOrder) -> Iterator[list[Piece]]:
         """Every document as the pieces to be translated; blank lines part documents. Announces all to `queue`."""
-        parts = (part for document in documents for part in split_at_blanks(document))
+        parts = (part for document in documents for part in split_at_blanks(texts_of(document)))
         for number, part in enumerate(parts):
             prepared = [piece for text in part for piece in self.pieces_of(text, number, queue)]
             if prepared:
@@ -238,9 +245,9 @@ class Translator:
 
     def pieces_of(self, text: str, document: int, queue: InOrder) -> list[Piece]:
         """A segment as what the model can translate: no control characters, no piece longer than it was trained on."""
-        cleaned, changed = clean(text)
+        cleaned, changed = clean(text_of(text))
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
-        self.counts["had control characters, taken out"] += changed
+        self.counts[CONTROL] += changed
         self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number = queue.announce(text, len(texts))
         return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]
@@ -286,7 +293,7 @@ class Session:
 
         The pair is kept in the first memory that is a built index one may write to; elsewhere it lasts as long as the
         translator. Raises UsageError for a blank side, LockedError where another process writes to that index."""
-        src, tgt = clean(src)[0], clean(tgt)[0]
+        src, tgt = clean(text_of(src))[0], clean(text_of(tgt))[0]
         if not src or not tgt:
             raise UsageError("a confirmed pair needs a text on both sides")
         translator = self.translator
@@ -306,16 +313,41 @@ def remember(cache: CacheContents, hypothesis: Hypothesis) -> None:
         cache.write(hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids))
 
 
-def check(settings: Settings, memories: Memories | None) -> None:
-    """Raises UsageError for a setting that is wrong or that the model has no parameters for."""
-    for name in ("top_k", "beam", "batch"):
-        if getattr(settings, name) < 1:
-            raise UsageError(f"{name.replace('_', '-')} is {getattr(settings, name)}; it must be at least 1")
-    for name in ("cache", "length_penalty"):
-        if getattr(settings, name) < 0:
-            raise UsageError(f"{name.replace('_', '-')} is {getattr(settings, name)}; it must not be negative")
-    if not 0 <= settings.threshold <= 1:
-        raise UsageError(f"the threshold is {settings.threshold}; it must be in [0, 1]")
+def text_of(text: object) -> str:
+    """`text`, which UsageError says is none where it is none."""
+    if not isinstance(text, str):
+        raise UsageError(f"a text is wanted, not {type(text).__name__}")
+    return text
+
+
+def texts_of(texts: object) -> list[str]:
+    """A document's texts. Raises UsageError where it is a text itself, or no list of texts at all."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
+    return [text_of(text) for text in texts]
+
+
+def check_count(name: str, count: int) -> None:
+    """Raises UsageError for what is no whole number within the limits of that setting."""
+    smallest, largest = LIMITS[name]
+    if not isinstance(count, int) or not smallest <= count <= largest:
+        name = name.replace("_", "-")
+        raise UsageError(f"{name} is {count!r}; it must be a whole number, {smallest} to {largest:,}")
+
+
+def check(settings: Settings, memories: Memories | None, words: int) -> None:
+    """Raises UsageError for a setting that is wrong or that the model, of a vocabulary of `words`, cannot serve."""
+    for name in ("top_k", "beam", "batch", "cache"):
+        check_count(name, getattr(settings, name))
+    if 2 * settings.beam > words:
+        raise UsageError(
+            f"beam is {settings.beam}; with this model's {words:,} subwords it must be {words // 2} at most"
+        )
+    for name, value, largest in (
+        ("length-penalty", settings.length_penalty, LARGEST_PENALTY), ("the threshold", settings.threshold, 1),
+    ):  # fmt: skip
+        if not isinstance(value, float | int) or not 0 <= value <= largest:
+            raise UsageError(f"{name} is {value!r}; it must be in [0, {largest}]")
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
     served = memories.modes if memories is not None else ("off",)
@@ -327,6 +359,8 @@ def check(settings: Settings, memories: Memories | None) -> None:
 
 def load_on(model_dir: Path, device: str) -> Model:
     """The model on `device`. Raises UsageError for a device that is not there, ModelError for what is no model."""
+    if not DEVICES.fullmatch(str(device)):
+        raise UsageError(f"device {device} is unknown; allowed: cpu, cuda, cuda:0, cuda:1, ..., mps")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:

@@ -24,10 +24,12 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         try:
             model = path.read_bytes()
-            if not model:  # sentencepiece takes it, and fails at the first text
-                raise ModelError(f"{path}: no sentencepiece vocabulary: the file is empty")
+            if not model:
+                raise ValueError("the file is empty")
             return cls(model)
-        except (OSError, RuntimeError) as error:
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        except (RuntimeError, ValueError) as error:
             raise ModelError(f"{path}: no sentencepiece vocabulary: {error}") from error
 
     @classmethod

@@ -1,7 +1,8 @@
 """The command line. One module holds one command: it parses, calls the library and prints.
 
 Results go to stdout, talk and progress to stderr. Exit codes: 0 done (also when nothing was found), 1 files and data,
-2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the reader of the output went away.
+2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the reader of the output went away,
+143 terminated.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +26,7 @@ from tmnmt.cli import adapt, build_index, keys, memory, search, train, translate
 
 INTERRUPTED = 130
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
+TERMINATED = 128 + 15
 
 app = typer.Typer(
     name="tmnmt",
@@ -58,14 +62,25 @@ def _options(
 
 def main() -> None:
     """The console script: runs `sys.argv` and ends the process with its exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM leaves what Ctrl-C leaves."""
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated
 
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and gives its exit code (see the module); an error is one line on stderr, never a traceback.
 
-    A command that has something to say about an interruption raises `KeyboardInterrupt("what to do next")`.
+    A command that has something to say about an interruption raises `KeyboardInterrupt("what to do next")`; notes on
+    an exception are told behind it.
     """
+    _replace_closed_streams()
     _set_up_output()
     try:
         return _invoke(arguments)
@@ -77,8 +92,8 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
         return _fail(error, TmnmtError.exit_code)
     except KeyboardInterrupt as stop:
-        print(f"interrupted: {str(stop) or 'stopped before the end'}", file=sys.stderr)
-        return INTERRUPTED
+        print(f"interrupted: {_with_notes(stop) or 'stopped before the end'}", file=sys.stderr)
+        return TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED
 
 
 def _invoke(arguments: Sequence[str]) -> int:
@@ -101,6 +116,11 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
+def _with_notes(error: BaseException, message: str | None = None) -> str:
+    parts = [str(error) if message is None else message, *getattr(error, "__notes__", ())]
+    return "; ".join(part for part in parts if part)
+
+
 def _one_line(error: Exception) -> str:
     """What is wrong, on one line; an OSError as `path: reason`."""
     if isinstance(error, typer.TyperException):
@@ -109,7 +129,14 @@ def _one_line(error: Exception) -> str:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         message = str(error)
-    return " ".join(message.split())
+    return " ".join(_with_notes(error, message).split())
+
+
+def _replace_closed_streams() -> None:
+    """Python has None for a standard stream that is closed, and files opened later would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 -- to the end of the process
 
 
 def _set_up_output() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.matches import record
+from tmnmt.cli.matches import has_colour, record
 from tmnmt.counted import counted
 from tmnmt.segments import Token, Translation
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
-LEGEND = "[from the memory]  {from the session cache}  from the model: a word by the greater part of its subwords"
+LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits."""
+    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite."""
     line = {
-        "src": translation.src, "tgt": translation.tgt, "score": round(translation.score, DIGITS),
+        "src": translation.src, "tgt": translation.tgt, "score": _rounded(translation.score),
         "matches": [record(match) for match in translation.matches],
         "tokens": [{k: _rounded(v) for k, v in asdict(token).items()} for token in translation.tokens],
     }  # fmt: skip
@@ -34,26 +35,40 @@ def json_line(translation: Translation) -> str:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, DIGITS)
+        return round(value, DIGITS) if math.isfinite(value) else None  # JSON has no infinity
     if isinstance(value, tuple | list):
         return [_rounded(item) for item in value]
     return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def explained(to: TextIO) -> Callable[[Translation], None]:
-    """Prints a translation for people to `to`: coloured on a terminal, with brackets elsewhere."""
+    """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is no colour."""
     from rich.console import Console
 
     console = Console(file=to, highlight=False, soft_wrap=True)
-    colour = console.is_terminal
-    if not colour:
-        console.print(LEGEND, markup=False)
+    colour = has_colour(console)
+    console.print(legend(colour))
 
     def show(translation: Translation) -> None:
         for line in lines_of(translation, colour):
             console.print(line)
 
     return show
+
+
+def legend(colour: bool) -> Text:
+    """What the colours or the brackets mean."""
+    from rich.text import Text
+
+    shown = Text("  ").join(_marked(what, origin, colour) for origin, what in LEGEND.items())
+    return shown.append(": a word by the greater part of its subwords")
+
+
+def _marked(words: str, origin: str, colour: bool) -> Text:
+    from rich.text import Text
+
+    opening, closing = ("", "") if colour else MARKS[origin]
+    return Text(opening + words + closing, style=STYLES[origin] if colour else "")
 
 
 def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
@@ -79,13 +94,8 @@ def target(tokens: tuple[Token, ...], colour: bool) -> Text:
     """The target's words, each in the colour (or the brackets) of what most of it came from."""
     from rich.text import Text
 
-    text = Text()
-    for origin, run in groupby(words(tokens), key=lambda word: word[1]):
-        opening, closing = ("", "") if colour else MARKS[origin]
-        if text:
-            text.append(" ")
-        text.append(opening + " ".join(word for word, _ in run) + closing, style=STYLES[origin] if colour else "")
-    return text
+    runs = groupby(words(tokens), key=lambda word: word[1])
+    return Text(" ").join(_marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs)
 
 
 def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:

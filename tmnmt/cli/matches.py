@@ -13,11 +13,13 @@ from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from tmnmt.index.select import Coverage
 
 ONLY_MEMORY, ONLY_QUERY = "red strike", "green"
+MARKS = {"": ("", ""), ONLY_MEMORY: ("[-", "-]"), ONLY_QUERY: ("{+", "+}")}  # where there is no colour
 COVERED = "green"
 
 
@@ -46,14 +48,17 @@ def json_line(query: str, matches: Sequence[Match], times: Sequence[int], explai
 def printer(
     to: TextIO, threshold: float, explain: bool = False
 ) -> Callable[[str, Sequence[Match], Sequence[int]], None]:
-    """Prints a query, its matches and how many times each stands in the index to `to`, with the word diff in colours on
-    a terminal. explain: with the tokens that every match covers."""
+    """Prints a query, its matches and how many times each stands in the index to `to`, on a terminal with the word diff
+    and what its colours (or marks) mean. explain: with the tokens that every match covers."""
     from rich.console import Console
     from rich.text import Text
 
     from tmnmt.index.select import coverage
 
     console = Console(file=to, highlight=False, soft_wrap=True, markup=False)
+    colour = has_colour(console)
+    if console.is_terminal:
+        console.print(legend(colour))
 
     def show(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         console.print(Text(query, style="bold"))
@@ -61,15 +66,38 @@ def printer(
             segment = match.segment
             often = f"  ({n:,} times)" if n > 1 else ""
             console.print(f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip() + often)
-            console.print(Text("    ") + (diff(query, segment.src) if console.is_terminal else Text(segment.src)))
+            console.print(
+                Text("    ") + (diff(query, segment.src, colour) if console.is_terminal else Text(segment.src))
+            )
             console.print(Text("    " + segment.tgt))
             if explain:
-                for line in coverage_lines(match_tokens(query), part, console.is_terminal):
+                for line in coverage_lines(match_tokens(query), part, colour):
                     console.print(Text("      ") + line)
         if not matches:
             console.print(f"  no match of {threshold:g} or more")
 
     return show
+
+
+def has_colour(console: Console) -> bool:
+    """Whether what is printed is coloured: on a terminal that can, unless NO_COLOR is set."""
+    return console.color_system is not None and not console.no_color
+
+
+def legend(colour: bool) -> Text:
+    """What the diff's colours or marks mean."""
+    from rich.text import Text
+
+    return Text("  ").join([
+        _marked("only in the memory", ONLY_MEMORY, colour), _marked("only in the text searched for", ONLY_QUERY, colour)
+    ])  # fmt: skip
+
+
+def _marked(words: str, style: str, colour: bool) -> Text:
+    from rich.text import Text
+
+    opening, closing = ("", "") if colour else MARKS[style]
+    return Text(opening + words + closing, style if colour else "")
 
 
 def coverage_lines(tokens: Sequence[str], part: Coverage, colour: bool) -> Iterator[Text]:
@@ -86,8 +114,9 @@ def coverage_lines(tokens: Sequence[str], part: Coverage, colour: bool) -> Itera
     yield Text(f"new {len(part.new)}: ") + Text(new, COVERED if colour else "") if new else Text("nothing new")
 
 
-def diff(query: str, source: str) -> Text:
-    """The source as it is written, words that the query lacks struck, and the query's own words where they differ."""
+def diff(query: str, source: str, colour: bool = True) -> Text:
+    """The source as it is written, words that the query lacks struck, and the query's own words where they differ;
+    without colour all of these are in marks."""
     from rich.text import Text
 
     from tmnmt.index.fuzzy import word_edits
@@ -99,11 +128,11 @@ def diff(query: str, source: str) -> Text:
         if source_end > source_start:
             first, last = spans[source_start][0], spans[source_end - 1][1]
             shown.append(source[at:first])
-            shown.append(source[first:last], "" if tag == "equal" else ONLY_MEMORY)
+            shown.append(_marked(source[first:last], "" if tag == "equal" else ONLY_MEMORY, colour))
             at = last
         if tag != "equal" and end > start:
             shown.append(" " if at else "")
-            shown.append(" ".join(words[start:end]), ONLY_QUERY)
+            shown.append(_marked(" ".join(words[start:end]), ONLY_QUERY, colour))
             shown.append(" " if not at else "")
     return shown.append(source[at:])
 

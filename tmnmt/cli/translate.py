@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from tmnmt.engine import Translator
+    from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
 
@@ -78,117 +79,114 @@ def translate(
 ) -> None:
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
-    What is finished is written at once to stdout, or whole at the end to --output (on Ctrl-C what there is
-    to OUTPUT.partial)."""
+    What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
+    there is to OUTPUT.partial)."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
-    sources = _checked(inputs or [Path("-")])
+    texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
+    from tmnmt.formats.atomic import writing
 
-    with Progress("indexing", "segments", lazy=True) as progress:
-        translator = Translator.load(
-            model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
-            length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select, similarity,
-            alpha,
-        )  # fmt: skip
-    with ExitStack() as stack:
-        write = _writer(output, explain, json, stack)
+    with ExitStack() as stack:  # the output first: that it cannot be written is told before the model is loaded
+        to = stack.enter_context(writing(output, keep_unfinished=True)) if output is not None else sys.stdout
+        with Progress("indexing", "segments", lazy=True) as progress:
+            translator = Translator.load(
+                model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
+                length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select,
+                similarity, alpha,
+            )  # fmt: skip
+        write = _writer(to, explain, json)
         try:
-            if sources == [None] and sys.stdin.isatty():
-                _talk(translator, write, explain or json)
+            if not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
+                _talk(translator, texts[0], write, explain or json)
             else:
-                _run(translator, sources, write, explain or json, quiet=output is None and sys.stdout.isatty())
-        except KeyboardInterrupt:
-            from tmnmt.formats.atomic import partial_of
-
-            raise KeyboardInterrupt(
-                f"what was finished is in {partial_of(output) if output else 'the output'}"
-            ) from None
+                _run(translator, texts, write, explain or json, quiet=output is None and sys.stdout.isatty())
+        except KeyboardInterrupt as stop:
+            if output is None:
+                stop.add_note("what was finished is in the output")
+            raise
         finally:
-            _warn(translator)
+            _warn(translator, texts)
 
 
-def _checked(inputs: list[Path]) -> list[Path | None]:
-    """The inputs, stdin as None; a missing or empty file is told before the model is loaded."""
+def _checked(inputs: list[Path]) -> list[DocumentLines]:
+    """What is to be read; a missing or empty file is told before the model is loaded, a pipe not touched."""
     from tmnmt.formats.stream import file_source
+    from tmnmt.formats.text import read_document_lines
 
-    sources = [None if str(path) == "-" else path for path in inputs]
-    for path in sources:
-        if path is not None:
-            with file_source(path).stream():
-                pass
-    return sources
-
-
-def _documents(sources: list[Path | None]) -> Iterator[list[str]]:
-    from tmnmt.formats.text import documents, read_document_lines
-
+    sources = [path if str(path) != "-" else cast("BufferedReader", sys.stdin.buffer) for path in inputs]
     for source in sources:
-        yield from documents(read_document_lines(source if source is not None else _stdin()))
+        if isinstance(source, Path) and not _is_pipe(source):
+            with file_source(source).stream():
+                pass
+    return [read_document_lines(source) for source in sources]
 
 
-def _lines(sources: list[Path | None]) -> int | None:
-    """How many segments there are to translate; None when some come from stdin."""
+def _is_pipe(path: Path) -> bool:
+    """Or a device: what can be read only once."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _lines(inputs: list[DocumentLines]) -> int | None:
+    """How many segments there are to translate; None when some come from stdin or a pipe."""
     from tmnmt.formats.encoding import lines
     from tmnmt.formats.stream import file_source
 
     total = 0
-    for path in sources:
-        if path is None:
+    for text in inputs:
+        if not isinstance(text.source, Path) or _is_pipe(text.source):
             return None
-        with file_source(path).stream() as stream:
+        with file_source(text.source).stream() as stream:
             total += sum(1 for _ in lines(stream))
     return total
 
 
-def _stdin() -> BufferedReader:
-    return cast("BufferedReader", sys.stdin.buffer)
-
-
 def _run(
-    translator: Translator, sources: list[Path | None], write: Callable[[Translation], None], explain: bool, quiet: bool
-) -> None:
-    translations = translator.stream(_documents(sources), explain)
+    translator: Translator, inputs: list[DocumentLines], write: Callable[[Translation], None], explain: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    from tmnmt.formats.text import documents
+
+    translations = translator.stream((document for text in inputs for document in documents(text)), explain)
     if quiet:  # the output itself shows how far it is
         for translation in translations:
             write(translation)
         return
-    with Progress("translating", "segments", _lines(sources)) as progress:
+    with Progress("translating", "segments", _lines(inputs)) as progress:
         for translation in translations:
             write(translation)
             progress.advance()
 
 
-def _talk(translator: Translator, write: Callable[[Translation], None], explain: bool) -> None:
+def _talk(translator: Translator, lines: DocumentLines, write: Callable[[Translation], None], explain: bool) -> None:
     """Answers every line that is typed; an empty one starts a new document."""
-    from tmnmt.formats.text import read_document_lines
-
     session = translator.session()
-    for line in read_document_lines(_stdin()):
+    for line in lines:
         write(session.translate(line, explain))
         if not line.strip():
             session = translator.session()
 
 
-def _writer(output: Path | None, explain: bool, json: bool, stack: ExitStack) -> Callable[[Translation], None]:
-    """What a translation is given to, to be printed in the form that was asked for."""
+def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], None]:
+    """What a translation is given to, to be printed to `to` in the form that was asked for."""
     from tmnmt.cli.explained import explained, json_line
-    from tmnmt.formats.atomic import writing
 
-    to = stack.enter_context(writing(output, keep_interrupted=True)) if output is not None else sys.stdout
     if explain:
         return explained(to)
 
     def write(translation: Translation) -> None:
-        print(json_line(translation) if json else translation.tgt, file=to, flush=output is None)
+        print(json_line(translation) if json else translation.tgt, file=to, flush=to is sys.stdout)
 
     return write
 
 
-def _warn(translator: Translator) -> None:
+def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
+    from tmnmt.engine import CONTROL
+
+    told = any(text.control for text in inputs)  # at its end every input says so itself
     for what, count in translator.counts.items():
-        if count:
+        if count and not (told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)

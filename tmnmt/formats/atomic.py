@@ -27,43 +27,82 @@ class Written:
 
 
 @contextmanager
-def writing(path: Path, keep_interrupted: bool = False) -> Iterator[TextIO]:
+def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
     """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are packed by their name.
 
-    It is written beside `path`, synced and renamed; when the block fails nothing is left and `path` is as it was.
-    `keep_interrupted`: on Ctrl-C what was written so far is kept as PATH.partial.
-    FormatError when the folder cannot be written to. The same text always gives the same bytes.
+    It is written beside `path` (or what that links to), synced and renamed; when the block fails nothing is left and
+    `path` is as it was. `keep_unfinished`: what was written until then is kept as PATH.partial, which a note on the
+    exception says. What is there and no regular file (a device, a pipe) is written to as it is.
+    FormatError when it cannot be written. The same text always gives the same bytes.
     """
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be written: {error.strerror}") from error
+    with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
+        yield text
+
+
+def partial_of(path: Path) -> Path:
+    """Where an unfinished writing of `path` is kept."""
+    target = _target(path)
+    return target.with_name(f"{target.name}.partial")
+
+
+@contextmanager
+def _written_at_once(path: Path) -> Iterator[TextIO]:
+    with _errors_named(path), path.open("wb") as raw, _packed(raw, path.name) as packed, _text(packed) as text:
+        yield text
+
+
+@contextmanager
+def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
+    target, some = _target(path), True
+    with _errors_named(path):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with _errors_named(path), os.fdopen(handle, "wb") as raw:
             with _packed(raw, path.name) as packed:
-                text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
                 try:
-                    yield text
+                    with _text(packed) as text:
+                        yield text
                 finally:
-                    text.detach()
+                    some = packed.tell() > 0
             raw.flush()
             os.fsync(raw.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except KeyboardInterrupt:
-        if keep_interrupted:
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
+    except BaseException as error:
+        if keep_unfinished and some:
             temporary.replace(partial_of(path))
+            error.add_note(f"what was finished is in {partial_of(path)}")
         raise
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def partial_of(path: Path) -> Path:
-    """Where an interrupted writing of `path` keeps what it has."""
-    return path.with_name(f"{path.name}.partial")
+@contextmanager
+def _errors_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _text(packed: BinaryIO) -> Iterator[TextIO]:
+    text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def _target(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.errors import MemoryIndexError
+from tmnmt.errors import FormatError, MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
@@ -50,11 +50,14 @@ def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadPr
     """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of two plain files) is
     indexed once under the user's cache folder, and found there by name and content from then on, wherever it then lies.
 
-    progress: called when the file has to be indexed, as `Reader` says. Raises as `open_index`, and FormatError.
+    progress: called when the file has to be indexed, as `Reader` says. Raises as
+    `open_index`, FormatError, and UsageError for a pipe.
     """
     if is_address(path) or Path(path).is_dir():
         return open_index(path, src_lang, tgt_lang)
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: a memory must be a file or a built index: a pipe can be read only once")
     folder = cache_dir() / "indexes" / _key(path, src_lang, tgt_lang)
     if (folder / MANIFEST_FILE).exists():
         try:
@@ -67,9 +70,16 @@ def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadPr
 
 
 def cache_dir() -> Path:
-    """Where things are kept that can be made again: $XDG_CACHE_HOME/tmnmt, else ~/.cache/tmnmt."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / "tmnmt"
+    """Where things are kept that can be made again: $XDG_CACHE_HOME/tmnmt, else ~/.cache/tmnmt. Raises UsageError
+    where there is neither."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        return (home if home.is_absolute() else Path.home() / ".cache") / "tmnmt"
+    except RuntimeError as error:
+        raise UsageError(
+            "a memory file is indexed in the home folder, and there is none: set XDG_CACHE_HOME, or build an index of "
+            "it with tmnmt build-index"
+        ) from error
 
 
 def _index(
@@ -82,6 +92,8 @@ def _index(
         log.info("%s: %s", path, report)
     except IndexExistsError:
         pass  # another process was faster
+    except FormatError as error:  # a memory as it is has no options
+        raise FormatError(str(error).replace("or --columns", "or an index of it by build-index --columns")) from error
     return MemoryIndex.open(folder)
 
 

@@ -18,6 +18,7 @@ from tmnmt.memories.coverage import Coverage
 from tmnmt.memories.rows import Rows, compact
 from tmnmt.memories.tm import Read, TMKind, TranslationMemory, has_pairs, mix_copy, words
 from tmnmt.models.base import Backbone
+from tmnmt.models.folder import fill, reason_of
 
 Mode = Literal["copy", "fusion", "both", "off"]
 FORMAT = "2"  # of memory.safetensors
@@ -128,19 +129,20 @@ class Memories(nn.Module):
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:
         """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read from the file.
 
-        Raises ModelError when it cannot be read, is of another format or made for a base of other sizes."""
+        Raises ModelError when it cannot be read, is of another format, damaged, or made for a base of other sizes."""
         from safetensors import SafetensorError, safe_open
 
         try:
+            path.open("rb").close()  # safetensors says of every file that cannot be read that there is none
             with safe_open(path, "pt") as file:
                 told = file.metadata() or {}
                 tensors = {_module_name(name): file.get_tensor(name).float() for name in file.keys()}
             if told.get("format") != FORMAT:
                 raise ValueError(f"format {told.get('format')}, this version reads {FORMAT}")
             memories = cls._of(json.loads(told["kinds"]), base)
-            memories.load_state_dict(tensors)
-        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError) as error:
-            reason = " ".join(str(error).split())
+            fill(memories, tensors)
+        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = reason_of(error)
             sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
             raise ModelError(f"{path}: no memory parameters for this base ({sizes}): {reason}") from error
         return memories.to(device).eval()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save_file
+from torch import Tensor, nn
 
 from tmnmt.errors import ModelError
 from tmnmt.models.base import Backbone
@@ -21,6 +21,7 @@ from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import Vocabulary
 
 FORMAT = 1
+LARGEST = 1 << 14  # of every size in config.toml
 
 
 @dataclass(frozen=True)
@@ -53,29 +54,66 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     vocab = Vocabulary.load(folder / "spm.model")
     path = folder / "base.safetensors"
     try:
-        weights = load_file(path)
+        content = path.read_bytes()
+        weights = {name: tensor.float() for name, tensor in load(content).items()}
         backbone = RNNsearch(len(vocab), **config["model"])
-        backbone.load_state_dict({k: v.float() for k, v in weights.items()})
-    except (OSError, SafetensorError, RuntimeError, TypeError) as error:
-        raise ModelError(f"{path}: no weights of this model: {str(error).splitlines()[0]}") from error
-    digest = hashlib.sha256(path.read_bytes() + vocab.model).hexdigest()[:16]
+        fill(backbone, weights)
+    except (OSError, SafetensorError, RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
+    digest = hashlib.sha256(content + vocab.model).hexdigest()[:16]
     return Model(backbone.to(device).eval(), vocab, config, digest, folder)
+
+
+def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Gives the module its weights. Raises ValueError naming a tensor that is missing, unknown, of another size or not
+    finite."""
+    wanted = module.state_dict()
+    for name in sorted(wanted.keys() ^ weights.keys()):
+        raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
+    for name, tensor in weights.items():
+        if tensor.shape != wanted[name].shape:
+            raise ValueError(f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}")
+        if not tensor.isfinite().all():
+            raise ValueError(f"tensor {name} holds numbers that are not finite")
+    module.load_state_dict(weights)
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says, on one line; of a file only why it cannot be read."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.toml"
-    if not path.is_file():
+    if not path.exists():
         raise ModelError(f"{folder}: no model folder (it has no config.toml)")
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
+        raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
     if config.get("format") != FORMAT:
         raise ModelError(f"{path}: model format {config.get('format')}, this version reads {FORMAT}")
     for key in ("src_lang", "tgt_lang", "model"):
         if key not in config:
             raise ModelError(f"{path}: key `{key}` is missing")
+    _check_config(path, config)
     return config
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    def check(key: str, value: object, right: bool, wanted: str) -> None:
+        if not right:
+            raise ModelError(f"{path}: key `{key}` is {value!r}, wanted: {wanted}")
+
+    for key in ("src_lang", "tgt_lang"):
+        check(key, config[key], isinstance(config[key], str) and bool(config[key]), "the code of a language")
+    sizes = config["model"]
+    check("model", sizes, isinstance(sizes, dict), "a table")
+    counts = {"max_subwords": config.get("max_subwords", 1), **{k: v for k, v in sizes.items() if k != "dropout"}}
+    for key, value in counts.items():
+        check(key, value, type(value) is int and 0 < value <= LARGEST, f"a whole number, 1 to {LARGEST:,}")
+    dropout = sizes.get("dropout", 0.0)
+    check("dropout", dropout, type(dropout) in (int, float) and 0 <= dropout < 1, "a number in [0, 1)")
 
 
 def _toml(table: dict[str, Any]) -> str:
@@ -95,6 +133,6 @@ def _toml(table: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parameters(backbone: torch.nn.Module) -> int:
+def parameters(backbone: nn.Module) -> int:
     """Number of trained numbers."""
     return sum(p.numel() for p in backbone.parameters())
