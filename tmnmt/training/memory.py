@@ -50,7 +50,7 @@ class MemoryConfig:
     k: Count = 4  # pairs a sentence, as in decoding
     threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
     weak_threshold: Share = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
-    share_weak: ShareBelowOne = 0.15  # of the sentences: so that a memory searched at a low threshold does no harm
+    share_weak: ShareBelowOne = 0.3  # of the sentences: so that pairs of little use, or of none, do no harm
     share_irrelevant: ShareBelowOne = (
         0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
     )
@@ -206,7 +206,7 @@ def _count(name: str, found: list[list[Found]], chosen: list[int], config: Memor
     share = f"{100 * strong / max(len(found), 1):.1f} %"
     log.info("tm: %s of %s %s sentences have a pair of %.2f, %s are used", share, f"{len(found):,}", name,
              config.threshold, f"{len(chosen):,}")  # fmt: skip
-    if not chosen:
+    if not any(found[i] for i in chosen):
         raise DataError(f"[memory]: none of {len(found):,} {name} sentences has a pair of {config.threshold} or more")
 
 

@@ -69,10 +69,10 @@ class Drawn(NamedTuple):
 
 def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int) -> list[int]:
     """At most `most` sentences to train on, in their order: those with a pair of at least `threshold`, and for a share
-    `share_weak` of the whole those that have only weaker ones."""
+    `share_weak` of the whole those that have only weaker ones or none."""
     random = Random(f"choose {seed}")
     strong = [i for i, pairs in enumerate(found) if pairs and pairs[0].score >= threshold]
-    weak = [i for i, pairs in enumerate(found) if pairs and pairs[0].score < threshold]
+    weak = [i for i, pairs in enumerate(found) if not pairs or pairs[0].score < threshold]
     strong = random.sample(strong, min(len(strong), round(most * (1 - share_weak))))
     wanted = round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
     return sorted(strong + random.sample(weak, min(len(weak), wanted)))
@@ -82,7 +82,7 @@ class Shares(NamedTuple):
     """What a sentence is shown in an epoch, as shares of all sentences; the others get what was retrieved."""
 
     threshold: float  # of what was retrieved, where a pair reaches it
-    irrelevant: float  # k random pairs of the pool, so that the gate learns to close
+    irrelevant: float  # k random pairs of the pool, so that the gate learns to close; also where nothing was retrieved
     exact: float  # the pair itself before what was retrieved, so that an exact match comes back word by word
 
 
@@ -97,7 +97,7 @@ def draw(
     for i in sentences:
         chance = random.random()
         pairs = [pair for pair in found[i] if pair.score >= shares.threshold] or found[i]
-        if chance < shares.irrelevant:
+        if chance < shares.irrelevant or not pairs:
             shown.append(irrelevant(segments[i], pool, k, random))
         elif chance < shares.irrelevant + shares.exact:
             shown.append(with_itself(segments[i], pairs)[:k])
