@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,3 +58,12 @@ def running() -> Iterator[Running]:
     finally:
         server.stop(folder)
         shutil.rmtree(folder)
+
+
+def at_once(work: Callable[[str], None], *names: str) -> None:
+    """Several who do the same at the same time, each under a name."""
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

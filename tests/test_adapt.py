@@ -17,6 +17,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 from tmnmt.training import memory
 from tmnmt.training.adapt import split
+from tmnmt.training.data import split_of
 
 NUMBERS = ["one", "two", "three", "four", "five"]
 
@@ -113,3 +114,9 @@ def test_held_out_sources_are_not_learned_from() -> None:
     kept_out = {tuple(match_tokens(s.src)) for document in dev for s in document}
     assert kept_out and not kept_out & {tuple(match_tokens(s.src)) for document in train for s in document}
     assert all(len({s.document for s in document}) == 1 for document in train + dev)
+
+
+def test_a_memory_that_is_a_sample_by_hash_is_split_all_the_same() -> None:
+    names = [name for name in (f"doc{n}" for n in range(2000)) if split_of(name, 0.05, 0) == "dev"]
+    train, dev = split([Segment(f"text of {name}", "", name) for name in names], 0.2)
+    assert len(train) > 2 * len(dev) > 0

@@ -164,11 +164,15 @@ def _files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def _bulky() -> list[Segment]:
+    """Short tokens: the postings need more room than the store, so that either can be what does not fit."""
+    draw = random.Random(2)
+    return [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
+
+
 @pytest.mark.parametrize("operation", ["add", "compact", "build"])
 def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, operation: str) -> None:
-    path, draw = tmp_path / "index", random.Random(2)
-    # Short tokens: the postings need more room than the store, so that either can be what does not fit.
-    many = [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
+    path, many = tmp_path / "index", _bulky()
     build(path, many, "en", "fr")
     with MemoryIndex.open(path) as index:
         index.delete([60])
@@ -201,8 +205,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("operation", ["add", "edit", "compact", "build"])
 def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(small_disk: Path, operation: str) -> None:
-    path, draw = small_disk / "index", random.Random(2)
-    many = [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
+    path, many = small_disk / "index", _bulky()
     build(path, many, "en", "fr")
     with MemoryIndex.open(path) as index:
         index.delete([60])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from elastic_server import SCRIPT, Running, script
+from elastic_server import SCRIPT, Running, at_once, script
 from test_index import DATA, pairs, real_segments
 
 from tmnmt.cli import run
@@ -169,11 +168,7 @@ def test_two_writers_lose_nothing(server: Running) -> None:
             for i in range(3):
                 index.add([Segment("the same", f"{name} {i}")])
 
-    threads = [threading.Thread(target=write, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(write, "one", "two")
     with ElasticIndex.open(address) as index:
         (found,) = index.search(["the same"], 20, 1.0)
     assert {m.segment.tgt for m in found} == {"0", *(f"{name} {i}" for name in ("one", "two") for i in range(3))}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import threading
 from dataclasses import replace
 
 import pytest
-from elastic_server import Running
+from elastic_server import Running, at_once
 from test_index import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import DataError, MemoryIndexError
@@ -71,11 +70,7 @@ def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running
             for i in range(4):
                 index.edit([1, 2], lambda segment, i=i: replace(segment, src=f"{name} has said {i} of {segment.id}"))
 
-    threads = [threading.Thread(target=correct, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(correct, "one", "two")
     with ElasticIndex.open(address) as index:
         assert index.verify() == len(index) == 9 and index.changes() == (0, 2, 0)
         now = index.get([1, 2])

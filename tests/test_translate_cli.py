@@ -81,7 +81,7 @@ def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
     arguments = [str(folder / "input.txt"), "--memory", str(tmp_path / "bare.tsv")]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert translate(folder, *arguments) == 1
-    assert "index of it by build-index --columns" in capsys.readouterr().err
+    assert "or build-index --columns" in capsys.readouterr().err
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", nobody)
     assert translate(folder, *arguments) == 2

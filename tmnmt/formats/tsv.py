@@ -38,7 +38,7 @@ NAMES = {
     "user": ("user",),
     "properties": ("properties",),
 }
-_EXPECTED = "expected a header with src and tgt (or the language codes), or --columns src=1,tgt=2,doc=3"
+_EXPECTED = "expected a header with src and tgt (or the language codes), or build-index --columns src=1,tgt=2,doc=3"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.errors import FormatError, MemoryIndexError, UsageError
+from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
@@ -92,8 +92,6 @@ def _index(
         log.info("%s: %s", path, report)
     except IndexExistsError:
         pass  # another process was faster
-    except FormatError as error:  # a memory as it is has no options
-        raise FormatError(str(error).replace("or --columns", "or an index of it by build-index --columns")) from error
     return MemoryIndex.open(folder)
 
 

@@ -1,4 +1,4 @@
-"""`tmnmt adapt`: memory parameters for a finished base, learned from a translation memory alone, in minutes.
+"""`tmnmt adapt`: memory parameters for a finished base, learned from a translation memory alone.
 
 The base does not change. A part of the memory's documents is held out, by the sha256 of their ids; what makes these
 worse than the plain model is refused.
@@ -51,7 +51,10 @@ def adapt(
         f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items() if with_it >= plain
     )
     if worse := "; ".join(told):
-        raise DataError(f"nothing is saved, since dev is no better, in nats a subword: {worse}")
+        raise DataError(
+            f"nothing is saved, since dev is no better, in nats a subword: {worse}; more --sentences or "
+            f"--epochs may help in a new run, or --resume without that part (--no-copy, --no-fusion, --no-cache)"
+        )
     for name in FILES[:3]:
         shutil.copyfile(model.folder / name, work / name)
     for path in work.iterdir():
@@ -64,11 +67,11 @@ def adapt(
 def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document], list[Document]]:
     """Documents to learn from and held-out ones; a source that stands in both is left out of the first.
 
-    A segment without a document is one by itself."""
+    A segment without a document is one by itself. The hash is salted: a memory may be a sample by the plain one."""
     train: list[Document] = []
     dev: list[Document] = []
     for name, document in groupby(segments, key=lambda s: s.document or s.src):
-        (dev if split_of(name, dev_share, 0) == "dev" else train).append(list(document))
+        (dev if split_of(f"adapt {name}", dev_share, 0) == "dev" else train).append(list(document))
     kept_out = {normalise(s.src) for document in dev for s in document}
     left = ([s for s in document if normalise(s.src) not in kept_out] for document in train)
     return [document for document in left if document], dev

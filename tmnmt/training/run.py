@@ -42,7 +42,7 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
         raise DataError("nothing to train on: no segment is left by dev, test and `where`")
     if not corpora.dev:
         raise DataError("nothing to validate on: no document is in a corpus's `dev` and not in its `test`")
-    made_of = provenance(config, corpora)
+    made_of = record(config, corpora)
     if begun:
         _expect_same(made_of, folder / RECORD)
         vocab = Vocabulary.load(folder / "spm.model")
@@ -120,7 +120,7 @@ def _start(config: TrainConfig) -> Model:
     return model
 
 
-def provenance(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
+def record(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
     """What a run is made of and may not change while it goes on; files may move, and how long it trains may change."""
     data, training = config.data, config.training
     made_of: dict[str, Any] = {
