@@ -23,7 +23,7 @@ from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
 ALLOWED = (
-    "allowed: TMX, TSV, a JRC-Acquis alignment with text (.xml), each also as .gz, .xz or in a .zip, "
+    "allowed: TMX, TSV, a JRC-Acquis alignment (.xml), each also as .gz, .xz or in a .zip, "
     "or the PREFIX of two plain files"
 )
 TSV_SUFFIXES = (".tsv", ".tab")
@@ -107,7 +107,7 @@ class Reader:
         else:
             source = file_source(path)
             self._share.begin([source])
-            yield from self._file(source)
+            yield from self._file(source, path.parent)
 
     def _moses(self, src: Source, tgt: Source) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}")
@@ -136,7 +136,7 @@ class Reader:
                 f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
             )
 
-    def _file(self, source: Source) -> Pairs:
+    def _file(self, source: Source, folder: Path | None = None) -> Pairs:
         from tmnmt.formats.jrc import read_jrc
         from tmnmt.formats.tmx import read_tmx
 
@@ -150,7 +150,7 @@ class Reader:
             elif kind == "tmx":
                 yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
             else:
-                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report)
+                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report, folder)
 
     def _need_no_columns(self, source: Source) -> None:
         """Where columns are given for what is no TSV: UsageError, or a warning where other files may have them."""
