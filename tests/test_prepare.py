@@ -19,6 +19,7 @@ from test_jrc import publish, tei
 
 from tmnmt.cli import run
 from tmnmt.eval import prepare as module
+from tmnmt.eval.editions import find_edition
 from tmnmt.eval.leaks import leaks
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.fuzzy import fuzzy_score
@@ -180,6 +181,22 @@ def test_the_acquis_as_published_is_split_as_its_texts_are(tmp_path: Path, capsy
     assert (read["links"], read["1-1"], read["kept"]) == (count + 2, count + 1, count)
     assert f"links {count + 2:,}, 1-1 {count + 1:,}; dropped: duplicate 0, empty 1" in told
     assert [Path(one["file"]).name for one in manifest["inputs"]] == ["jrc-en-fr.xml.gz", "jrc-en.tgz", "jrc-fr.tgz"]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["jrc-en-fr.tmx", "jrc-fr-en.xml.gz"], "jrc-fr-en.xml.gz"),
+        (["jrc-en-fr.xml.gz", "jrc-en-fr_withText.xml"], "jrc-en-fr_withText.xml"),
+        (["fr-en.tmx.gz", "jrc-de-fr.xml"], "fr-en.tmx.gz"),
+        (["JRC-Acquis.en-fr.fr.gz", "JRC-Acquis.en-fr.en.gz", "JRC-Acquis.en-fr.ids"], "JRC-Acquis.en-fr"),
+        (["en-fr.txt.zip"], "en-fr.txt.zip"),
+    ],
+)
+def test_an_edition_is_found_by_its_name(tmp_path: Path, files: list[str], found: str) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    assert find_edition(tmp_path, "en", "fr") == tmp_path / found
 
 
 def prepared_badly(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:

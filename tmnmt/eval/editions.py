@@ -40,13 +40,13 @@ def find_edition(folder: Path, src_lang: str, tgt_lang: str) -> Path:
 def _names(src: str, tgt: str) -> Iterator[str]:
     """File names by preference; the last two are the PREFIX of a pair of plain files."""
     pairs = (f"{src}-{tgt}", f"{tgt}-{src}")
-    for stem in ("jrc-{}_withText.xml", "jrc-{}.xml", "jrc-{}.tmx", "JRC-Acquis.{}.tmx", "{}.tmx"):
+    for stem in ("jrc-{}_withText.xml", "jrc-{}.xml", "jrc-{}.tmx", "JRC-Acquis.{}.tmx", "{}.tmx", "{}.txt.zip"):
         yield from (stem.format(pair) + packing for pair in pairs for packing in _PACKINGS)
     yield from (f"JRC-Acquis.{pair}" for pair in pairs)
 
 
 def _parts(name: str, src: str, tgt: str) -> list[str]:
     """The files that this name stands for."""
-    if not name.startswith("JRC-Acquis.") or name.endswith((".tmx", ".gz")):
+    if not name.startswith("JRC-Acquis.") or name.endswith((".tmx", ".tmx.gz")):
         return [name]
     return [f"{name}.{lang}{packing}" for lang in (src, tgt) for packing in _PACKINGS]

@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from tmnmt.eval.splits import KINDS, Split, fresh_split, list_files, listed_spli
 from tmnmt.formats import Columns, Reader, Report, read_memories, write_tsv
 from tmnmt.formats.atomic import writing
 from tmnmt.formats.duplicates import Seen
-from tmnmt.formats.moses import moses_pair
+from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index import MemoryIndex
 from tmnmt.index.build import build, in_runs
@@ -221,7 +221,7 @@ class _Rest:
                 yield segment
 
     def _why_not_trained(self, segment: Segment) -> str:
-        if not self._seen.add(replace(segment, document="", position=0)):
+        if not self._seen.add(Segment(segment.src, segment.tgt)):
             return AGAIN
         lengths = self._length(segment.src), self._length(segment.tgt)
         longer, shorter = max(lengths), min(lengths)
@@ -283,7 +283,8 @@ def _inputs(reader: Reader, settings: Settings) -> list[Path]:
     files: list[Path] = []
     for path in reader.paths:
         pair = None if path.exists() else moses_pair(path, reader.src_lang, reader.tgt_lang)
-        files += [Path(source.shown) for source in pair] if pair else [path]
+        ids = moses_ids(path) if pair else None
+        files += [Path(source.shown) for source in (*pair, ids) if source] if pair else [path]
     lists = list_files(settings.splits) if settings.splits else []
     return files + reader.report.beside + lists + ([settings.vocab] if settings.vocab else [])
 

@@ -15,6 +15,7 @@ KINDS = ("dev", "test")
 # How full a fresh dev or test set is when no more documents are tried, and what none may exceed; of the size asked for.
 FULL, MOST = 0.95, 1.05
 
+_OPUS = re.compile(r"(?:.*/)?(jrc[0-9A-Z]\d{4}[^\s/]*)-[a-z]{2}")
 _CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
 
 
@@ -110,8 +111,11 @@ def _listed(folder: Path, kind: str) -> set[str]:
 
 
 def split_id(document: str) -> str:
-    """The id that counts in a split: for a CELEX number the name of its document in the corpus, so that all editions
-    of the JRC-Acquis are split alike; else the document's own."""
+    """The id that counts in a split: the document's own, but for the JRC-Acquis always the name that it has there
+    (jrc21970A0720_01), given the CELEX number (21970A0720(01)) or the file of OPUS (1970/jrc21970A0720_01-en), so that
+    all editions are split alike."""
+    if opus := _OPUS.fullmatch(document):
+        return opus[1]
     if not _CELEX.fullmatch(document):
         return document
     return "jrc" + document.replace("(", "_").replace(")", "").replace("/", "#")
