@@ -106,13 +106,14 @@ def _table(manifest: dict[str, Any]) -> list[str]:
     units = f"{read['units']:,} units" + (f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else "")
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
     for kind, split in manifest["split"].items():
-        lines.append(f"{kind}: documents {split['documents']:,}, segments {split['segments']:,}")
+        also = manifest["also_in_memory"][kind]
+        found = f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) {also['near']:,}"
+        in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
+        held = f"documents {split['documents']:,}, segments {split['segments']:,}"
+        lines.append(f"{kind}: {held}; in memory too: {found}{in_dev}")
     for part in ("train", "memory"):
         counts = manifest[part]
         lines.append(f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}")
-    for kind, counts in manifest["also_in_memory"].items():
-        found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        lines.append(f"{kind} in memory: {found}")
     return lines
 
 

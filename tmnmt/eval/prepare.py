@@ -85,26 +85,32 @@ def prepare(
             split = _split(settings, pairs.sizes)
             counts = _write(pairs, split, folder, settings, (src_lang, tgt_lang), length)
         _remove_working_files(folder)
-        manifest = {
-            "format": FORMAT,
-            "tmnmt": __version__,
-            "src_lang": src_lang,
-            "tgt_lang": tgt_lang,
-            "settings": settings.record(),
-            "inputs": [_described(path, str(path)) for path in _inputs(reader, settings)],
-            "near_from": NEAR,
-            "read": _read_counts(reader.report),
-            "split": {
-                kind: {"documents": len(names), "segments": sum(pairs.sizes[name] for name in names)}
-                for kind, names in (("dev", split.dev), ("test", split.test))
-            },
-            "listed_but_absent": len(split.absent),
-            **counts,
-            "outputs": [_described(folder / name, name) for name in _FILES],
-        }
+        manifest = _manifest(reader, settings, split, pairs.sizes, counts, folder)
         with writing(folder / MANIFEST_FILE) as file:
             file.write(json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
     return manifest, reader.report
+
+
+def _manifest(
+    reader: Reader, settings: Settings, split: Split, sizes: Counter[str], counts: dict[str, Any], folder: Path
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "tmnmt": __version__,
+        "src_lang": reader.src_lang,
+        "tgt_lang": reader.tgt_lang,
+        "settings": settings.record(),
+        "near_from": NEAR,
+        "inputs": [_described(path, str(path)) for path in _inputs(reader, settings)],
+        "read": _read_counts(reader.report),
+        "split": {
+            kind: {"documents": len(names), "segments": sum(sizes[name] for name in names)}
+            for kind, names in (("dev", split.dev), ("test", split.test))
+        },
+        "listed_but_absent": len(split.absent),
+        **counts,
+        "outputs": [_described(folder / name, name) for name in _FILES],
+    }
 
 
 class _Pairs:
