@@ -61,6 +61,45 @@ def test_one_file_of_a_pair_and_none_at_all(tmp_path: Path) -> None:
         read(tmp_path / "q")
 
 
+OPUS_IDS = "en/1970/a-en.xml.gz\tfr/1970/a-fr.xml.gz\t1\t1\n" * 2 + "en/b.xml\tfr/b.xml\t1\t1 2\n"
+
+
+def test_ids_beside_a_pair_name_the_documents(tmp_path: Path) -> None:
+    (tmp_path / "p.en").write_text("one\ntwo\nthree\n")
+    (tmp_path / "p.fr").write_text("un\ndeux\ntrois\n")
+    (tmp_path / "p.ids.gz").write_bytes(gzip.compress(OPUS_IDS.encode()))
+    segments, _ = read(tmp_path / "p")
+    assert [(s.src, s.document, s.position) for s in segments] == [
+        ("one", "1970/a-en", 0),
+        ("two", "1970/a-en", 1),
+        ("three", "b", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (OPUS_IDS.split("\n")[0], r"p\.ids has 1 line and .*p\.en 2"),
+        (OPUS_IDS, r"p\.ids has 3 lines and .*p\.en 2"),
+    ],
+)
+def test_ids_of_another_number_of_lines_are_an_error(tmp_path: Path, ids: str, message: str) -> None:
+    (tmp_path / "p.en").write_text("one\ntwo\n")
+    (tmp_path / "p.fr").write_text("un\ndeux\n")
+    (tmp_path / "p.ids").write_text(ids)
+    with pytest.raises(FormatError, match=message):
+        read(tmp_path / "p")
+
+
+def test_ids_in_an_archive_are_read_with_their_pair(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
+        for name, text in (("p.ids", OPUS_IDS), ("p.fr", "un\ndeux\ntrois\n"), ("p.en", "one\ntwo\nthree\n")):
+            archive.writestr(name, text)
+    segments, reader = read(tmp_path / "m.zip")
+    assert [s.document for s in segments] == ["1970/a-en", "1970/a-en", "b"]
+    assert reader.report.warnings == []
+
+
 # --- JRC-Acquis
 
 

@@ -1,17 +1,19 @@
-"""The JRC-Acquis alignment files with text (Steinberger et al. 2006): TEI.2, one <div n="celex"> a document.
+"""The JRC-Acquis alignments (Steinberger et al. 2006): TEI.2, one <div n="celex"> a document, with text or without.
 
     <TEI.2 select="en fr"> ... <div n="31958D1006(01)"> ... <link type="1:1"><s1>..</s1><s2>..</s2></link>
+    as published, without:                                  <link type="2:1" xtargets="20 21;21"/>
 
-s1 is in the first language of `select`, s2 in the second; either may be the source. Several paragraphs on one side
-(type 2:1) are joined by a space. The corpus writes its own escapes, %quot% %amp% %gt% %lt% %apos%: they are resolved.
+s1 is in the first language of `select`, s2 in the second; either may be the source. A link without text points to
+paragraphs of jrc-<lang>.tgz, which must lie beside the file (`tei.py`). Several paragraphs on one side are joined by a
+space.
 """
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import Iterator
-from html import unescape
 from io import BufferedReader
+from pathlib import Path
 
 from lxml import etree
 
@@ -21,46 +23,95 @@ from tmnmt.formats.elements import Malformed, elements, parsed
 from tmnmt.formats.encoding import utf8, xml_encoding
 from tmnmt.formats.languages import normal_code, rank
 from tmnmt.formats.report import MALFORMED, Report
-from tmnmt.formats.stream import Source
+from tmnmt.formats.stream import Source, file_source
+from tmnmt.formats.tei import Paragraphs, attributes, resolved
 from tmnmt.segments import Segment
 
-_ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_ESCAPE = re.compile("%(quot|amp|gt|lt|apos)%")
-_CHARACTERS = {"quot": '"', "amp": "&", "gt": ">", "lt": "<", "apos": "'"}
+log = logging.getLogger(__name__)
 
 
 def read_jrc(
-    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report
+    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report, folder: Path | None = None
 ) -> Iterator[tuple[int, Segment]]:
     """Every link's pair with its line; the document is the CELEX number, the position the link's place in it.
 
-    FormatError when the file aligns other languages.
+    `folder` has the archives that links without text point to. FormatError when the file aligns other languages, or
+    an archive is absent or damaged.
     """
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
     document, position, sides = source.stem, 0, None
-    for line, name, data, problem in elements(utf8(stream, encoding, mark_length), (b"link",), (b"TEI.2", b"div")):
-        if name == b"TEI.2":
-            sides = _sides(_attributes(data), src_lang, tgt_lang, source.shown)
-        elif name == b"div":
-            document, position = _attributes(data).get("n", source.stem), 0
-        else:
-            position += 1
-            pair = _pair(data, problem, line, encoding.upper(), report)
-            if pair is not None and sides is not None:
-                yield line, Segment(pair[sides[0]], pair[sides[1]], document, position - 1, 0, source.name)
+    texts = _Texts(source.shown, folder, report)
+    try:
+        for line, name, data, problem in elements(utf8(stream, encoding, mark_length), (b"link",), (b"TEI.2", b"div")):
+            if name == b"TEI.2":
+                texts.codes = attributes(data).get("select", "").split()
+                sides = _sides(texts.codes, src_lang, tgt_lang, source.shown)
+            elif name == b"div":
+                document, position = attributes(data).get("n", source.stem), 0
+            else:
+                position += 1
+                pair = _pair(data, problem, line, encoding.upper(), report, texts, document)
+                if pair is not None and sides is not None:
+                    yield line, Segment(pair[sides[0]], pair[sides[1]], document, position - 1, 0, source.name)
+    finally:
+        texts.close()
     report.end_file(encoding.upper())
 
 
-def _attributes(tag: bytes) -> dict[str, str]:
-    return {
-        name.decode(): unescape((double or single).decode("utf-8", "replace"))
-        for name, double, single in _ATTRIBUTE.findall(tag)
-    }
+class _Texts:
+    """What links point to: read when the first link does."""
+
+    def __init__(self, shown: str, folder: Path | None, report: Report) -> None:
+        self.codes: list[str] = []
+        self._shown, self._folder, self._report = shown, folder, report
+        self._paragraphs: Paragraphs | None = None
+        self._document, self._sides = "", list[dict[str, str] | None]()
+
+    def pair(self, document: str, targets: str) -> tuple[str, str]:
+        """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its archive."""
+        if self._paragraphs is None:
+            archives = self._archives()
+            self._paragraphs = Paragraphs()
+            for side, path in enumerate(archives):
+                log.info("%s: reading its texts", path)
+                self._paragraphs.load(side, file_source(path))
+                self._report.beside.append(path)
+        if document != self._document:
+            self._document = document
+            self._sides = [self._paragraphs.of(side, document) for side in (0, 1)]
+        numbers = [side.split() for side in targets.split(";")]
+        if len(numbers) != 2:
+            raise Malformed(f"xtargets {targets[:40]!r} are no two lists of paragraphs, as in '1;1 2'")
+        return self._text(document, 0, numbers[0]), self._text(document, 1, numbers[1])
+
+    def _text(self, document: str, side: int, numbers: list[str]) -> str:
+        paragraphs = self._sides[side]
+        if paragraphs is None:
+            raise Malformed(f"document {document} is not in jrc-{self.codes[side]}.tgz")
+        for number in numbers:
+            if number not in paragraphs:
+                raise Malformed(f"paragraph {number} of document {document} is not in jrc-{self.codes[side]}.tgz")
+        return " ".join(paragraphs[number] for number in numbers)
+
+    def _archives(self) -> list[Path]:
+        """Those of both languages. FormatError, which names all that are absent."""
+        names = [f"jrc-{code}.tgz" for code in self.codes[:2]]
+        if self._folder is None:
+            raise FormatError(f"{self._shown}: its links have no text; unpack it beside {' and '.join(names)}")
+        archives = [self._folder / name for name in names]
+        absent = ", ".join(str(path) for path in archives if not path.exists())
+        if absent:
+            raise FormatError(f"{self._shown}: its links have no text, and what they point to is absent: {absent}")
+        return archives
+
+    def close(self) -> None:
+        if self._paragraphs is not None:
+            self._paragraphs.close()
 
 
-def _sides(attributes: dict[str, str], src_lang: str, tgt_lang: str, shown: str) -> tuple[int, int]:
+def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple[int, int]:
     """Which of (s1, s2) is the source and which the target."""
-    codes = [normal_code(code) for code in attributes.get("select", "").split()]
+    codes = [normal_code(code) for code in select]
     places = []
     for wanted in (normal_code(src_lang), normal_code(tgt_lang)):
         ranked = [(r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, wanted)) is not None]
@@ -70,27 +121,38 @@ def _sides(attributes: dict[str, str], src_lang: str, tgt_lang: str, shown: str)
     return places[0], places[1]
 
 
-def _pair(data: bytes, problem: str, line: int, encoding: str, report: Report) -> tuple[str, str] | None:
+def _pair(
+    data: bytes, problem: str, line: int, encoding: str, report: Report, texts: _Texts, document: str
+) -> tuple[str, str] | None:
     if problem:
         report.skip(MALFORMED, line, problem)
         return None
     try:
         link, repaired = parsed(data)
+        arity = link.get("type", "").replace(":", "-")
+        report.links[arity] = report.links.get(arity, 0) + 1
+        first, second = _both(link, texts, document)
     except Malformed as error:
         if error.undecodable:
             report.skip_undecodable(line, encoding)
         else:
             report.skip(MALFORMED, line, str(error))
         return None
-    s1, s2 = link.find("s1"), link.find("s2")
-    if s1 is None or s2 is None:
-        report.skip(MALFORMED, line, "a link without text: only alignment files with text can be read")
-        return None
-    (text1, cleaned1), (text2, cleaned2) = clean(_text(s1)), clean(_text(s2))
+    (text1, cleaned1), (text2, cleaned2) = clean(first), clean(second)
     report.cleaned += repaired + cleaned1 + cleaned2
     return text1, text2
 
 
+def _both(link: etree._Element, texts: _Texts, document: str) -> tuple[str, str]:
+    s1, s2 = link.find("s1"), link.find("s2")
+    if s1 is not None and s2 is not None:
+        return _text(s1), _text(s2)
+    targets = link.get("xtargets")
+    if targets is None or s1 is not None or s2 is not None:
+        raise Malformed("a link without text on both sides, which points nowhere")
+    return texts.pair(document, targets)
+
+
 def _text(side: etree._Element) -> str:
     text = " ".join("".join(map(str, part.itertext())) for part in side) if len(side) else side.text or ""
-    return _ESCAPE.sub(lambda escape: _CHARACTERS[escape[1]], text) if "%" in text else text
+    return resolved(text)

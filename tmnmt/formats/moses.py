@@ -1,9 +1,15 @@
-"""A pair of plain files, line by line each other's translation: PREFIX for PREFIX.en and PREFIX.fr (Moses, OPUS)."""
+"""A pair of plain files, line by line each other's translation: PREFIX for PREFIX.en and PREFIX.fr (Moses, OPUS).
+
+OPUS puts a third beside them, PREFIX.ids, which says of every line what documents it is from, between tabs:
+en/1970/jrc21970A0720_01-en.xml.gz, fr/1970/jrc21970A0720_01-fr.xml.gz, sentence numbers of both.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from contextlib import nullcontext
+from itertools import count, repeat, zip_longest
 from pathlib import Path
 
 from tmnmt.counted import counted
@@ -53,28 +59,57 @@ def _path_of(source: Source) -> str:
     return source.shown[:-3] if source.shown.lower().endswith(_PACKINGS[1:]) else source.shown
 
 
-def read_moses(src: Source, tgt: Source, report: Report) -> Iterator[tuple[int, Segment]]:
-    """Every pair of lines with its number; the document is the prefix's name, the position the line counted from 0.
+def moses_ids(prefix: Path) -> Source | None:
+    """PREFIX.ids, also as .gz or .xz; None where there is none."""
+    path = _existing(prefix, "ids")
+    return file_source(path) if path else None
+
+
+def member_ids(src: Source, sources: Iterable[Source]) -> Source | None:
+    """The member NAME.ids of an archive for its NAME.src; None where there is none."""
+    wanted = _path_of(src).rpartition(".")[0] + ".ids"
+    return next((source for source in sources if _path_of(source) == wanted), None)
+
+
+def read_moses(src: Source, tgt: Source, report: Report, ids: Source | None = None) -> Iterator[tuple[int, Segment]]:
+    """Every pair of lines with its number; the document and the place in it by `ids`, else the prefix's name and the
+    line counted from 0.
 
     FormatError when the files have different numbers of lines, which says both.
     """
-    document = src.stem
-    with src.stream() as src_stream, tgt.stream() as tgt_stream:
-        src_count = tgt_count = 0
+    with src.stream() as src_stream, tgt.stream() as tgt_stream, ids.stream() if ids else nullcontext() as ids_stream:
+        places = _places(lines(ids_stream, MAX_LINE)) if ids_stream else zip(repeat(src.stem), count())
+        src_count = tgt_count = places_used = 0
         for src_line, tgt_line in zip_longest(lines(src_stream, MAX_LINE), lines(tgt_stream, MAX_LINE)):
             src_count += src_line is not None
             tgt_count += tgt_line is not None
             if src_line is None or tgt_line is None:
                 continue
+            place = next(places, None)
+            if place is None:
+                continue  # too few ids, which is told below
+            places_used += 1
             if MARK in src_line or MARK in tgt_line:
                 report.skip_undecodable(src_count, "UTF-8")
                 continue
             (src_text, src_cleaned), (tgt_text, tgt_cleaned) = clean(src_line), clean(tgt_line)
             report.cleaned += src_cleaned + tgt_cleaned
-            yield src_count, Segment(src_text, tgt_text, document, src_count - 1, 0, src.stem)
+            yield src_count, Segment(src_text, tgt_text, *place, 0, src.stem)
+        places_used += sum(1 for _ in places) if ids else 0
     if src_count != tgt_count:
         raise FormatError(
             f"{src.shown} has {counted(src_count, 'line')} and {tgt.shown} {tgt_count:,}: "
             "they are no line-by-line translation"
         )
+    if ids and places_used != src_count:
+        raise FormatError(f"{ids.shown} has {counted(places_used, 'line')} and {src.shown} {src_count:,}")
     report.end_file("UTF-8")
+
+
+def _places(ids: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Every line's document, "1970/jrc21970A0720_01-en", and the place in it."""
+    lines_of: Counter[str] = Counter()
+    for line in ids:
+        document = line.partition("\t")[0].partition("/")[2].removesuffix(".gz").removesuffix(".xml")
+        yield document, lines_of[document]
+        lines_of[document] += 1

@@ -13,7 +13,7 @@ from tmnmt.formats.clean import MAX_TOKENS, clean_name, is_name, too_long
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.encoding import head_text
 from tmnmt.formats.languages import listed
-from tmnmt.formats.moses import moses_pair, moses_pairs, read_moses
+from tmnmt.formats.moses import member_ids, moses_ids, moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
 from tmnmt.formats.share import Share
 from tmnmt.formats.stream import Source, file_source, is_zip, zip_sources
@@ -23,7 +23,7 @@ from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
 ALLOWED = (
-    "allowed: TMX, TSV, a JRC-Acquis alignment with text (.xml), each also as .gz, .xz or in a .zip, "
+    "allowed: TMX, TSV, a JRC-Acquis alignment (.xml), each also as .gz, .xz or in a .zip, "
     "or the PREFIX of two plain files"
 )
 TSV_SUFFIXES = (".tsv", ".tab")
@@ -100,19 +100,21 @@ class Reader:
     def _pairs(self, path: Path) -> Pairs:
         pair = None if path.exists() else moses_pair(path, self.src_lang, self.tgt_lang)
         if pair is not None:
-            self._share.begin(pair)
-            yield from self._moses(*pair)
+            ids = moses_ids(path)
+            self._share.begin([*pair, ids] if ids else pair)
+            yield from self._moses(*pair, ids)
         elif is_zip(path):
             yield from self._members(path)
         else:
             source = file_source(path)
             self._share.begin([source])
-            yield from self._file(source)
+            yield from self._file(source, path.parent)
 
-    def _moses(self, src: Source, tgt: Source) -> Pairs:
+    def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}")
         self._need_no_columns(src)
-        yield from read_moses(self._share.watched(src), self._share.watched(tgt), self.report)
+        src, tgt, ids = self._share.watched(src), self._share.watched(tgt), ids and self._share.watched(ids)
+        yield from read_moses(src, tgt, self.report, ids)
 
     def _members(self, path: Path) -> Pairs:
         """The memories in a zip archive, each a file of its own; what else lies there is named in a warning."""
@@ -120,13 +122,14 @@ class Reader:
         with zip_sources(path) as sources:
             self._share.begin(sources)
             pairs = moses_pairs(sources, self.src_lang, self.tgt_lang)
-            targets = {tgt.shown for tgt in pairs.values()}
+            ids = {source.shown: member_ids(source, sources) for source in sources if source.shown in pairs}
+            used = {source.shown for source in (*pairs.values(), *ids.values()) if source}
             for source in sources:
                 if source.shown in pairs:
-                    yield from self._moses(source, pairs[source.shown])
+                    yield from self._moses(source, pairs[source.shown], ids[source.shown])
                 elif _is_memory(source):
                     yield from self._file(source)
-                elif source.shown not in targets:
+                elif source.shown not in used:
                     passed_over.append(source.name)
             if len(passed_over) == len(sources):
                 raise FormatError(f"{path}: no memory among its {counted(len(sources), 'member')}; {ALLOWED}")
@@ -136,7 +139,7 @@ class Reader:
                 f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
             )
 
-    def _file(self, source: Source) -> Pairs:
+    def _file(self, source: Source, folder: Path | None = None) -> Pairs:
         from tmnmt.formats.jrc import read_jrc
         from tmnmt.formats.tmx import read_tmx
 
@@ -150,7 +153,7 @@ class Reader:
             elif kind == "tmx":
                 yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
             else:
-                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report)
+                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report, folder)
 
     def _need_no_columns(self, source: Source) -> None:
         """Where columns are given for what is no TSV: UsageError, or a warning where other files may have them."""

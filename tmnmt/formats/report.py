@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
@@ -43,6 +44,8 @@ class Report:
     examples: dict[str, list[Skipped]] = field(default_factory=lambda: {reason: [] for reason in REASONS})
     warnings: list[str] = field(default_factory=list)
     languages: set[str] = field(default_factory=set)  # found in the path being read
+    links: dict[str, int] = field(default_factory=dict)  # of alignments, by how many paragraphs each side has: "1-1"
+    beside: list[Path] = field(default_factory=list)  # files read besides those named: what an alignment points to
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
+from typing import TextIO
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
@@ -206,16 +208,27 @@ def write_tsv(path: Path, segments: Iterable[Segment], *, progress: Callable[[in
     Reading the file again gives equal segments, `id` excepted. FormatError: a field with a tab or a line end in it.
     """
     written = 0
-    with writing(path) as file:
-        file.write("\t".join(NAMES) + "\n")
+    with tsv_writer(path) as write:
         for segment in segments:
-            file.write("\t".join(_cells(segment)) + "\n")
+            write(segment)
             written += 1
             if progress and written % REPORT_EVERY == 0:
                 progress(REPORT_EVERY)
     if progress and written % REPORT_EVERY:
         progress(written % REPORT_EVERY)
     return Written(written, 0)
+
+
+@contextmanager
+def tsv_writer(path: Path) -> Iterator[Callable[[Segment], None]]:
+    """What writes one segment after another into such a file; see `write_tsv`."""
+    with writing(path) as file:
+        file.write("\t".join(NAMES) + "\n")
+        yield lambda segment: _write(file, segment)
+
+
+def _write(file: TextIO, segment: Segment) -> None:
+    file.write("\t".join(_cells(segment)) + "\n")
 
 
 def _cells(segment: Segment) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
-from tmnmt.formats.moses import moses_pair
+from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
 from tmnmt.index.build import IndexExistsError
 from tmnmt.index.elastic_address import is_address, parse_address
@@ -99,7 +99,8 @@ def _key(path: Path, src_lang: str, tgt_lang: str) -> str:
     """The name is part of it because documents without one of their own are called by it."""
     pair = None if path.exists() else moses_pair(path, src_lang, tgt_lang)
     digest = hashlib.sha256(path.name.encode("utf-8", "surrogateescape"))
-    for source in pair or [file_source(path)]:
+    ids = moses_ids(path) if pair else None
+    for source in [*(pair or [file_source(path)]), *([ids] if ids else [])]:
         with source.open() as content:
             for block in iter(lambda: content.read(BLOCK), b""):
                 digest.update(block)

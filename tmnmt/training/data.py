@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
+from tmnmt.eval.splits import point_of
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
@@ -33,7 +33,7 @@ def split_of(document: str, dev: float, test: float) -> str:
     """ "test", "dev" or "train" by the sha256 of the document's id: stable when documents are added.
 
     `dev` and `test` are the shares, in [0, 1]."""
-    point = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
+    point = point_of(document)
     return "test" if point < test else "dev" if point < test + dev else "train"
 
 

@@ -1,0 +1,10 @@
+"""`tmnmt evaluate`: data, runs and scores of an evaluation; each command in a module of its own."""
+
+from __future__ import annotations
+
+import typer
+
+from tmnmt.cli import evaluate_prepare
+
+app = typer.Typer(name="evaluate", help="Measure translation on documents that were kept out.", no_args_is_help=True)
+app.command("prepare")(evaluate_prepare.prepare)

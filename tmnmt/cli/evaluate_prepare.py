@@ -1,0 +1,121 @@
+"""`tmnmt evaluate prepare`: dev, test, training data and memory from parallel documents, without leaks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tmnmt.counted import counted
+from tmnmt.errors import DataError, UsageError
+
+JRC = "jrc-acquis"
+
+
+class Regime(StrEnum):
+    """What becomes of a pair whose source stands in dev or test."""
+
+    research = "research"
+    translator = "translator"
+
+
+class By(StrEnum):
+    """What is kept out whole."""
+
+    document = "document"
+
+
+def prepare(
+    form: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FORM|MEMORY...", help=f"{JRC}, whose files lie in --from; or memory files of your own."
+        ),
+    ],
+    src: Annotated[str, typer.Option(help="Language translated from, such as en.")],
+    tgt: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
+    out: Annotated[Path, typer.Option(help="Folder to make; must be new or empty.")],
+    from_: Annotated[Path | None, typer.Option("--from", help=f"Folder with the files of {JRC}.")] = None,
+    by: Annotated[By, typer.Option(help="What is kept out whole.")] = By.document,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header.")
+    ] = None,
+    regime: Annotated[
+        Regime,
+        typer.Option(help="Sources of dev and test leave training and memory (research) or training only."),
+    ] = Regime.research,
+    segments: Annotated[int, typer.Option(min=1, help="Of dev and of test, about.")] = 2500,
+    splits: Annotated[
+        Path | None, typer.Option(help="Folder with lists of dev and test documents, to keep to.")
+    ] = None,
+    max_length: Annotated[
+        int, typer.Option(min=1, help="Longest pair that is trained on: match tokens, or subwords of --vocab.")
+    ] = 80,
+    vocab: Annotated[Path | None, typer.Option(help="The spm.model whose subwords lengths are counted in.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
+) -> None:
+    """Split parallel documents into dev, test, training data and a memory, and count what was left out and why.
+
+    Whole documents are kept out, by the sha256 of their ids. OUT gets train, memory, dev and test (.tsv.gz, which every
+    other command reads), the lists of documents, and manifest.json with every count and the sha256 of every file."""
+    from tmnmt.eval import prepare as preparation
+    from tmnmt.formats import parse_columns
+    from tmnmt.formats.languages import check_pair
+
+    check_pair(src, tgt)
+    chosen = parse_columns(columns) if columns is not None else None
+    settings = preparation.Settings(regime.value, segments, splits, max_length, vocab=vocab)
+    try:
+        manifest, report = preparation.prepare(_paths(form, from_, src, tgt), src, tgt, out, settings, chosen)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{out} was not made; run it again") from None
+    print(report, file=sys.stderr)
+    if manifest["listed_but_absent"]:
+        print(f"{counted(manifest['listed_but_absent'], 'listed id')} without a document", file=sys.stderr)
+    if as_json:
+        print(json.dumps(manifest, ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(_table(manifest)))
+
+
+def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Path]:
+    """The memory files that are meant. DataError names all that are absent at once."""
+    from tmnmt.eval.editions import find_edition
+    from tmnmt.formats.moses import moses_pair
+
+    if JRC in form:
+        if len(form) > 1 or folder is None:
+            raise UsageError(f"{JRC} stands alone and needs --from, the folder with its files")
+        return [find_edition(folder, src, tgt)]
+    if folder is not None:
+        raise UsageError(f"--from goes with {JRC}; files of your own are named themselves")
+    paths = [Path(one) for one in form]
+    absent = [str(path) for path in paths if not path.exists() and moses_pair(path, src, tgt) is None]
+    if absent:
+        raise DataError(f"no such file: {', '.join(absent)}; allowed: memory files, a PREFIX of two, or {JRC}")
+    return paths
+
+
+def _table(manifest: dict[str, Any]) -> list[str]:
+    """The counts, a stage a line."""
+    read, lines = manifest["read"], []
+    units = f"{read['units']:,} units" + (f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else "")
+    lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
+    for kind, split in manifest["split"].items():
+        also = manifest["also_in_memory"][kind]
+        found = f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) {also['near']:,}"
+        in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
+        held = f"documents {split['documents']:,}, segments {split['segments']:,}"
+        lines.append(f"{kind}: {held}; in memory too: {found}{in_dev}")
+    for part in ("train", "memory"):
+        counts = manifest[part]
+        lines.append(f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}")
+    return lines
+
+
+def _dropped(counts: dict[str, int]) -> str:
+    return "dropped: " + (", ".join(f"{why} {count:,}" for why, count in counts.items()))

@@ -1,0 +1,121 @@
+"""Which documents are dev and test: by the sha256 of their ids, or by lists that are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmnmt.counted import counted
+from tmnmt.errors import DataError, UsageError
+
+KINDS = ("dev", "test")
+# How full a fresh dev or test set is when no more documents are tried, and what none may exceed; of the size asked for.
+FULL, MOST = 0.95, 1.05
+
+_OPUS = re.compile(r"(?:.*/)?(jrc[0-9A-Z]\d{4}[^\s/]*)-[a-z]{2}")
+_CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The documents of dev and of test; every other is for training. `absent`: ids of lists that name no document."""
+
+    dev: frozenset[str]
+    test: frozenset[str]
+    absent: tuple[str, ...] = ()
+
+    def kind(self, document: str) -> str:
+        """ "dev", "test" or "train"."""
+        return "test" if document in self.test else "dev" if document in self.dev else "train"
+
+
+def point_of(document: str) -> float:
+    """Where a document stands in [0, 1), by the sha256 of its id: evenly spread, and the same wherever it is asked."""
+    return int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
+
+
+def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
+    """Dev and test of about `segments` segments each, from the segments of every document.
+
+    Test takes documents from the lowest point upwards, dev from the highest downwards, passing over those that would
+    make it too large. So what is added may push a document out of test or dev into training, but none from the one into
+    the other. UsageError or DataError where there is too little to take so much from.
+    """
+    total = sum(sizes.values())
+    if 4 * segments > total:
+        raise UsageError(
+            f"{counted(total, 'segment')} are too few to keep out {segments:,} each for dev and test; "
+            f"--segments may be at most {total // 4:,}"
+        )
+    order = sorted(sizes, key=lambda document: (point_of(split_id(document)), document))
+    test = _filled(order, sizes, segments)
+    dev = _filled([document for document in reversed(order) if document not in test], sizes, segments)
+    if not dev or not test:
+        raise DataError(
+            f"{counted(len(sizes), 'document')} with {counted(total, 'segment')}: dev and test are whole documents, "
+            f"and there are no two of at most {int(segments * MOST):,} segments; name documents by a column of a TSV "
+            "or a property of a TMX, or give another --segments"
+        )
+    return Split(dev, test)
+
+
+def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> frozenset[str]:
+    taken, held = set(), 0
+    for document in order:
+        if held >= FULL * segments:
+            break
+        if held + sizes[document] <= MOST * segments:
+            taken.add(document)
+            held += sizes[document]
+    return frozenset(taken)
+
+
+def listed_split(folder: Path, documents: Iterable[str]) -> Split:
+    """The split that lists in `folder` say: files *dev.txt and *test.txt, one id a line; of the JRC-Acquis, CELEX
+    numbers or names of documents (jrc21970A0720_01). What they do not name is for training.
+
+    DataError: no such files (each named), an id that is in both, or no document that they name.
+    """
+    names = {kind: _listed(folder, kind) for kind in KINDS}
+    if both := sorted(names["dev"] & names["test"]):
+        raise DataError(f"{folder}: {both[0]!r} is in a list of dev and in one of test")
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for document in documents:
+        for kind in KINDS:
+            found[kind] |= {document} if names[kind] & {document, split_id(document)} else set()
+    for kind in KINDS:
+        if not found[kind]:
+            ids = counted(len(names[kind]), "id")
+            raise DataError(f"{folder}: none of the {ids} of {kind} is a document of this memory")
+    known = {name for kind in KINDS for document in found[kind] for name in (document, split_id(document))}
+    absent = tuple(sorted((names["dev"] | names["test"]) - known))
+    return Split(frozenset(found["dev"]), frozenset(found["test"]), absent)
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The lists of dev and test documents in a folder."""
+    return [path for kind in KINDS for path in sorted(folder.glob(f"*{kind}.txt"))]
+
+
+def _listed(folder: Path, kind: str) -> set[str]:
+    files = [path for path in list_files(folder) if path.name.endswith(f"{kind}.txt")]
+    if not files:
+        raise DataError(f"{folder}: no list of {kind} documents; expected files named {kind}.txt or NAME.{kind}.txt")
+    try:
+        return {line for file in files for line in file.read_text(encoding="utf-8-sig").split("\n") if line}
+    except UnicodeDecodeError as error:
+        raise DataError(f"{folder}: a list of {kind} documents is not UTF-8") from error
+
+
+def split_id(document: str) -> str:
+    """The id that counts in a split: the document's own, but for the JRC-Acquis always the name that it has there
+    (jrc21970A0720_01), given the CELEX number (21970A0720(01)) or the file of OPUS (1970/jrc21970A0720_01-en), so that
+    all editions are split alike."""
+    if opus := _OPUS.fullmatch(document):
+        return opus[1]
+    if not _CELEX.fullmatch(document):
+        return document
+    return "jrc" + document.replace("(", "_").replace(")", "").replace("/", "#")

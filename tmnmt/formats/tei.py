@@ -1,0 +1,124 @@
+"""The JRC-Acquis texts of one language (Steinberger et al. 2006): jrc-<lang>.tgz, TEI documents, never unpacked.
+
+    en/1970/jrc21970A0720_01-en.xml:  <TEI.2 id="jrc21970A0720_01-en" n="21970A0720(01)" lang="en"> ...
+    <text><body><head n="1">..</head><div type="body"><p n="2">..</p> ...
+
+The corpus writes its own escapes, %quot% %amp% %eacute%: they are resolved.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sqlite3
+import tarfile
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from html import unescape
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.elements import Malformed, elements, parsed
+from tmnmt.formats.encoding import utf8, xml_encoding
+from tmnmt.formats.stream import BLOCK, Source, bare_name
+
+MAX_DOCUMENT = 64 << 20  # bytes; the longest of the corpus has a few MB
+
+_ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ESCAPE = re.compile("%(quot|amp|gt|lt|apos|[A-Za-z](?:acute|grave|circ|uml|cedil|tilde|ring|caron|slash))%")
+
+
+class Paragraphs:
+    """The paragraphs of whole archives, by side and document, in a temporary file that ends with the process.
+
+    Memory: one document and SQLite's cache; on disk about a third of the text (TMPDIR says where)."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect("", isolation_level=None)  # a private file on disk that no kill leaves behind
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.execute("CREATE TABLE texts (side, document, paragraphs BLOB, PRIMARY KEY (side, document))")
+
+    def load(self, side: int, archive: Source) -> None:
+        """Takes in every document of `archive`. FormatError: damaged, none in it, two with one id, or the disk full."""
+        self._db.execute("BEGIN")
+        documents = 0
+        for document, paragraphs in _documents(archive):
+            packed = zlib.compress(json.dumps(paragraphs).encode(), 1)
+            try:
+                self._db.execute("INSERT INTO texts VALUES (?, ?, ?)", (side, document, packed))
+            except sqlite3.IntegrityError as error:
+                raise FormatError(f"{archive.shown}: two documents with one id: {document}") from error
+            except sqlite3.Error as error:
+                raise FormatError(f"{archive.shown}: its texts cannot be kept in a temporary file: {error}") from error
+            documents += 1
+        self._db.execute("COMMIT")
+        if not documents:
+            raise FormatError(f"{archive.shown}: no document in it; expected {archive.stem} with YEAR/jrc*.xml")
+
+    def of(self, side: int, document: str) -> dict[str, str] | None:
+        """The texts of a document by paragraph number; None where it is not in the archive."""
+        row = self._db.execute(
+            "SELECT paragraphs FROM texts WHERE side = ? AND document = ?", (side, document)
+        ).fetchone()
+        if row is None:
+            return None
+        texts: dict[str, str] = json.loads(zlib.decompress(row[0]))
+        return texts
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def attributes(tag: bytes) -> dict[str, str]:
+    """The attributes of a start tag."""
+    return {
+        name.decode(): unescape((double or single).decode("utf-8", "replace"))
+        for name, double, single in _ATTRIBUTE.findall(tag)
+    }
+
+
+def resolved(text: str) -> str:
+    """`text` with the corpus' own escapes resolved."""
+    return _ESCAPE.sub(lambda escape: unescape(f"&{escape[1]};"), text) if "%" in text else text
+
+
+def _documents(archive: Source) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every document's CELEX number and its paragraphs."""
+    with archive.stream() as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as members:
+                for member in members:
+                    name = bare_name(member.name)
+                    if not member.isfile() or not name.endswith(".xml"):
+                        continue
+                    shown = f"{archive.shown}: {member.name}"
+                    if member.size > MAX_DOCUMENT:
+                        raise FormatError(f"{shown}: longer than {MAX_DOCUMENT >> 20} MB")
+                    content = members.extractfile(member)
+                    data = content.read() if content else b""
+                    yield from _document(Source(shown, name, partial(io.BytesIO, data), len(data)))
+        except tarfile.TarError as error:
+            raise FormatError(f"{archive.shown}: no whole tar archive: {error}") from error
+        while stream.read(BLOCK):
+            pass  # to the check sum at the end
+
+
+def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
+    """The one document of a file; none where the file is no TEI.2 with a number. A broken paragraph is left out."""
+    document, paragraphs = "", dict[str, str]()
+    with source.stream() as stream:
+        encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
+        content = utf8(stream, encoding, mark_length)
+        for _, name, data, problem in elements(content, (b"head", b"p"), (b"TEI.2",)):
+            if name == b"TEI.2":
+                document = attributes(data).get("n", "")
+                continue
+            try:
+                element, _ = parsed(data) if not problem else (None, False)
+            except Malformed:
+                continue
+            if element is not None and element.get("n") is not None:
+                paragraphs[element.get("n", "")] = resolved("".join(map(str, element.itertext())))
+    if document:
+        yield document, paragraphs
