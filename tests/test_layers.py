@@ -11,7 +11,7 @@ import pytest
 import tmnmt
 
 LAYERS = (
-    ("segments", "errors", "text", "counted", "progress", "vocab"),
+    ("segments", "errors", "text", "counted", "progress", "vocab", "records"),
     ("formats",),
     ("index",),
     ("models",),
