@@ -88,8 +88,8 @@ def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def report(folder: Path) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((folder / "out/report.json").read_text(encoding="utf-8"))["tests"][0]
+def report(folder: Path, out: str = "out") -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((folder / out / "report.json").read_text(encoding="utf-8"))["tests"][0]
     return read
 
 
@@ -231,7 +231,7 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     assert "nrefs:2" in test["systems"][0]["metrics"]["BLEU"]["signature"]
     assert [line["position"] for line in told(tmp_path)] == [1, 1, 2]
     assert told(tmp_path)[0]["refs"] == [TEST[0][1], "autre chose"]
-    assert capsys.readouterr().out.startswith("# out\n")
+    assert capsys.readouterr().out.startswith("# ref\n")
 
 
 def test_files_out_of_step_are_refused_before_anything_is_written(
@@ -250,3 +250,43 @@ def test_files_out_of_step_are_refused_before_anything_is_written(
     assert score(tmp_path, "--ref", ref, "--hyp", ref) == 2
     assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}", "--memory", "m") == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_two_runs_are_compared_system_by_system(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refs = [tgt for _, tgt in TEST] * 8
+    ref = written(tmp_path / "ref", *refs)
+    good = written(tmp_path / "good", *(line.replace(" le ", " la ") for line in refs))
+    poor = written(tmp_path / "poor", *(line.replace("e", "i") for line in refs))
+    for name, hypothesis in (("a", poor), ("b", good)):
+        arguments = ["--ref", ref, "--hyp", f"one={hypothesis}", "--hyp", f"same={good}", "--hyp", f"{name}={ref}"]
+        assert run(["evaluate", "score", "--out", str(tmp_path / name), *arguments]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    test = json.loads(capsys.readouterr().out)["tests"][0]
+    assert (test["name"], test["segments"], test["only_a"], test["only_b"]) == ("ref", 32, ["a"], ["b"])
+    one, same = test["systems"]
+    assert one["settings"] == {"hypothesis": [poor, good]} and one["changed"] == 32
+    bleu = {name: report(tmp_path, name)["systems"][0]["metrics"]["BLEU"]["score"] for name in ("a", "b")}
+    told_bleu = one["metrics"]["BLEU"]
+    assert (told_bleu["a"], told_bleu["b"]) == (pytest.approx(bleu["a"]), pytest.approx(bleu["b"]))
+    assert told_bleu["p"] < 0.001 and told_bleu["p_holm"] == pytest.approx(2 * told_bleu["p"])
+    assert same["changed"] == 0 and same["metrics"]["TER"]["p_holm"] == 1
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    shown = capsys.readouterr().out
+    assert "p = 0.0002, differs" in shown and "no more than chance" in shown
+
+
+def test_runs_of_other_segments_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("a", "un"), ("b", "deux")):
+        (tmp_path / name).mkdir()
+        ref = written(tmp_path / name / "ref", text)
+        assert run(["evaluate", "score", "--out", str(tmp_path / name), "--ref", ref, "--hyp", f"x={ref}"]) == 0
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    assert "have other segments or references" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "compare", str(tmp_path), str(tmp_path)]) == 1
+    assert f"{tmp_path / 'report.json'}: cannot be read" in capsys.readouterr().err

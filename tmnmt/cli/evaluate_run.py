@@ -64,7 +64,7 @@ def score(
     if baseline is not None and baseline not in files:
         raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
     _check_there([*ref, *files.values(), *([src] if src is not None else [])])
-    test, kept, lines = read_test(out.name or "test", (src_lang, tgt_lang), ref, src)
+    test, kept, lines = read_test(ref[0].name, (src_lang, tgt_lang), ref, src)
     outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
     test = _looked_up(test, memory, empty_outputs(outputs))
     _measure(test, outputs, baseline or outputs[0].name, out)

@@ -198,7 +198,7 @@ class Run:
         """Every system on every test set, under one progress."""
         kept = {id(job): job.kept for job in jobs if job.kept is not None}
         missing = sum(one.missing for one in kept.values())
-        with Progress("translating", "segments", missing, lazy=True) as progress:
+        with Progress("translating", "segments", missing, lazy=not missing) as progress:
             for job in jobs:
                 own = kept.get(id(job))
                 if own is not None and own.missing:
