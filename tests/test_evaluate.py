@@ -165,6 +165,8 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ('memory = "tm"', 'memory = "mt"', "test 'own': memory: there is no 'mt'"),
         ('mode = "copy"\ncache', 'mode = "copied"\ncache', "'copied' is none of off, copy, fusion, both"),
         ('hypothesis = "other.txt"', 'hypothesis = "other.txt"\npaste = true', "exclude each other"),
+        ('name = "other"\n', 'name = "other"\nbeam = 3\n', "hypothesis and beam exclude each other"),
+        ('name = "base"\n', 'name = "base"\nmemories = ["tm"]\n', "mode is off, so it reads no memories"),
         ('name = "paste"', 'name = "copy"', "two have the name 'copy'"),
         ('baseline = "base"', 'baseline = "base"\nweights = {"0.9-2" = 0.5}', "did you mean '0.9-1'?"),
         ("threshold = 0.3", "threshold = 1.5", "system 'copy': the threshold is 1.5"),
@@ -201,6 +203,30 @@ def test_a_reference_in_the_memory_is_refused_unless_it_is_allowed(
     assert evaluate(folder, "wrong.toml", "--only", "paste") == 0
     assert any("stand in the memory" in warning for warning in report(folder)["warnings"])
     assert evaluate(folder) == 0
+
+
+def test_the_baseline_must_be_able_to_translate_every_test_set(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = RECIPE.replace('baseline = "base"', 'baseline = "paste"').replace('memory = "tm"\n', "")
+    (folder / "wrong.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "wrong.toml") == 2
+    assert "system 'paste': the baseline is for all tests, and 'own' is not its" in capsys.readouterr().err
+
+
+def test_a_document_that_begins_twice_and_a_hypothesis_out_of_step_are_said_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = [Segment(src, tgt, f"doc{number % 2}", number) for number, (src, tgt) in enumerate(TEST)]
+    write_tsv(folder / "twice.tsv", twice)
+    written(folder / "short.txt", "un")
+    monkeypatch.setattr(Translator, "stream", None)  # nothing is translated
+    for old, new, said in (
+        ("test.tsv", "twice.tsv", "document 'doc0' begins twice"), ("other.txt", "short.txt", "1 line, but"),
+    ):  # fmt: skip
+        (folder / "wrong.toml").write_text(RECIPE.replace(old, new), encoding="utf-8")
+        assert evaluate(folder, "wrong.toml") == 1
+        assert said in capsys.readouterr().err
 
 
 def score(folder: Path, *arguments: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +18,8 @@ from tmnmt.training.bounds import Bound, Name, Share
 from tmnmt.training.config import build
 
 OWN = "own"  # in a system's memories: the memory of the test set
+PASTE_KEYS = ("name", "paste", "memories", "tests")
+HYPOTHESIS_KEYS = ("name", "hypothesis", "tests")
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
         raise UsageError(f"{path}: no valid TOML: {error}") from error
     recipe = build(Recipe, table, str(path))
     try:
+        for system in recipe.system:
+            _check_kind(system)
         recipe = _complete(recipe)
         _check(recipe)
         if only:
@@ -127,6 +131,18 @@ def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
     if absent:
         raise DataError(f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}")
     return recipe
+
+
+def _check_kind(system: SystemConfig) -> None:
+    """Raises UsageError for a key that a system of this kind does not read."""
+    if not system.paste and not system.hypothesis:
+        if system.memories and system.mode == "off":
+            raise UsageError(f"system {system.name!r}: mode is off, so it reads no memories")
+        return
+    kind, read = ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
+    for entry in fields(system):
+        if entry.name not in read and getattr(system, entry.name) != entry.default:
+            raise UsageError(f"system {system.name!r}: {kind} and {entry.name} exclude each other")
 
 
 def _complete(recipe: Recipe) -> Recipe:
@@ -160,8 +176,9 @@ def _check(recipe: Recipe) -> None:
         _known([test.memory] if test.memory else [], memories, f"test {test.name!r}: memory")
     for system in recipe.system:
         _check_system(system, tests, models, memories)
-    if next(s for s in recipe.system if s.name == recipe.baseline).tests:
-        raise UsageError(f"system {recipe.baseline!r}: the baseline is for all tests")
+    for test in recipe.test:
+        if recipe.baseline not in [system.name for system in recipe.systems_for(test)]:
+            raise UsageError(f"system {recipe.baseline!r}: the baseline is for all tests, and {test.name!r} is not its")
 
 
 def _check_system(
@@ -170,8 +187,6 @@ def _check_system(
     where = f"system {system.name!r}"
     _known(system.tests, tests, f"{where}: tests")
     _known(system.memories, [*memories, OWN], f"{where}: memories")
-    if system.paste and system.hypothesis:
-        raise UsageError(f"{where}: paste and hypothesis exclude each other")
     if system.hypothesis and len(system.tests or tests) != 1:
         raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:

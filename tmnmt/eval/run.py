@@ -7,10 +7,12 @@ import json
 import logging
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +82,15 @@ class Memory:
         return [number for number, pair in enumerate(together) if _pair(*pair) in self._known]
 
 
+def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
+    """Raises DataError where a document begins a second time."""
+    blocks = [document for document, _ in groupby(segment.document for segment in segments)]
+    again = next((document for document, times in Counter(blocks).items() if times > 1), None)
+    if again is not None:
+        where = f"test {config.name!r}: {', '.join(config.files)}"
+        raise DataError(f"{where}: document {again!r} begins twice: two of one id, or segments out of order")
+
+
 def _pair(src: str, tgt: str) -> int:
     return hash((normalise(src), normalise(tgt)))
 
@@ -138,6 +149,7 @@ class Run:
         segments = list(reader)
         if not segments:
             raise DataError(f"{config.files[0]}: no segment")
+        _check_documents(segments, config)
         skipped = reader.report.total_skipped
         test = TestSet(
             config.name, *languages, [s.src for s in segments], [[s.tgt for s in segments]],
@@ -187,15 +199,26 @@ class Run:
                 if not self.recipe.allow_leaks:
                     raise DataError(f"{what}; to measure all the same, say allow_leaks = true in the recipe")
                 warnings.append(what)
+        warnings += [
+            f"{name} left out: it reads the test set's memory, and there is none" for name in self._bare(config)
+        ]
         own = self.memories.get(config.memory)
         best = best_matches(own.index, test.sources) if own else None
         return replace(read, test=replace(test, best=best, pairs=own.pairs if own else (), warnings=warnings))
+
+    def _bare(self, config: TestConfig) -> list[str]:
+        """The systems that a test set is meant for and has no memory for."""
+        meant = [one for one in self.recipe.system if not one.tests or config.name in one.tests]
+        return [one.name for one in meant if one not in self.recipe.systems_for(config)]
 
     def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
         return [Job(self, system, config, read) for system in self.recipe.systems_for(config)]
 
     def _translate(self, jobs: Sequence[Job]) -> None:
         """Every system on every test set, under one progress."""
+        for job in jobs:
+            if job.system.hypothesis:
+                job.output()  # what is wrong with a file is said before hours are spent
         kept = {id(job): job.kept for job in jobs if job.kept is not None}
         missing = sum(one.missing for one in kept.values())
         with Progress("translating", "segments", missing, lazy=not missing) as progress:

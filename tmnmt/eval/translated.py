@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tmnmt.engine import Translator
+from tmnmt.errors import DataError
 from tmnmt.progress import Progress
 from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
@@ -80,7 +81,11 @@ class Kept:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         with self.path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+            for number, line in enumerate(file, 1):
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise DataError(f"{self.path}, line {number}: damaged; delete the file to do it again") from error
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is known of every segment, in order."""
