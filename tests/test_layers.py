@@ -11,7 +11,7 @@ import pytest
 import tmnmt
 
 LAYERS = (
-    ("segments", "errors", "interrupts", "text", "counted", "progress", "vocab"),
+    ("segments", "errors", "interrupts", "text", "counted", "progress", "vocab", "records"),
     ("formats",),
     ("index",),
     ("models",),

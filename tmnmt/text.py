@@ -15,6 +15,7 @@ _CJK = (
 )
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")  # the same where there is nothing else
 _TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
+_WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
 
 
 def match_tokens(text: str) -> list[str]:
@@ -33,3 +34,8 @@ def match_tokens(text: str) -> list[str]:
 def normalise(text: str) -> str:
     """The form under which two sources count as the same: match tokens joined by one space."""
     return " ".join(match_tokens(text))
+
+
+def words(text: str) -> int:
+    """The words that translators are paid by: runs between blanks, and every character of CJK."""
+    return len(_WORD.findall(text))

@@ -1,44 +1,23 @@
-"""A translation and where it came from, as a line of JSON or as coloured text for people."""
+"""A translation and where it came from, as coloured text for people."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from tmnmt.cli.matches import has_colour, record
+from tmnmt.cli.matches import has_colour
 from tmnmt.counted import counted
+from tmnmt.records import words
 from tmnmt.segments import Token, Translation
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
 LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
-
-
-def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite."""
-    line = {
-        "src": translation.src, "tgt": translation.tgt, "score": _rounded(translation.score),
-        "matches": [record(match) for match in translation.matches],
-        "tokens": [{k: _rounded(v) for k, v in asdict(token).items()} for token in translation.tokens],
-    }  # fmt: skip
-    return json.dumps(line, ensure_ascii=False)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, DIGITS) if math.isfinite(value) else None  # JSON has no infinity
-    if isinstance(value, tuple | list):
-        return [_rounded(item) for item in value]
-    return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def explained(to: TextIO) -> Callable[[Translation], None]:
@@ -96,25 +75,6 @@ def target(tokens: tuple[Token, ...], colour: bool) -> Text:
 
     runs = groupby(words(tokens), key=lambda word: word[1])
     return Text(" ").join(_marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs)
-
-
-def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
-    """Subwords joined to words, each with the origin of the greater part of its subwords."""
-    found: list[tuple[list[str], list[str]]] = []
-    for token in tokens:
-        if not found or token.text.startswith("▁"):
-            found.append(([], []))
-        found[-1][0].append(token.text)
-        found[-1][1].append(token.origin)
-    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
-
-
-def _spelt(pieces: list[str]) -> str:
-    """Subwords as text; bytes such as <0xE2> are put together to characters."""
-    data = b"".join(
-        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
-    )
-    return data.decode("utf-8", "replace")
 
 
 def numbers(translation: Translation) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tmnmt.counted import counted
+from tmnmt.records import match_record
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
@@ -23,19 +24,12 @@ MARKS = {"": ("", ""), ONLY_MEMORY: ("[-", "-]"), ONLY_QUERY: ("{+", "+}")}  # w
 COVERED = "green"
 
 
-def record(match: Match) -> dict[str, Any]:
-    """{"id", "src", "tgt", "score", "document"}; the score to 8 digits."""
-    segment = match.segment
-    score = round(match.score, 8)
-    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
-
-
 def json_line(query: str, matches: Sequence[Match], times: Sequence[int], explain: bool = False) -> str:
-    """{"query", "matches": [record]}, with "times" where a pair stands in more than one place (`times`, for each).
+    """{"query", "matches": [match_record]}, with "times" where a pair stands in several places (`times`, for each).
 
     explain: also "tokens" of the query, and for every match the positions of those that it covers ("covered") and that
     none before it does ("new")."""
-    found = [record(m) | ({"times": n} if n > 1 else {}) for m, n in zip(matches, times, strict=True)]
+    found = [match_record(m) | ({"times": n} if n > 1 else {}) for m, n in zip(matches, times, strict=True)]
     line: dict[str, Any] = {"query": query}
     if explain:
         from tmnmt.index.select import coverage

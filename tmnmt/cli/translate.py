@@ -177,7 +177,8 @@ def _talk(translator: Translator, lines: DocumentLines, write: Callable[[Transla
 
 def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], None]:
     """What a translation is given to, to be printed to `to` in the form that was asked for."""
-    from tmnmt.cli.explained import explained, json_line
+    from tmnmt.cli.explained import explained
+    from tmnmt.records import json_line
 
     if explain:
         return explained(to)

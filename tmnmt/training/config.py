@@ -154,6 +154,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return _value(arguments[0], value, where)
     if origin is tuple and isinstance(value, list):
         return tuple(_value(arguments[0], item, where) for item in value)
+    if origin is dict and isinstance(value, dict):
+        return {key: _value(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
         return build(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):

@@ -1,0 +1,318 @@
+"""`tmnmt evaluate run` and `score` as they are used: recipes, resuming, reports, and what is said of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt.cli import run
+from tmnmt.engine import Translator
+from tmnmt.formats import write_tsv
+from tmnmt.segments import Segment
+
+TEST = [
+    ("The Commission shall inform the Council.", "La Commission informe le Conseil."),
+    ("This Regulation shall enter into force now.", "Le présent règlement entre en vigueur."),
+    ("It shall apply from 3 March 1997.", "Il est applicable à partir du 3 mars 1997."),
+    ("Having regard to the opinion of the Commission,", "vu l'avis de la Commission,"),
+]
+RECIPE = """
+name = "tiny"
+baseline = "base"
+[[test]]
+name = "own"
+files = ["test.tsv"]
+memory = "tm"
+[[model]]
+name = "tiny"
+path = "model"
+[[memory]]
+name = "tm"
+path = "memory.tsv"
+[[system]]
+name = "base"
+beam = 2
+[[system]]
+name = "paste"
+paste = true
+[[system]]
+name = "copy"
+mode = "copy"
+cache = 5
+beam = 2
+threshold = 0.3
+explain = true
+[[system]]
+name = "random"
+mode = "copy"
+pairs = "random"
+threshold = 0.0
+beam = 2
+[[system]]
+name = "other"
+hypothesis = "other.txt"
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """model, memory.tsv, test.tsv, other.txt, recipe.toml, and out: the report of the recipe"""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("evaluate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        write_tiny_model(folder / "model")
+        write_tsv(folder / "memory.tsv", segments())
+        test = [Segment(src, tgt, f"doc{number // 2}", number % 2) for number, (src, tgt) in enumerate(TEST)]
+        write_tsv(folder / "test.tsv", test)
+        (folder / "other.txt").write_text("".join(tgt + "\n" for _, tgt in TEST[:3]) + "\n", encoding="utf-8")
+        (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+        assert evaluate(folder) == 0
+    return folder
+
+
+def evaluate(folder: Path, recipe: str = "recipe.toml", *arguments: str) -> int:
+    out = str(folder / "out")
+    return run(["evaluate", "run", str(folder / recipe), "--out", out, "--threads", "1", *arguments])
+
+
+@pytest.fixture
+def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made / "cache"))
+    return made
+
+
+def report(folder: Path, out: str = "out") -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((folder / out / "report.json").read_text(encoding="utf-8"))["tests"][0]
+    return read
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out/segments.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_report_holds_every_system_and_what_the_engine_writes(folder: Path) -> None:
+    test, lines = report(folder), told(folder)
+    assert (test["segments"], test["documents"]) == (4, 2)
+    systems = {system["name"]: system for system in test["systems"]}
+    assert list(systems) == ["base", "paste", "copy", "random", "other"]
+    assert [system["baseline"] for system in test["systems"]] == [True, False, False, False, False]
+    translator = Translator.load(folder / "model", cache=0, mode="off", beam=2, device="cpu")
+    assert [line["systems"]["base"]["hyp"] for line in lines] == [translator.translate([src])[0].tgt for src, _ in TEST]
+    assert lines[0]["systems"]["paste"]["hyp"] == lines[0]["best"]["tgt"] == PAIRS[0][1]
+    assert lines[0]["best"]["score"] == pytest.approx(1 - 2 / 8, abs=1e-4) and lines[0]["band"] == "0.7-0.8"
+    copied = lines[0]["systems"]["copy"]
+    assert copied["matches"][0]["src"] == PAIRS[0][0] and {t["origin"] for t in copied["tokens"]} & {"memory", "model"}
+    assert systems["copy"]["origin"]["memory"]["share"] + systems["copy"]["origin"]["model"]["share"] <= 1 + 1e-9
+    assert len(lines[0]["systems"]["random"]["matches"]) == 4
+    assert systems["other"]["cost"] is None and systems["base"]["cost"]["words_per_second"] > 0
+    assert systems["other"]["effort"]["edit_rate"] > 0
+    assert "other: 1 segment without a translation" in test["warnings"]
+    assert systems["other"]["metrics"]["BLEU"]["low"] <= systems["other"]["metrics"]["BLEU"]["high"]
+    assert {v["test"] for v in systems["copy"]["versus"]} == {
+        "paired bootstrap", "approximate randomisation", "sign test"
+    }  # fmt: skip
+    assert sum(band["segments"] for band in test["bands"]) == 4
+    assert "| copy |" in (folder / "out/report.md").read_text(encoding="utf-8")
+
+
+def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -> None:
+    before = {path.name for path in (folder / "out/translations").iterdir()}
+    assert len(before) == 3
+    times = {path: path.stat().st_mtime_ns for path in (folder / "out/translations").iterdir()}
+    (folder / "again.toml").write_text(RECIPE.replace("cache = 5", "cache = 6"), encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    assert len({path.name for path in (folder / "out/translations").iterdir()} - before) == 1
+    assert all(path.stat().st_mtime_ns == time for path, time in times.items())
+
+
+def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert evaluate(folder, "recipe.toml", "--only", "copy") == 0
+    whole = [line["systems"]["copy"]["hyp"] for line in told(folder)]
+    system = next(s for s in report(folder)["systems"] if s["name"] == "copy")
+    path = folder / "out/translations" / system["settings"]["translations"]
+    content = path.read_bytes()
+    assert content.count(b"\n") == 2  # a line a document
+    path.write_bytes(content[: content.index(b"\n") + 40])
+    translated: list[int] = []
+    stream = Translator.stream
+
+    def counting(self: Translator, documents: Any, explain: bool = False) -> Any:
+        translated.append(len(documents))
+        return stream(self, documents, explain)
+
+    monkeypatch.setattr(Translator, "stream", counting)
+    assert evaluate(folder, "recipe.toml", "--only", "copy") == 0
+    assert translated == [1]
+    assert [line["systems"]["copy"]["hyp"] for line in told(folder)] == whole
+    assert [system["name"] for system in report(folder)["systems"]] == ["base", "copy"]
+    assert evaluate(folder) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("beam = 2\n[[system]]\nname = \"paste\"", "baem = 2\n[[system]]\nname = \"paste\"", "did you mean `beam`?"),
+        ('baseline = "base"', 'baseline = "bass"', "did you mean 'base'?"),
+        ('memory = "tm"', 'memory = "mt"', "test 'own': memory: there is no 'mt'"),
+        ('mode = "copy"\ncache', 'mode = "copied"\ncache', "'copied' is none of off, copy, fusion, both"),
+        ('hypothesis = "other.txt"', 'hypothesis = "other.txt"\npaste = true', "exclude each other"),
+        ('name = "other"\n', 'name = "other"\nbeam = 3\n', "hypothesis and beam exclude each other"),
+        ('name = "base"\n', 'name = "base"\nmemories = ["tm"]\n', "mode is off, so it reads no memories"),
+        ('name = "paste"', 'name = "copy"', "two have the name 'copy'"),
+        ('baseline = "base"', 'baseline = "base"\nweights = {"0.9-2" = 0.5}', "did you mean '0.9-1'?"),
+        ("threshold = 0.3", "threshold = 1.5", "system 'copy': the threshold is 1.5"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_recipe_is_said_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    assert old in RECIPE
+    (folder / "wrong.toml").write_text(RECIPE.replace(old, new, 1), encoding="utf-8")
+    assert evaluate(folder, "wrong.toml") == 2
+    message = capsys.readouterr().err
+    assert said in message and message.count("\n") == 1
+
+
+def test_files_that_are_not_there_are_named_all_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = RECIPE.replace("other.txt", "nowhere.txt").replace("test.tsv", "gone.tsv").replace('"model"', '"no-model"')
+    (folder / "wrong.toml").write_text(wrong, encoding="utf-8")
+    assert evaluate(folder, "wrong.toml") == 1
+    message = capsys.readouterr().err
+    assert all(name in message for name in ("3 of the files", "nowhere.txt", "gone.tsv", "no-model"))
+
+
+def test_a_reference_in_the_memory_is_refused_unless_it_is_allowed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leaky = [*segments(), Segment(TEST[2][0], TEST[2][1] + " ", "elsewhere")]
+    write_tsv(folder / "leaky.tsv", leaky)
+    wrong = RECIPE.replace("memory.tsv", "leaky.tsv")
+    (folder / "wrong.toml").write_text(wrong, encoding="utf-8")
+    assert evaluate(folder, "wrong.toml", "--only", "paste") == 1
+    assert "1 of 4 segments of own stand in the memory tm with their reference: 'It shall" in capsys.readouterr().err
+    (folder / "wrong.toml").write_text("allow_leaks = true\n" + wrong, encoding="utf-8")
+    assert evaluate(folder, "wrong.toml", "--only", "paste") == 0
+    assert any("stand in the memory" in warning for warning in report(folder)["warnings"])
+    assert evaluate(folder) == 0
+
+
+def test_the_baseline_must_be_able_to_translate_every_test_set(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = RECIPE.replace('baseline = "base"', 'baseline = "paste"').replace('memory = "tm"\n', "")
+    (folder / "wrong.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "wrong.toml") == 2
+    assert "system 'paste': the baseline is for all tests, and 'own' is not its" in capsys.readouterr().err
+
+
+def test_a_document_that_begins_twice_and_a_hypothesis_out_of_step_are_said_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = [Segment(src, tgt, f"doc{number % 2}", number) for number, (src, tgt) in enumerate(TEST)]
+    write_tsv(folder / "twice.tsv", twice)
+    written(folder / "short.txt", "un")
+    monkeypatch.setattr(Translator, "stream", None)  # nothing is translated
+    for old, new, said in (
+        ("test.tsv", "twice.tsv", "document 'doc0' begins twice"), ("other.txt", "short.txt", "1 line, but"),
+    ):  # fmt: skip
+        (folder / "wrong.toml").write_text(RECIPE.replace(old, new), encoding="utf-8")
+        assert evaluate(folder, "wrong.toml") == 1
+        assert said in capsys.readouterr().err
+
+
+def score(folder: Path, *arguments: str) -> int:
+    return run(["evaluate", "score", "--out", str(folder / "out"), *arguments])
+
+
+def written(path: Path, *lines: str) -> str:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_plain_files_are_scored_and_blank_lines_part_documents(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    src = written(tmp_path / "src", TEST[0][0], "", TEST[1][0], TEST[2][0])
+    ref = written(tmp_path / "ref", TEST[0][1], "", TEST[1][1], TEST[2][1])
+    second = tmp_path / "second.gz"
+    second.write_bytes(gzip.compress("\n".join(["autre chose", "", "autre", "chose", ""]).encode()))
+    own = written(tmp_path / "own", TEST[0][1], "", "", "Il est applicable.")
+    code = score(
+        tmp_path, "--ref", ref, "--ref", str(second), "--src", src, "--hyp", f"one={own}", "--hyp", f"two={ref}",
+        "--memory", str(folder / "memory.tsv"), "--baseline", "two",
+    )  # fmt: skip
+    assert code == 0
+    test = report(tmp_path)
+    assert (test["segments"], test["documents"], test["warnings"]) == (3, 2, ["one: 1 segment without a translation"])
+    assert test["systems"][1]["baseline"] and test["systems"][1]["metrics"]["BLEU"]["score"] == pytest.approx(100)
+    assert "nrefs:2" in test["systems"][0]["metrics"]["BLEU"]["signature"]
+    assert [line["position"] for line in told(tmp_path)] == [1, 1, 2]
+    assert told(tmp_path)[0]["refs"] == [TEST[0][1], "autre chose"]
+    assert capsys.readouterr().out.startswith("# ref\n")
+
+
+def test_files_out_of_step_are_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ref, short = written(tmp_path / "ref", "un", "", "deux"), written(tmp_path / "short", "un", "")
+    full = written(tmp_path / "full", "un", "x", "deux")
+    for arguments, said in (
+        (["--ref", ref, "--hyp", f"a={short}"], f"{short}: 2 lines, but {ref} has 3"),
+        (["--ref", ref, "--hyp", f"a={full}"], f"{full}, line 2: not blank"),
+        (["--ref", ref, "--src", full, "--hyp", f"a={ref}"], f"{ref}, line 2: blank, but it is not in {full}"),
+        (["--ref", ref, "--hyp", f"a={tmp_path}/x", "--hyp", f"b={tmp_path}/y"], f"{tmp_path}/x, {tmp_path}/y"),
+    ):
+        assert score(tmp_path, *arguments) == 1
+        assert said in capsys.readouterr().err
+    assert score(tmp_path, "--ref", ref, "--hyp", ref) == 2
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}", "--memory", "m") == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_runs_are_compared_system_by_system(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refs = [tgt for _, tgt in TEST] * 8
+    ref = written(tmp_path / "ref", *refs)
+    good = written(tmp_path / "good", *(line.replace(" le ", " la ") for line in refs))
+    poor = written(tmp_path / "poor", *(line.replace("e", "i") for line in refs))
+    for name, hypothesis in (("a", poor), ("b", good)):
+        arguments = ["--ref", ref, "--hyp", f"one={hypothesis}", "--hyp", f"same={good}", "--hyp", f"{name}={ref}"]
+        assert run(["evaluate", "score", "--out", str(tmp_path / name), *arguments]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    test = json.loads(capsys.readouterr().out)["tests"][0]
+    assert (test["name"], test["segments"], test["only_a"], test["only_b"]) == ("ref", 32, ["a"], ["b"])
+    one, same = test["systems"]
+    assert one["settings"] == {"hypothesis": [poor, good]} and one["changed"] == 32
+    bleu = {name: report(tmp_path, name)["systems"][0]["metrics"]["BLEU"]["score"] for name in ("a", "b")}
+    told_bleu = one["metrics"]["BLEU"]
+    assert (told_bleu["a"], told_bleu["b"]) == (pytest.approx(bleu["a"]), pytest.approx(bleu["b"]))
+    assert told_bleu["p"] < 0.001 and told_bleu["p_holm"] == pytest.approx(2 * told_bleu["p"])
+    assert same["changed"] == 0 and same["metrics"]["TER"]["p_holm"] == 1
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    shown = capsys.readouterr().out
+    assert "p = 0.0002, differs" in shown and "no more than chance" in shown
+
+
+def test_runs_of_other_segments_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("a", "un"), ("b", "deux")):
+        (tmp_path / name).mkdir()
+        ref = written(tmp_path / name / "ref", text)
+        assert run(["evaluate", "score", "--out", str(tmp_path / name), "--ref", ref, "--hyp", f"x={ref}"]) == 0
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    assert "have other segments or references" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "compare", str(tmp_path), str(tmp_path)]) == 1
+    assert f"{tmp_path / 'report.json'}: cannot be read" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""`tmnmt evaluate run`, `score`: from a recipe or from plain files to a report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmnmt.cli.model_options import THREADS
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.eval.measure import Output, TestSet
+
+OUT = Annotated[Path, typer.Option("--out", help="Folder for report.json, report.md and segments.jsonl.")]
+
+
+def run(
+    recipe: Annotated[Path, typer.Argument(help="TOML that names test sets, models, memories and systems.")],
+    out: OUT,
+    only: Annotated[list[str] | None, typer.Option(help="Only this system and the baseline; may be repeated.")] = None,
+    threads: THREADS = None,
+) -> None:
+    """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run that was stopped
+    goes on where it was, and a changed setting translates again only what it touches."""
+    import hashlib
+
+    from tmnmt.eval.recipe import load_recipe
+    from tmnmt.eval.run import Run
+    from tmnmt.eval.write import TABLE
+
+    loaded = load_recipe(recipe, only or [])
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    try:
+        Run(loaded, out)(hashlib.sha256(recipe.read_bytes()).hexdigest())
+    except KeyboardInterrupt as stop:
+        stop.add_note("the same command goes on where this one stopped")
+        raise
+    tell(out / TABLE)
+
+
+def score(
+    ref: Annotated[list[Path], typer.Option("--ref", help="References, one segment a line; may be repeated.")],
+    hyp: Annotated[list[str], typer.Option("--hyp", metavar="NAME=FILE", help="A system's output; may be repeated.")],
+    out: OUT,
+    src: Annotated[Path | None, typer.Option(help="The sources: for consistency, and to look up --memory.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Index or memory file the segments are banded by.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="System the others are compared with; the first.")] = None,
+    src_lang: Annotated[str, typer.Option(help="Language of the sources.")] = "en",
+    tgt_lang: Annotated[str, typer.Option(help="Language of the references.")] = "fr",
+) -> None:
+    """Measure outputs that lie in plain files: one segment a line, as many lines as the references. A line that is
+    blank in all files parts documents."""
+    from tmnmt.eval.score import empty_outputs, read_output, read_test
+
+    files = _named(hyp)
+    if memory is not None and src is None:
+        raise UsageError("--memory needs --src: the sources are what is looked up")
+    if baseline is not None and baseline not in files:
+        raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
+    _check_there([*ref, *files.values(), *([src] if src is not None else [])])
+    test, kept, lines = read_test(ref[0].name, (src_lang, tgt_lang), ref, src)
+    outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
+    test = _looked_up(test, memory, empty_outputs(outputs))
+    _measure(test, outputs, baseline or outputs[0].name, out)
+
+
+def _named(hyp: list[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for one in hyp:
+        name, equals, path = one.partition("=")
+        if not equals or not name or not path:
+            raise UsageError(f"--hyp {one}: write NAME=FILE")
+        if name in files:
+            raise UsageError(f"--hyp {one}: there is another of the name {name}")
+        files[name] = Path(path)
+    return files
+
+
+def _check_there(paths: list[Path]) -> None:
+    from tmnmt.errors import DataError
+
+    absent = [str(path) for path in paths if not path.exists()]
+    if absent:
+        raise DataError(f"no such file: {', '.join(absent)}")
+
+
+def _looked_up(test: TestSet, memory: str | None, warnings: list[str]) -> TestSet:
+    """The test set with its best matches and the pairs of the memory."""
+    from dataclasses import replace
+
+    from tmnmt.eval.score import best_matches, pairs_of
+    from tmnmt.index.cached import open_memory
+    from tmnmt.progress import Progress
+
+    if memory is None:
+        return replace(test, warnings=warnings)
+    with Progress("indexing", "segments", lazy=True) as progress:
+        index = open_memory(memory, test.src_lang, test.tgt_lang, progress.advance)
+    with index:
+        best = best_matches(index, test.sources)
+        return replace(test, best=best, pairs=pairs_of(index), warnings=warnings)
+
+
+def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> None:
+    import time
+
+    from tmnmt.eval.effort import WEIGHTS
+    from tmnmt.eval.measure import Measured
+    from tmnmt.eval.metrics import metrics
+    from tmnmt.eval.write import TABLE, write_report
+    from tmnmt.progress import Progress
+
+    start = time.monotonic()
+    with Progress("measuring", "segments", len(test) * len(metrics(test.tgt_lang))) as progress:
+        measured = Measured(test, outputs, baseline, WEIGHTS, lambda n, _: progress.advance(n))
+    write_report(out, test.name, "", [measured], start, None)
+    tell(out / TABLE)
+
+
+def tell(path: Path) -> None:
+    """Prints a report's table."""
+    print(path.read_text(encoding="utf-8"), end="")
+    print(f"written: {path.parent}", file=sys.stderr)

@@ -1,0 +1,234 @@
+"""The recipe of an evaluation: one TOML that names test sets, models, memories and systems; unknown keys are errors."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.effort import WEIGHTS
+from tmnmt.eval.slices import BANDS, NONE
+from tmnmt.formats.moses import moses_pair
+from tmnmt.index.elastic_address import is_address
+from tmnmt.training.bounds import Bound, Name, Share
+from tmnmt.training.config import build
+
+OWN = "own"  # in a system's memories: the memory of the test set
+PASTE_KEYS = ("name", "paste", "memories", "tests")
+HYPOTHESIS_KEYS = ("name", "hypothesis", "tests")
+
+
+@dataclass(frozen=True)
+class TestConfig:
+    """A test set: memory files, whose targets are the references, or plain files, one segment a line."""
+
+    __test__ = False  # no test of pytest's
+
+    name: Name
+    files: tuple[Name, ...] = ()
+    columns: str = ""  # of TSV files without a header, as in "src=5,tgt=6,doc=1"
+    src: str = ""
+    references: tuple[Name, ...] = ()
+    memory: str = ""  # the name of the memory it is looked up in
+
+
+@dataclass(frozen=True)
+class NamedPath:
+    """A model folder; or a memory: an index, its address, or a memory file."""
+
+    name: Name
+    path: Name
+
+
+@dataclass(frozen=True)
+class SystemConfig:
+    """What translates: a model with its settings, the best match's target (`paste`), or a file of another system."""
+
+    name: Name
+    model: str = ""  # the first model where it is not given
+    memories: tuple[Name, ...] = ()  # names; "own" is that of the test set
+    pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
+    mode: Literal["off", "copy", "fusion", "both"] = "off"
+    cache: int = 0
+    top_k: int = 4
+    threshold: float = 0.5
+    select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
+    similarity: Literal["fuzzy", "bleu"] = "fuzzy"
+    alpha: float | None = None
+    beam: int = 5
+    batch: int = 32
+    length_penalty: float = 1.0
+    precision: Literal["fp32", "bf16"] = "fp32"
+    explain: bool = False  # keep where every word came from; takes longer
+    paste: bool = False
+    hypothesis: str = ""  # a file with one line a segment of the one test set it is for
+    tests: tuple[Name, ...] = ()  # only these
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The whole file. Paths are relative to the folder it lies in."""
+
+    name: Name
+    test: Annotated[tuple[TestConfig, ...], Bound("not empty", bool)]
+    system: Annotated[tuple[SystemConfig, ...], Bound("not empty", bool)]
+    baseline: Name
+    description: str = ""
+    src_lang: Name = "en"
+    tgt_lang: Name = "fr"
+    model: tuple[NamedPath, ...] = ()
+    memory: tuple[NamedPath, ...] = ()
+    weights: dict[str, Share] = field(default_factory=lambda: dict(WEIGHTS))
+    allow_leaks: bool = False
+
+    def systems_for(self, test: TestConfig) -> list[SystemConfig]:
+        """The systems that translate a test set: none that reads a memory where the test set has none."""
+        return [s for s in self.system if (not s.tests or test.name in s.tests) and (test.memory or not needs_own(s))]
+
+    def path_of(self, kind: Literal["model", "memory"], name: str) -> str:
+        """The path or address of a model or memory."""
+        named: tuple[NamedPath, ...] = getattr(self, kind)
+        return next(one.path for one in named if one.name == name)
+
+
+def needs_own(system: SystemConfig) -> bool:
+    """Whether a system reads the memory of the test set."""
+    return OWN in system.memories
+
+
+def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
+    """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems `only` these and the
+    baseline, where any are named.
+
+    Raises DataError where a file cannot be read, or, all at once, for files that the recipe names and that are not
+    there; UsageError, naming file and key, for what is unknown, missing or wrong."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: no valid TOML: {error}") from error
+    recipe = build(Recipe, table, str(path))
+    try:
+        for system in recipe.system:
+            _check_kind(system)
+        recipe = _complete(recipe)
+        _check(recipe)
+        if only:
+            _known(only, [system.name for system in recipe.system], "--only")
+            wanted = {*only, recipe.baseline}
+            recipe = replace(recipe, system=tuple(s for s in recipe.system if s.name in wanted))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    recipe = _from(path.parent, recipe)
+    absent = sorted({named for named in _files(recipe) if not _is_there(named, recipe)})
+    if absent:
+        raise DataError(f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}")
+    return recipe
+
+
+def _check_kind(system: SystemConfig) -> None:
+    """Raises UsageError for a key that a system of this kind does not read."""
+    if not system.paste and not system.hypothesis:
+        if system.memories and system.mode == "off":
+            raise UsageError(f"system {system.name!r}: mode is off, so it reads no memories")
+        return
+    kind, read = ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
+    for entry in fields(system):
+        if entry.name not in read and getattr(system, entry.name) != entry.default:
+            raise UsageError(f"system {system.name!r}: {kind} and {entry.name} exclude each other")
+
+
+def _complete(recipe: Recipe) -> Recipe:
+    """With what is left out: the model, and the test set's memory for a system that reads one."""
+    model = recipe.model[0].name if recipe.model else ""
+    return replace(recipe, system=tuple(_completed(system, model) for system in recipe.system))
+
+
+def _completed(system: SystemConfig, model: str) -> SystemConfig:
+    reads = system.mode != "off" or system.paste
+    memories = system.memories or ((OWN,) if reads and not system.hypothesis else ())
+    decodes = not system.paste and not system.hypothesis
+    return replace(system, memories=memories, model=system.model or (model if decodes else ""))
+
+
+def _check(recipe: Recipe) -> None:
+    """Raises UsageError for names that are unknown or given twice, and keys that do not go together."""
+    tests, systems = [one.name for one in recipe.test], [one.name for one in recipe.system]
+    models, memories = [one.name for one in recipe.model], [one.name for one in recipe.memory]
+    for kind, names in (("test", tests), ("system", systems), ("model", models), ("memory", memories)):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{kind}: two have the name {twice!r}")
+    _known([recipe.baseline], systems, "baseline")
+    _known(list(recipe.weights), [*BANDS, NONE], "weights")
+    if OWN in memories:
+        raise UsageError(f"memory: the name {OWN!r} means that of the test set")
+    for test in recipe.test:
+        if bool(test.files) == bool(test.src and test.references):
+            raise UsageError(f"test {test.name!r}: give either files, or src and references")
+        _known([test.memory] if test.memory else [], memories, f"test {test.name!r}: memory")
+    for system in recipe.system:
+        _check_system(system, tests, models, memories)
+    for test in recipe.test:
+        if recipe.baseline not in [system.name for system in recipe.systems_for(test)]:
+            raise UsageError(f"system {recipe.baseline!r}: the baseline is for all tests, and {test.name!r} is not its")
+
+
+def _check_system(
+    system: SystemConfig, tests: Sequence[str], models: Sequence[str], memories: Sequence[str]
+) -> None:  # fmt: skip
+    where = f"system {system.name!r}"
+    _known(system.tests, tests, f"{where}: tests")
+    _known(system.memories, [*memories, OWN], f"{where}: memories")
+    if system.hypothesis and len(system.tests or tests) != 1:
+        raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
+    if system.paste and len(system.memories) != 1:
+        raise UsageError(f"{where}: paste takes the best match of one memory")
+    if not system.paste and not system.hypothesis:
+        if not models:
+            raise UsageError(f"{where}: there is no model")
+        _known([system.model], models, f"{where}: model")
+
+
+def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:
+    for name in names:
+        if name not in allowed:
+            near = difflib.get_close_matches(name, allowed, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(allowed) or 'none'}"
+            raise UsageError(f"{where}: there is no {name!r}{hint}")
+
+
+def _from(folder: Path, recipe: Recipe) -> Recipe:
+    """With every path led from `folder`."""
+
+    def led(path: str) -> str:
+        return path if not path or is_address(path) else str(folder / path)
+
+    return replace(
+        recipe,
+        test=tuple(
+            replace(t, files=tuple(map(led, t.files)), src=led(t.src), references=tuple(map(led, t.references)))
+            for t in recipe.test
+        ),
+        model=tuple(replace(m, path=led(m.path)) for m in recipe.model),
+        memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
+        system=tuple(replace(s, hypothesis=led(s.hypothesis)) for s in recipe.system),
+    )
+
+
+def _files(recipe: Recipe) -> Iterator[str]:
+    for test in recipe.test:
+        yield from (*test.files, *([test.src] if test.src else []), *test.references)
+    yield from (named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path))
+    yield from (system.hypothesis for system in recipe.system if system.hypothesis)
+
+
+def _is_there(path: str, recipe: Recipe) -> bool:
+    return Path(path).exists() or moses_pair(Path(path), recipe.src_lang, recipe.tgt_lang) is not None

@@ -1,0 +1,322 @@
+"""From a recipe to a report: read, look up, translate, measure, write."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tmnmt.counted import counted
+from tmnmt.engine import Settings, Translator, check, load_memories
+from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.measure import Measured, Output, TestSet
+from tmnmt.eval.metrics import metrics
+from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
+from tmnmt.eval.score import TEACHING, best_matches, empty_outputs, read_output, read_test
+from tmnmt.eval.translated import Kept, digest, units
+from tmnmt.eval.write import write_report
+from tmnmt.formats import parse_columns, read_memories
+from tmnmt.index.base import Index
+from tmnmt.index.cached import open_memory
+from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.select import Selection
+from tmnmt.memories.combine import Memories
+from tmnmt.models.folder import Model, load_model
+from tmnmt.progress import Progress
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens, normalise
+
+if TYPE_CHECKING:
+    from tmnmt.index.cached import OpenIndex
+
+SHOWN = 3  # leaks that are named
+TRANSLATIONS = "translations"  # the folder for them in a run's folder
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A test set as it was read: which of so many lines of plain files are its segments."""
+
+    test: TestSet
+    kept: Sequence[int]
+    lines: int
+    where: Path  # the file that a hypothesis is compared with
+
+
+class Memory:
+    """An open memory, read through once: a digest of its content, the aligner's pairs and its pairs as hashes."""
+
+    def __init__(self, index: OpenIndex, progress: Progress) -> None:
+        self.index = index
+        self.pairs: list[tuple[str, str]] = []
+        self._known: set[int] = set()
+        content = hashlib.sha256()
+        for segment in index.segments():
+            told = [segment.id, segment.src, segment.tgt, segment.document, segment.changed]
+            content.update(json.dumps(told).encode())
+            if len(self.pairs) < TEACHING:
+                self.pairs.append((segment.src, segment.tgt))
+            self._known.add(_pair(segment.src, segment.tgt))
+            progress.advance()
+        self.digest = content.hexdigest()
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        return list(self.index.segments())
+
+    def leaks(self, test: TestSet) -> list[int]:
+        """The numbers of the test segments that stand in the memory, source and reference."""
+        together = zip(test.sources, test.references[0], strict=True)
+        return [number for number, pair in enumerate(together) if _pair(*pair) in self._known]
+
+
+def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
+    """Raises DataError where a document begins a second time."""
+    blocks = [document for document, _ in groupby(segment.document for segment in segments)]
+    again = next((document for document, times in Counter(blocks).items() if times > 1), None)
+    if again is not None:
+        where = f"test {config.name!r}: {', '.join(config.files)}"
+        raise DataError(f"{where}: document {again!r} begins twice: two of one id, or segments out of order")
+
+
+def _pair(src: str, tgt: str) -> int:
+    return hash((normalise(src), normalise(tgt)))
+
+
+class RandomPairs:
+    """An index whose every search gives random pairs, the same for the same query."""
+
+    def __init__(self, segments: Sequence[Segment], seed: int = 1) -> None:
+        self.segments, self.seed = segments, seed
+        self.src_lang = self.tgt_lang = ""
+
+    def search(
+        self, queries: Sequence[str], k: int = 4, threshold: float = 0.5, *, exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+    ) -> list[list[Match]]:  # fmt: skip
+        """`k` pairs for each query, whatever the threshold."""
+        size = min(k, len(self.segments))
+        drawn = [random.Random(f"{self.seed} {query}").sample(self.segments, size) for query in queries]
+        return [
+            [Match(s, fuzzy_score(match_tokens(query), match_tokens(s.src)), 0) for s in segments]
+            for query, segments in zip(queries, drawn, strict=True)
+        ]
+
+
+@dataclass
+class Run:
+    """A recipe at work in the folder `out`."""
+
+    recipe: Recipe
+    out: Path
+    memories: dict[str, Memory] = field(default_factory=dict)
+    models: dict[str, tuple[Model, Memories | None, str]] = field(default_factory=dict)
+
+    def __call__(self, sha256: str) -> dict[str, Any]:
+        """Translates what is not translated yet, measures all, writes the report and gives it."""
+        start = time.monotonic()
+        with ExitStack() as stack:
+            reads = [self._read(config) for config in self.recipe.test]
+            self._load_models()
+            self._open_memories(stack)
+            tests = [self._look_up(*pair) for pair in zip(self.recipe.test, reads, strict=True)]
+            jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
+            self._translate([job for some in jobs for job in some])
+            measured = self._measure(tests, [[job.output() for job in some] for some in jobs])
+            return write_report(self.out, self.recipe.name, self.recipe.description, measured, start, sha256)
+
+    def _read(self, config: TestConfig) -> Read:
+        recipe = self.recipe
+        languages = recipe.src_lang, recipe.tgt_lang
+        if config.src:
+            references = [Path(path) for path in config.references]
+            test, kept, lines = read_test(config.name, languages, references, Path(config.src))
+            return Read(test, kept, lines, references[0])
+        columns = parse_columns(config.columns) if config.columns else None
+        reader = read_memories(map(Path, config.files), *languages, columns=columns)
+        segments = list(reader)
+        if not segments:
+            raise DataError(f"{config.files[0]}: no segment")
+        _check_documents(segments, config)
+        skipped = reader.report.total_skipped
+        test = TestSet(
+            config.name, *languages, [s.src for s in segments], [[s.tgt for s in segments]],
+            [s.document for s in segments],
+            warnings=[f"{counted(skipped, 'unit')} of the files skipped: {reader.report}"] if skipped else [],
+        )  # fmt: skip
+        return Read(test, range(len(segments)), len(segments), Path(config.files[0]))
+
+    def _load_models(self) -> None:
+        """Loads the models that are used, and checks every system's settings before anything takes time."""
+        for system in self.recipe.system:
+            if not system.model:
+                continue
+            if system.model not in self.models:
+                model = load_model(Path(self.recipe.path_of("model", system.model)))
+                path = model.folder / "memory.safetensors"
+                parameters = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+                self.models[system.model] = model, load_memories(model, "cpu"), parameters
+            model, memories, _ = self.models[system.model]
+            try:
+                check(settings_of(system), memories, len(model.vocab))
+            except UsageError as error:
+                raise UsageError(f"system {system.name!r}: {error}") from error
+
+    def _open_memories(self, stack: ExitStack) -> None:
+        recipe = self.recipe
+        used = {test.memory for test in recipe.test} | {name for s in recipe.system for name in s.memories}
+        for name in sorted(used - {OWN, ""}):
+            with Progress(f"indexing {name}", "segments", lazy=True) as progress:
+                path = recipe.path_of("memory", name)
+                index = open_memory(path, recipe.src_lang, recipe.tgt_lang, progress.advance)
+            stack.enter_context(index)
+            with Progress(f"reading {name}", "segments", len(index)) as progress:
+                self.memories[name] = Memory(index, progress)
+
+    def _look_up(self, config: TestConfig, read: Read) -> Read:
+        """The test set with its best matches. Raises DataError where references are in a memory and may not be."""
+        test, warnings = read.test, list(read.test.warnings)
+        for name, memory in self.memories.items():
+            leaks = memory.leaks(test)
+            if leaks:
+                named = "; ".join(repr(test.sources[number][:60]) for number in leaks[:SHOWN])
+                what = (
+                    f"{len(leaks):,} of {len(test):,} segments of {config.name} stand in the memory {name} with their "
+                )
+                what += f"reference: {named}"
+                if not self.recipe.allow_leaks:
+                    raise DataError(f"{what}; to measure all the same, say allow_leaks = true in the recipe")
+                warnings.append(what)
+        warnings += [
+            f"{name} left out: it reads the test set's memory, and there is none" for name in self._bare(config)
+        ]
+        own = self.memories.get(config.memory)
+        best = best_matches(own.index, test.sources) if own else None
+        return replace(read, test=replace(test, best=best, pairs=own.pairs if own else (), warnings=warnings))
+
+    def _bare(self, config: TestConfig) -> list[str]:
+        """The systems that a test set is meant for and has no memory for."""
+        meant = [one for one in self.recipe.system if not one.tests or config.name in one.tests]
+        return [one.name for one in meant if one not in self.recipe.systems_for(config)]
+
+    def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
+        return [Job(self, system, config, read) for system in self.recipe.systems_for(config)]
+
+    def _translate(self, jobs: Sequence[Job]) -> None:
+        """Every system on every test set, under one progress."""
+        for job in jobs:
+            if job.system.hypothesis:
+                job.output()  # what is wrong with a file is said before hours are spent
+        kept = {id(job): job.kept for job in jobs if job.kept is not None}
+        missing = sum(one.missing for one in kept.values())
+        with Progress("translating", "segments", missing, lazy=not missing) as progress:
+            for job in jobs:
+                own = kept.get(id(job))
+                if own is not None and own.missing:
+                    own.fill(job.translator(), job.system.explain, progress)
+                    cost = own.cost()
+                    log.info("%s: %s: %s words/s", job.read.test.name, job.system.name, cost["words_per_second"])
+
+    def _measure(self, reads: Sequence[Read], outputs: Sequence[list[Output]]) -> list[Measured]:
+        recipe = self.recipe
+        total = sum(len(read.test) for read in reads) * len(metrics(recipe.tgt_lang))
+        with Progress("measuring", "segments", total) as progress:
+            return [
+                Measured(
+                    replace(read.test, warnings=[*read.test.warnings, *empty_outputs(some)]), some, recipe.baseline,
+                    recipe.weights, lambda n, _: progress.advance(n),
+                )
+                for read, some in zip(reads, outputs, strict=True)
+            ]  # fmt: skip
+
+
+@dataclass
+class Job:
+    """One system on one test set."""
+
+    run: Run
+    system: SystemConfig
+    config: TestConfig
+    read: Read
+
+    @cached_property
+    def memory_names(self) -> list[str]:
+        return [self.config.memory if name == OWN else name for name in self.system.memories]
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """Where a model's translations are kept, by all that they depend on; None for what needs no model."""
+        if not self.system.model:
+            return None
+        model, _, parameters = self.run.models[self.system.model]
+        test, system = self.read.test, self.system
+        parts = units(test.sources, test.documents, system.cache)
+        memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
+        named = digest(
+            model.hash, parameters, memories, system.pairs, system.explain, asdict(settings_of(system)), parts
+        )
+        return Kept(self.run.out / TRANSLATIONS / f"{named}.jsonl", parts)
+
+    def translator(self) -> Translator:
+        """The system at work."""
+        model, parameters, _ = self.run.models[self.system.model]
+        memories = [self.run.memories[name] for name in self.memory_names]
+        indexes: list[Index] = [memory.index for memory in memories]
+        if self.system.pairs == "random":
+            indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
+        return Translator(model, parameters, indexes, settings_of(self.system))
+
+    def output(self) -> Output:
+        """What the system wrote, translated before."""
+        system, read = self.system, self.read
+        if system.hypothesis:
+            return read_output(system.name, Path(system.hypothesis), read.lines, read.kept, read.where)
+        if self.kept is None:
+            return Output(system.name, self._pasted(), {"paste": "the best match's target, at any score", **self._told})
+        lines = [record["tgt"] for record in self.kept.records()]
+        settings = {name: str(value) for name, value in _flat(asdict(settings_of(system)))}
+        settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
+        settings |= {"translations": self.kept.path.name}
+        return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
+
+    def _pasted(self) -> list[str]:
+        name, test = self.memory_names[0], self.read.test
+        best = test.best if name == self.config.memory else None
+        found = best if best is not None else best_matches(self.run.memories[name].index, test.sources)
+        return [match.segment.tgt if match is not None else "" for match in found]
+
+    def _records(self) -> Any:
+        return self.kept.records if self.kept and (self.system.mode != "off" or self.system.explain) else None
+
+    @property
+    def _told(self) -> dict[str, str]:
+        return {"memories": ", ".join(self.memory_names)}
+
+
+def settings_of(system: SystemConfig) -> Settings:
+    """What the engine is told."""
+    selection = Selection(system.select, system.similarity, system.alpha)
+    return Settings(
+        system.mode, system.cache, system.top_k, system.threshold, system.beam, system.batch, system.length_penalty,
+        system.precision, selection,
+    )  # fmt: skip
+
+
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value)
+        elif value is not None:
+            yield name, value

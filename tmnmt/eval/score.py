@@ -1,0 +1,93 @@
+"""Measures outputs that lie in plain files, whoever made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmnmt.counted import counted
+from tmnmt.errors import DataError
+from tmnmt.eval.measure import Output, TestSet
+from tmnmt.formats.text import read_document_lines
+from tmnmt.index.base import Index
+from tmnmt.segments import Match
+
+if TYPE_CHECKING:
+    from tmnmt.index.cached import OpenIndex
+
+SEARCHED = 512  # segments looked up at a time
+TEACHING = 30_000  # pairs of a memory that the aligner is given
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a file of one segment a line, blank ones as "". Raises FormatError."""
+    return [line.strip() for line in read_document_lines(path)]
+
+
+def same_length(path: Path, lines: Sequence[str], wanted: int, other: object) -> None:
+    """Raises DataError where a file has not as many lines as another has."""
+    if len(lines) != wanted:
+        raise DataError(f"{path}: {counted(len(lines), 'line')}, but {other} has {wanted:,}: they must be as many")
+
+
+def read_test(
+    name: str, languages: tuple[str, str], references: Sequence[Path], src: Path | None = None
+) -> tuple[TestSet, list[int], int]:
+    """The test set in plain files, the numbers of its lines in them, from 0, and how many lines they have. A line that
+    is blank everywhere parts documents and is no segment. Raises DataError where files are not in step."""
+    files = [*references, *([src] if src is not None else [])]
+    texts = [lines_of(path) for path in files]
+    for path, lines in zip(files, texts, strict=True):
+        same_length(path, lines, len(texts[0]), files[0])
+    kept: list[int] = []
+    documents: list[str] = []
+    part = 1
+    for number, line in enumerate(zip(*texts, strict=True)):
+        if all(line):
+            kept.append(number)
+            documents.append(f"{files[0].name} {part}")
+        elif any(line):
+            blank, full = (files[[bool(text) for text in line].index(there)] for there in (False, True))
+            raise DataError(f"{blank}, line {number + 1}: blank, but it is not in {full}")
+        elif documents:
+            part = int(documents[-1].rpartition(" ")[2]) + 1
+    if not kept:
+        raise DataError(f"{files[0]}: no segment: every line is blank")
+    segments = [[lines[number] for number in kept] for lines in texts]
+    sources = segments.pop() if src is not None else []
+    return TestSet(name, *languages, sources, segments, documents), kept, len(texts[0])
+
+
+def read_output(
+    name: str, path: Path, lines: int, kept: Sequence[int], other: Path, settings: Mapping[str, str] | None = None
+) -> Output:
+    """A system's output in a file of as many lines as `other`, of which only the lines `kept` are segments."""
+    read = lines_of(path)
+    same_length(path, read, lines, other)
+    segments = set(kept)
+    for number, line in enumerate(read):
+        if line and number not in segments:
+            raise DataError(f"{path}, line {number + 1}: not blank, but the reference is: are the lines in step?")
+    return Output(name, [read[number] for number in kept], settings or {"hypothesis": str(path)})
+
+
+def empty_outputs(outputs: Sequence[Output]) -> list[str]:
+    """A warning for every system that left segments untranslated."""
+    blank = {output.name: sum(not line for line in output.lines) for output in outputs}
+    return [f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n]
+
+
+def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:
+    """The best match of every source at any score, None where the memory is empty or the source has no word."""
+    found: list[Match | None] = []
+    for at in range(0, len(sources), SEARCHED):
+        matches = index.search(sources[at : at + SEARCHED], 1, 0.0)
+        found += [own[0] if own else None for own in matches]
+    return found
+
+
+def pairs_of(index: OpenIndex) -> list[tuple[str, str]]:
+    """The first TEACHING pairs of a memory: what the aligner learns from."""
+    return [(segment.src, segment.tgt) for segment in islice(index.segments(), TEACHING)]

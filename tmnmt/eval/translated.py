@@ -1,0 +1,136 @@
+"""A system's translations of a test set, kept in a file that a run which was stopped goes on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TextIO
+
+from tmnmt.engine import Translator
+from tmnmt.errors import DataError
+from tmnmt.progress import Progress
+from tmnmt.records import match_record, token_record
+from tmnmt.segments import Translation
+from tmnmt.text import words
+
+FORMAT = 1
+UNIT = 64  # segments noted at a time where there is no session cache
+CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
+
+
+def digest(*described: object) -> str:
+    """16 hexadecimal digits that name all that translations depend on."""
+    text = json.dumps([FORMAT, *described], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def units(sources: Sequence[str], documents: Sequence[str], cache: int) -> list[list[str]]:
+    """What is translated and noted as a whole: documents with a session cache, else any UNIT segments."""
+    if not cache:
+        return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
+    numbered = groupby(range(len(sources)), key=lambda i: documents[i])
+    return [[sources[i] for i in some] for _, some in numbered]
+
+
+class Kept:
+    """The file: one line of JSON a unit, {"seconds", "peak_bytes", "segments": [{"tgt", "score", "matches",
+    "tokens"}]}. A line that a kill has torn is taken off."""
+
+    def __init__(self, path: Path, units: Sequence[Sequence[str]]) -> None:
+        self.path, self.units = path, units
+        self.done = self._whole_lines()
+
+    def _whole_lines(self) -> int:
+        if not self.path.exists():
+            return 0
+        done = size = 0
+        with self.path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                done, size = done + 1, size + len(line)
+        if size < self.path.stat().st_size:
+            with self.path.open("r+b") as file:
+                file.truncate(size)
+        return done
+
+    @property
+    def missing(self) -> int:
+        """Segments that are not translated yet."""
+        return sum(map(len, self.units[self.done :]))
+
+    def fill(self, translator: Translator, explain: bool, progress: Progress) -> None:
+        """Translates what is missing; every unit is on disk as soon as it and those before it are finished."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        forget_peak()
+        with self.path.open("a", encoding="utf-8") as file:
+            left = self.units[self.done :]
+            stream = translator.stream(left, explain)
+            before = sum(translator.seconds.values())
+            for unit in left:
+                found = []
+                for _ in unit:
+                    found.append(next(stream))
+                    progress.advance()
+                after = sum(translator.seconds.values())
+                _note(file, found, after - before)
+                before, self.done = after, self.done + 1
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        with self.path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise DataError(f"{self.path}, line {number}: damaged; delete the file to do it again") from error
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What is known of every segment, in order."""
+        for line in self._lines():
+            yield from line["segments"]
+
+    def cost(self) -> dict[str, float | int | None]:
+        """{"seconds" of retrieval and decoding, "words_per_second" of the sources, "peak_bytes"}."""
+        seconds, peaks = 0.0, []
+        for line in self._lines():
+            seconds += line["seconds"]
+            peaks.append(line["peak_bytes"] or 0)
+        total = sum(words(text) for unit in self.units for text in unit)
+        return {
+            "seconds": round(seconds, 2), "words_per_second": round(total / max(seconds, 1e-9), 1),
+            "peak_bytes": max(peaks, default=0) or None,
+        }  # fmt: skip
+
+
+def _note(file: TextIO, found: Sequence[Translation], seconds: float) -> None:
+    segments = [
+        {
+            "tgt": one.tgt, "score": one.score, "matches": [match_record(match) for match in one.matches],
+            "tokens": [token_record(token) for token in one.tokens],
+        }
+        for one in found
+    ]  # fmt: skip
+    line = {"seconds": round(seconds, 4), "peak_bytes": peak(), "segments": segments}
+    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    file.flush()
+
+
+def forget_peak() -> None:
+    """Lets `peak` begin anew, where the system can."""
+    try:
+        Path("/proc/self/clear_refs").write_text(CLEAR_PEAK)
+    except OSError:
+        return
+
+
+def peak() -> int | None:
+    """The most memory this process has had since `forget_peak`, in bytes; None where the system does not say."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(found[0]) * 1024 if found else None

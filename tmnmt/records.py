@@ -1,0 +1,68 @@
+"""Matches and translations as JSON says them, and tokens joined to words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tmnmt.segments import Match, Token, Translation
+
+DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
+
+
+def match_record(match: Match) -> dict[str, Any]:
+    """{"id", "src", "tgt", "score", "document"}; the score to 8 digits."""
+    segment = match.segment
+    score = round(match.score, DIGITS)
+    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
+
+
+def token_record(token: Token) -> dict[str, Any]:
+    """Every field; numbers to 8 digits, null where infinite."""
+    return {name: _rounded(value) for name, value in asdict(token).items()}
+
+
+def json_line(translation: Translation) -> str:
+    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite."""
+    line = {
+        "src": translation.src, "tgt": translation.tgt, "score": _rounded(translation.score),
+        "matches": [match_record(match) for match in translation.matches],
+        "tokens": [token_record(token) for token in translation.tokens],
+    }  # fmt: skip
+    return json.dumps(line, ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS) if math.isfinite(value) else None  # JSON has no infinity
+    if isinstance(value, tuple | list):
+        return [_rounded(item) for item in value]
+    return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
+    """Subwords joined to words, each with the origin of the greater part of its subwords."""
+    return joined([(token.text, token.origin) for token in tokens])
+
+
+def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Subwords with their origins joined to words, each with the origin of the greater part of its subwords."""
+    found: list[tuple[list[str], list[str]]] = []
+    for text, origin in subwords:
+        if not found or text.startswith("▁"):
+            found.append(([], []))
+        found[-1][0].append(text)
+        found[-1][1].append(origin)
+    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
+
+
+def _spelt(pieces: list[str]) -> str:
+    """Subwords as text; bytes such as <0xE2> are put together to characters."""
+    data = b"".join(
+        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
+    )
+    return data.decode("utf-8", "replace")
