@@ -34,6 +34,7 @@ from tmnmt import __version__
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Manifest, MemoryIndex, build
 from tmnmt.index.fuzzy import SLACK, fuzzy_score
+from tmnmt.index.store import STORE_FILES
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -55,7 +56,7 @@ def main() -> None:
             kept_in = without(reader, held_out, queries)
             manifest = build(path, kept_in, options.src_lang, options.tgt_lang, progress=progress.advance)
         built = time.perf_counter() - start
-        size = sizes(manifest, path)  # now: the peak is that of the build
+        size = sizes(manifest)  # now: the peak is that of the build
         queries = random.Random(0).sample(queries, min(options.queries, len(queries)))
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
@@ -189,11 +190,11 @@ def conditions() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sizes(manifest: Manifest, path: Path) -> dict[str, float]:
+def sizes(manifest: Manifest) -> dict[str, float]:
+    store = sum(manifest.files[name][0] for name in STORE_FILES)
     return {
         "segments": manifest.segments, "sources": manifest.sources,
-        "postings_MB": sum(size for size, _ in manifest.files.values()) / 1e6,
-        "store_MB": manifest.store_path(path).stat().st_size / 1e6,
+        "postings_MB": (sum(size for size, _ in manifest.files.values()) - store) / 1e6, "store_MB": store / 1e6,
         "peak_MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }  # fmt: skip
 

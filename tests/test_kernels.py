@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index.inversion import Inversion
-from tmnmt.index.kernels import candidates, edit_distance, features, pattern_bits
+from tmnmt.index.kernels import Arrays, candidates, edit_distance, features, pattern_bits
 from tmnmt.index.postings import Postings
 from tmnmt.text import match_tokens
 
@@ -74,14 +74,16 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
         inversion.add(number, tokens, "", "")
     inversion.write(tmp_path / "postings")
     postings = Postings.open(tmp_path / "postings")
-    arrays, words = postings._arrays, list(postings._number)
+    arrays = Arrays(*postings._compiled.arrays[: len(Arrays._fields)])
+    words = postings._parts["vocabulary"].tobytes().decode().split("\n")
+    number = {token: i for i, token in enumerate(words)}
     lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
     ends = np.cumsum(lengths)
     groups = [[words[token] for token in arrays.tokens[end - n : end]] for end, n in zip(ends, lengths, strict=True)]
     assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
     queries = [*random.Random(columns).sample(sequences, 12), sequences[-1], sequences[-2], ["unheard", "of"]]
     for query, shared in zip(queries, scan_count(groups, queries), strict=True):
-        x = features(arrays, np.array([postings._number.get(token, -1) for token in query], np.int32))
+        x = features(arrays, np.array([number.get(token, -1) for token in query], np.int32))
         for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
             found = candidates(arrays, x, least, 1, len(arrays.length_start) - 2)
             needed = [least * max(len(query), len(group)) for group in groups]

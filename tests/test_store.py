@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.filter import Filter
-from tmnmt.index.store import Store
+from tmnmt.index.rows import record, segment_of
+from tmnmt.index.store import NewStore, Store
 from tmnmt.segments import Segment
 
 FULL = Segment(
@@ -20,40 +23,59 @@ FULL = Segment(
 )  # fmt: skip
 
 
+def sealed(folder: Path, segments: Iterable[Segment], keep_ids: bool = False) -> Path:
+    with closing(NewStore(folder)) as store:
+        store.add(segments, keep_ids=keep_ids)
+        store.seal()
+    return folder
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "segments.db"
-    store = Store.create(path)
-    store.add([FULL, Segment("", ""), Segment("x", "y")])
-    store.seal()
-    return path
+    return sealed(tmp_path, [FULL, Segment("", ""), Segment("x", "y")])
 
 
 def test_every_field_comes_back(path: Path) -> None:
-    store = Store.read(path)
+    store = Store(path)
     assert store.by_ids([1, 3]) == {1: replace(FULL, id=1), 3: Segment("x", "y", id=3)}
     assert [segment.id for segment in store] == [1, 2, 3]
-    assert len(store) == 3
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=8, max_size=8), st.integers(0, 2**40))
+def test_any_text_comes_back_and_any_flipped_bit_is_found(texts: list[str], number: int) -> None:
+    src, tgt, document, origin, created, changed, user, value = texts
+    pairs = ((src, "\x1e0\x1f1"), (document, value))
+    segment = Segment(src, "\x1f" + tgt, document, 9, number, origin, created, changed, user, pairs)
+    content = record(segment, number)
+    assert segment_of(content, number) == segment
+    assert segment_of(content, number + 1) is None
+    for bit in {0, 8 * len(content) - 1, number % (8 * len(content))}:
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert segment_of(bytes(damaged), number) is None
 
 
 def test_many_ids_are_read_at_once(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "many.db")
-    ids = store.add(Segment(str(i), "") for i in range(1200))
+    store, ids = Store(sealed(tmp_path, (Segment(str(i), "") for i in range(1200)))), range(1, 1201)
     found = store.by_ids(reversed(ids))
     assert [found[i].src for i in ids] == [str(i) for i in range(1200)]
     assert [segment.src for segment in store] == [str(i) for i in range(1200)]
 
 
 def test_ids_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "kept.db")
-    assert store.add([Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True) == [4, 9]
+    store = Store(sealed(tmp_path, [Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True))
     assert [(segment.id, segment.src) for segment in store] == [(4, "a"), (9, "c")]
-    assert store.holds(9) and not store.holds(1)
+    assert list(store.found([-1, 0, 1, 3, 4, 5, 8, 9, 10, 11, 1 << 70])) == [4, 9]
+
+
+def test_ids_that_do_not_ascend_are_not_added(tmp_path: Path) -> None:
+    with closing(NewStore(tmp_path)) as store, pytest.raises(ValueError, match="ids ascend"):
+        store.add([Segment("a", "b", id=4), Segment("c", "d", id=4)], keep_ids=True)
 
 
 def test_what_is_no_text_is_not_added(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no Unicode text"):
-        Store.create(tmp_path / "bad.db").add([Segment("fine", ""), Segment("lone \ud800", "")])
+    with closing(NewStore(tmp_path)) as store, pytest.raises(DataError, match="no Unicode text"):
+        store.add([Segment("fine", ""), Segment("lone \ud800", "")])
 
 
 FILTERS = [
@@ -72,15 +94,15 @@ FILTERS = [
 
 @pytest.mark.parametrize(("wanted", "ids"), FILTERS)
 def test_a_filter_chooses_the_same_in_the_store_and_one_by_one(path: Path, wanted: Filter, ids: list[int]) -> None:
-    store = Store.read(path)
+    store = Store(path)
     assert [segment.id for segment in store.chosen(wanted)] == ids
     assert [segment.id for segment in store if wanted.keeps(segment)] == ids
 
 
 def test_a_changed_row_is_reported(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE segments SET tgt = 'z' WHERE id = 3")
-    store = Store.read(path)
+    rows = path / "segments.rows"
+    rows.write_bytes(rows.read_bytes().replace(b"x\x1fy", b"x\x1fz"))
+    store = Store(path)
     with pytest.raises(MemoryIndexError, match="segment 3 is damaged"):
         store.by_ids([3])
     with pytest.raises(MemoryIndexError, match="segment 3 is damaged"):
@@ -89,10 +111,19 @@ def test_a_changed_row_is_reported(path: Path) -> None:
 
 def test_a_missing_row_is_reported(path: Path) -> None:
     with pytest.raises(MemoryIndexError, match="segment 9 is missing"):
-        Store.read(path).by_ids([1, 9])
+        Store(path).by_ids([1, 9])
 
 
-def test_a_file_that_is_no_store_is_one_error(tmp_path: Path) -> None:
-    (tmp_path / "segments.db").write_bytes(b"no database at all" * 100)
+@pytest.mark.parametrize(("name", "content"), [("db", b"no database" * 100), ("rows", b""), ("start", b"x" * 9)])
+def test_a_file_that_is_no_part_of_a_store_is_one_error(path: Path, name: str, content: bytes) -> None:
+    (path / f"segments.{name}").write_bytes(content)
     with pytest.raises(MemoryIndexError, match="cannot be opened"):
-        Store.read(tmp_path / "segments.db")
+        Store(path)
+
+
+@pytest.mark.parametrize("fill", [b"\0", b"\xff", b"\x13"])
+def test_offsets_that_lead_nowhere_are_reported(path: Path, fill: bytes) -> None:
+    start = path / "segments.start"
+    start.write_bytes(fill * start.stat().st_size)
+    with pytest.raises(MemoryIndexError, match=r"segment . is (missing|damaged)"):
+        Store(path).by_ids([1, 2, 3])

@@ -11,7 +11,6 @@ from tmnmt.index.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.select import TOP, Selection
 from tmnmt.segments import Match, Segment
-from tmnmt.text import match_tokens
 
 
 class Retriever:
@@ -35,7 +34,7 @@ class Retriever:
             return []
         wanted = self.selection.candidates(self.top_k) * OVERSAMPLED
         found = [index.search(texts, wanted, self.threshold) for index in self.indexes]
-        added = [self._added.search(match_tokens(text), self.threshold, False, "") for text in texts]
+        added = [self._added.search(text, self.threshold, False, "") for text in texts]
         every = ([match for matches in alike for match in matches] for alike in zip(added, *found, strict=True))
         return [tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)]
 

@@ -14,8 +14,8 @@ from tmnmt.index.inversion import Inversion
 from tmnmt.index.journal import JOURNAL_FILE
 from tmnmt.index.keys import KEYS_DIR
 from tmnmt.index.lock import LOCK_FILE, writing
-from tmnmt.index.manifest import MANIFEST_FILE, STORE_FILE, Manifest, describe_files, read_manifest, write_manifest
-from tmnmt.index.store import Store
+from tmnmt.index.manifest import MANIFEST_FILE, Manifest, describe_files, read_manifest, write_manifest
+from tmnmt.index.store import NewStore
 from tmnmt.segments import Segment
 from tmnmt.text import MAX_TOKEN_CHARS, match_tokens
 
@@ -103,7 +103,7 @@ def _build_generation(
     last_id: int | None,
 ) -> Manifest:
     folder.mkdir()
-    with closing(Store.create(folder / STORE_FILE)) as store, closing(Inversion(folder)) as inversion:
+    with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
         count = 0
         for some in runs:
             for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
@@ -55,11 +55,9 @@ class Delta:
             self._segments[place], self._written[place] = last, written
             self._place[last.id] = place
 
-    def search(
-        self, tokens: Sequence[str], threshold: float, without_equal: bool, without_document: str
-    ) -> list[Match]:
+    def search(self, text: str, threshold: float, without_equal: bool, without_document: str) -> list[Match]:
         """Every match of score >= `threshold`, in no order."""
-        if not tokens or not self._written:
+        if not self._written or not (tokens := match_tokens(text)):
             return []
         query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)

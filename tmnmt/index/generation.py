@@ -28,7 +28,7 @@ class Generation:
     def __init__(self, manifest: Manifest, index_dir: Path) -> None:
         check_files(manifest, index_dir)
         self.manifest = manifest
-        self.store = Store.read(manifest.store_path(index_dir))
+        self.store = Store(manifest.generation_dir(index_dir))
         self.journal = Journal(manifest.journal_path(index_dir))
         self.delta = Delta()
         self._built = Part(Postings.open(manifest.postings_dir(index_dir)), self.store.by_ids)
@@ -103,9 +103,7 @@ class Generation:
         self.store.close()
 
     def _stored(self, number: int) -> Segment | None:
-        if not 0 < number <= self.manifest.last_id or not self.store.holds(number):
-            return None
-        return self.store.by_ids([number])[number]
+        return self.store.found([number]).get(number)
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for number, segment in changes:

@@ -19,7 +19,8 @@ stay in registers, higher ones stand in memory.
 
 Lengths near the query's come first, for there the best matches are; the k-th best score so far then stands for θ.
 
-numba's cache looks for changes only in this file: after a change in `lanes.py`, change this one too.
+numba's cache looks for changes only in this file: after a change in `lanes.py`, `words.py` or `addresses.py`, change
+this one too.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.compiling import announced, compiled, inner
+from tmnmt.index.addresses import array_at, rows_at
+from tmnmt.index.compiling import compiled, inner
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.lanes import BLOCK, WORDS, Lanes, any_set, load, lowest_set, repeat, store
+from tmnmt.index.words import Words, encode
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)  # 64 groups a word, 512 a block
@@ -450,25 +454,39 @@ def search_one(
 
 
 @compiled
+def arrays_at(table: Int64) -> Arrays:
+    """The postings whose `addresses` the table begins with."""
+    return Arrays(
+        array_at(table, 0, np.int64), array_at(table, 1, np.int64), array_at(table, 2, np.int32),
+        array_at(table, 3, np.int32), array_at(table, 4, np.int16), rows_at(table, 5, np.uint64),
+        array_at(table, 6, np.int64), array_at(table, 7, np.int32), array_at(table, 8, np.int32),
+        array_at(table, 9, np.int32), array_at(table, 10, np.int32),
+    )  # fmt: skip
+
+
+@compiled
+def words_at(table: Int64) -> Words:
+    """The vocabulary whose `addresses` it ends with."""
+    return Words(array_at(table, 11, np.uint8), array_at(table, 12, np.int64), array_at(table, 13, np.int32))
+
+
+@compiled
 def best_of_each(
-    arrays: Arrays, sequences: Int32, ends: Int64, documents: Int32, k: int, least: float, without_equal: bool
-) -> tuple[Int64, Int32, Int32, NDArray[np.float64]]:
-    """The at most k best segments for every query; their tokens end at `ends` in `sequences`. Where each query's end
-    among what was found, and ranks, edit distances and scores of that, best first."""
-    many = ends.size
-    ranks, edits = np.empty(many * k, np.int32), np.empty(many * k, np.int32)
-    scores, found = np.empty(many * k, np.float64), np.empty(many, np.int64)
-    start, held = 0, 0
-    for i in range(many):
-        best = Best(ranks[held : held + k], edits[held : held + k], scores[held : held + k])
-        held += search_one(arrays, sequences[start : ends[i]], least, without_equal, documents[i], best)
-        start, found[i] = ends[i], held
-    return found, ranks[:held], edits[:held], scores[:held]
-
-
-def search_each(
-    arrays: Arrays, sequences: Int32, ends: Int64, documents: Int32, k: int, least: float, without_equal: bool
-) -> tuple[Int64, Int32, Int32, NDArray[np.float64]]:
-    """`best_of_each`; says so when its first use on a machine compiles it."""
-    with announced("search"):
-        return best_of_each(arrays, sequences, ends, documents, k, least, without_equal)
+    table: Int64, text: UInt8, queries: Int64, k: int, least: float, without_equal: bool
+) -> NDArray[np.float64]:
+    """The at most k best segments for every query, best first: (found, 4) number of the query, rank, edit distance,
+    score. table: `addresses` of `Arrays` and `Words`. queries: (queries, 3) where its bytes end in `text`, whether they
+    are tokens, one a line, and the document that is left out."""
+    arrays, words = arrays_at(table), words_at(table)
+    numbers = np.empty(text.size, np.int32)
+    best = Best(np.empty(k, np.int32), np.empty(k, np.int32), np.empty(k, np.float64))
+    rows, found, start = np.empty((queries.shape[0] * k, 4), np.float64), 0, 0
+    for i in range(queries.shape[0]):
+        end, one_a_line, document = queries[i]
+        size = encode(words, text, start, end, one_a_line != 0, numbers)
+        held = search_one(arrays, numbers[:size], least, without_equal, document, best)
+        for j in range(held):
+            row = rows[found + j]
+            row[0], row[1], row[2], row[3] = i, best.ranks[j], best.edits[j], best.scores[j]
+        start, found = end, found + held
+    return rows[:found]

@@ -12,11 +12,11 @@ from typing import Any
 from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.journal import JOURNAL_FILE
+from tmnmt.index.store import STORE_FILES
 
-FORMAT = 3
+FORMAT = 4
 TOKENISATION = "match-tokens-1"
 MANIFEST_FILE = "manifest.json"
-STORE_FILE = "segments.db"
 CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 
@@ -44,9 +44,6 @@ class Manifest:
 
     def postings_dir(self, index_dir: Path) -> Path:
         return self.generation_dir(index_dir) / f"postings-{self.postings}"
-
-    def store_path(self, index_dir: Path) -> Path:
-        return self.generation_dir(index_dir) / STORE_FILE
 
     def journal_path(self, index_dir: Path) -> Path:
         return self.generation_dir(index_dir) / JOURNAL_FILE
@@ -97,7 +94,7 @@ def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
     """Size and sha256 of the store and of every file in `below`, named by its path below `folder`; each is on disk
     afterwards."""
     described = {}
-    for path in [folder / STORE_FILE, *sorted(below.iterdir())]:
+    for path in [*(folder / name for name in STORE_FILES), *sorted(below.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
         _sync(path)
     _sync(below)

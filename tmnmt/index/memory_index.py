@@ -22,7 +22,6 @@ from tmnmt.index.manifest import MANIFEST_FILE, Manifest, manifest_version, read
 from tmnmt.index.postings import Wanted
 from tmnmt.index.verify import verify
 from tmnmt.segments import Match, Segment
-from tmnmt.text import match_tokens
 
 SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
 
@@ -77,7 +76,7 @@ class MemoryIndex:
         if threads is not None and threads < 1:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
-        wanted = [Wanted(tuple(match_tokens(text)), name) for text, name in zip(queries, documents, strict=True)]
+        wanted = list(map(Wanted, queries, documents))
         distinct = list(dict.fromkeys(wanted)) if len(wanted) > 1 else wanted
         found = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
         if len(distinct) == len(wanted):
@@ -188,9 +187,7 @@ class MemoryIndex:
         with self._lock:
             now = self._refreshed()
             parts = now.parts()
-            added = [
-                now.delta.search(query.tokens, threshold, without_equal, query.without_document) for query in queries
-            ]
+            added = [now.delta.search(text, threshold, without_equal, document) for text, document in queries]
         try:
             found = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
         except MemoryIndexError:

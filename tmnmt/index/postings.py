@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
+from tmnmt.index.compiling import announced
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.structure import first_damage
-
-if TYPE_CHECKING:
-    from tmnmt.index.kernels import Arrays
+from tmnmt.text import match_tokens
 
 VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
-MOST_HITS_A_CALL = 1 << 20  # 16 bytes each are set aside, found or not
+MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
 
 
 class Hit(NamedTuple):
@@ -31,10 +30,18 @@ class Hit(NamedTuple):
     score: float
 
 
-class Wanted(NamedTuple):
-    """A query of the postings: its match tokens, and the document whose segments are left out ("": none)."""
+class _Compiled(NamedTuple):
+    """The compiled search, the addresses that it is given, and the arrays that they are of."""
 
-    tokens: Sequence[str]
+    search: Callable[..., np.ndarray[Any, Any]]
+    table: np.ndarray[Any, Any]
+    arrays: tuple[np.ndarray[Any, Any], ...]
+
+
+class Wanted(NamedTuple):
+    """A query of the postings, and the document whose segments are left out ("": none)."""
+
+    text: str
     without_document: str = ""
 
 
@@ -83,34 +90,39 @@ class Postings:
             return [hits for found in pool.map(search, runs) for hits in found]
 
     def _search(self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool) -> list[list[Hit]]:
-        from tmnmt.index.kernels import search_each
+        texts, rows = self._written(queries)
+        compiled = self._compiled  # in a variable: its arrays must live until the search is done
+        with announced("search"):
+            found = compiled.search(compiled.table, texts, rows, k, threshold - SLACK, without_equal)
+        hits: list[list[Hit]] = [[] for _ in queries]
+        for query, rank, edits, score in found.tolist():
+            hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
+        return hits
 
-        number = self._number.get
-        sequences = np.array([number(token, -1) for query in queries for token in query.tokens], np.int32)
-        ends = np.array(list(accumulate(len(query.tokens) for query in queries)), np.int64)
-        documents = np.array([self._document(query.without_document) for query in queries], np.int32)
-        least = threshold - SLACK
-        found, ranks, edits, scores = search_each(self._arrays, sequences, ends, documents, k, least, without_equal)
-        if not self._within(ranks):
+    def _written(self, queries: Sequence[Wanted]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
+        texts, rows, end = [], [], 0
+        for text, document in queries:
+            whole = text.isascii()
+            texts.append((text if whole else "\n".join(match_tokens(text))).encode())
+            end += len(texts[-1])
+            rows.append((end, not whole, self._document(document)))
+        return np.frombuffer(bytearray().join(texts), np.uint8), np.array(rows, np.int64)
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        from tmnmt.index.addresses import addresses
+        from tmnmt.index.kernels import Arrays, best_of_each
+        from tmnmt.index.words import numbered
+
+        with announced("search"):
+            arrays = (*(self._parts[name] for name in Arrays._fields), *numbered(self._parts[VOCABULARY]))
+        return _Compiled(best_of_each, addresses(arrays), arrays)
+
+    def _id(self, rank: int) -> int:
+        if not 0 <= rank < len(self._ids):
             raise _damaged(self._folder / "members.npy", "names a segment that is not there")
-        hits = list(map(Hit, self._ids[ranks].tolist(), edits.tolist(), scores.tolist()))
-        if len(queries) == 1:
-            return [hits]
-        return [hits[start:end] for start, end in pairwise([0, *found.tolist()])]
-
-    def _within(self, ranks: np.ndarray[Any, Any]) -> bool:
-        return bool(ranks.min(initial=0) >= 0 and ranks.max(initial=0) < len(self._ids))
-
-    @cached_property
-    def _arrays(self) -> Arrays:
-        from tmnmt.index.kernels import Arrays
-
-        return Arrays(*(self._parts[name] for name in Arrays._fields))
-
-    @cached_property
-    def _number(self) -> dict[str, int]:
-        text = str(self._parts[VOCABULARY].tobytes(), "utf-8")
-        return {token: number for number, token in enumerate(text.split("\n"))} if text else {}
+        return int(self._ids[rank])
 
     @cached_property
     def _number_of_document(self) -> dict[str, int]:

@@ -1,0 +1,77 @@
+"""Compiled tokens against those of `match_tokens`, on real text and on text made to be difficult."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmnmt.formats import read_memory
+from tmnmt.index.words import UNKNOWN, Words, encode, numbered
+from tmnmt.text import match_tokens
+
+DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
+ASCII = [chr(i) for i in range(128)]
+DIFFICULT = st.lists(st.sampled_from([*ASCII, "1.2", "3,4", ",5", "_", "a" * 199, "12." * 70, "ab", "AB"]), max_size=30)
+
+
+def characters(text: str) -> bytes:
+    return text.encode()
+
+
+def vocabulary(tokens: Sequence[str]) -> tuple[list[str], Words]:
+    distinct = list(dict.fromkeys(tokens))
+    return distinct, numbered(np.frombuffer(characters("\n".join(distinct)), np.uint8))
+
+
+def encoded(words: Words, written: bytes, one_a_line: bool) -> list[int]:
+    """With text before and behind, which is none of this query's."""
+    text, numbers = np.frombuffer(b"7" + written + b"7a", np.uint8), np.empty(len(written), np.int32)
+    return numbers[: encode(words, text, 1, 1 + len(written), one_a_line, numbers)].tolist()
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[str]:
+    return [segment.src for segment in read_memory(DATA, "en", "fr")]
+
+
+def check(text: str, known: Sequence[str]) -> None:
+    distinct, words = vocabulary(known)
+    number = {token: i for i, token in enumerate(distinct)}
+    tokens = match_tokens(text)
+    wanted = [number.get(token, UNKNOWN) for token in tokens]
+    if text.isascii():
+        assert encoded(words, characters(text), False) == wanted
+    assert encoded(words, characters("\n".join(tokens)), True) == wanted
+
+
+def test_real_text_has_the_tokens_that_match_tokens_makes(sources: Sequence[str]) -> None:
+    tokens = [token for source in sources for token in match_tokens(source)]
+    assert sum(not source.isascii() for source in sources) > 10
+    for known in (tokens, tokens[::7], []):
+        _, words = vocabulary(known)
+        assert len(words.start) == len(set(known)) + 1
+    for source in sources[:300]:
+        check(source, tokens[::3])
+
+
+@given(DIFFICULT, st.integers(0, 2))
+def test_ascii_text_has_the_tokens_that_match_tokens_makes(pieces: list[str], step: int) -> None:
+    text = "".join(pieces)
+    check(text, match_tokens(text)[:: step + 1] + match_tokens("".join(reversed(pieces))))
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_text_finds_its_tokens_by_all_their_bytes(text: str, other: str) -> None:
+    check(text, match_tokens(other) + match_tokens(text)[::2])
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 1000, 5000])
+def test_every_token_of_a_vocabulary_has_its_number(size: int) -> None:
+    distinct, words = vocabulary([f"token{i}" for i in range(size)])
+    assert encoded(words, characters("\n".join(distinct)), True) == list(range(size))
+    assert encoded(words, b"token token5000x", False) == [UNKNOWN] * 4
