@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +83,23 @@ class Translation:
     score: float
     matches: tuple[Match, ...] = ()
     tokens: tuple[Token, ...] = ()
+
+
+def words(pieces: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Subwords, each with its origin, joined to words, each with the origin of the greater part of its subwords."""
+    found: list[tuple[list[str], list[str]]] = []
+    for text, origin in pieces:
+        if not found or text.startswith("▁"):
+            found.append(([], []))
+        found[-1][0].append(text)
+        found[-1][1].append(origin)
+    return [(_spelt(texts), Counter(origins).most_common(1)[0][0]) for texts, origins in found]
+
+
+def _spelt(pieces: list[str]) -> str:
+    """Subwords as text; bytes such as <0xE2> are put together to characters."""
+    parts = ((_BYTE.fullmatch(piece), piece) for piece in pieces)
+    data = b"".join(
+        bytes([int(byte[1], 16)]) if byte else p.replace("▁", "").encode("utf-8", "replace") for byte, p in parts
+    )
+    return data.decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tmnmt.cli.matches import has_colour, record
 from tmnmt.counted import counted
-from tmnmt.segments import Token, Translation
+from tmnmt.segments import Token, Translation, words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -94,27 +94,9 @@ def target(tokens: tuple[Token, ...], colour: bool) -> Text:
     """The target's words, each in the colour (or the brackets) of what most of it came from."""
     from rich.text import Text
 
-    runs = groupby(words(tokens), key=lambda word: word[1])
+    pieces = ((token.text, token.origin) for token in tokens)
+    runs = groupby(words(pieces), key=lambda word: word[1])
     return Text(" ").join(_marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs)
-
-
-def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
-    """Subwords joined to words, each with the origin of the greater part of its subwords."""
-    found: list[tuple[list[str], list[str]]] = []
-    for token in tokens:
-        if not found or token.text.startswith("▁"):
-            found.append(([], []))
-        found[-1][0].append(token.text)
-        found[-1][1].append(token.origin)
-    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
-
-
-def _spelt(pieces: list[str]) -> str:
-    """Subwords as text; bytes such as <0xE2> are put together to characters."""
-    data = b"".join(
-        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
-    )
-    return data.decode("utf-8", "replace")
 
 
 def numbers(translation: Translation) -> str:
