@@ -49,7 +49,7 @@ def table(
         "thead", e("tr", *(e("th", name, scope="col", class_=_kind(i, text_columns)) for i, name in enumerate(columns)))
     )
     body = e("tbody", *(e("tr", *(_cell(i, cell, text_columns) for i, cell in enumerate(row))) for row in rows))
-    whole = e("table", e("caption", caption), head, body)
+    whole = e("table", e("caption", e("span", caption)), head, body)
     return e("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 

@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.markup import Child, e, figure, html
-from tmnmt.eval.report_plots import baseline_of, plots
+from tmnmt.eval.report_plots import baseline_of, best_of, plots
 from tmnmt.eval.report_segments import CHUNK, Columns, chunks
 from tmnmt.eval.report_tables import summary, tables
 from tmnmt.eval.run_folder import REPORT, SEGMENTS, Node, read_report, read_segments
@@ -89,6 +89,7 @@ def _index(report: Node, columns: Columns) -> dict[str, Any]:
             "name": test.name("name"), "src": test.text("src_lang"), "tgt": test.text("tgt_lang"),
             "systems": [columns.systems[system.name("name")] for system in test.nodes("systems")],
             "baseline": None if baseline is None else columns.systems[baseline.name("name")],
+            "best": columns.systems[best_of(test).name("name")],
         })  # fmt: skip
     names = {"systems": columns.systems, "bands": columns.bands, "documents": columns.documents}
     return {"rows": columns.rows, "chunk": CHUNK, "tests": tests} | {key: list(value) for key, value in names.items()}

@@ -31,6 +31,13 @@ def baseline_of(test: Node) -> Node | None:
     return next((system for system in test.nodes("systems") if system.flag("baseline")), None)
 
 
+def best_of(test: Node) -> Node:
+    """The system of the highest BLEU, other than the baseline where there is another."""
+    systems = test.nodes("systems")
+    others = [system for system in systems if not system.flag("baseline")] or systems
+    return max(others, key=lambda system: system.node("metrics").node(METRIC).number("score") or 0)
+
+
 def _by_band(test: Node) -> Plot | None:
     bands = {band.text("band"): band.number("segments") or 0 for band in test.nodes("bands")}
     if not bands:

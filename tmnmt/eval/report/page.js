@@ -14,6 +14,10 @@
   };
   const ORIGINS = { memory: "from the memory", cache: "from the session cache", model: "from the model" };
 
+  window.addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details.more")) part.open = true;
+  });
+
   const index = JSON.parse(document.getElementById("index").textContent);
   const packed = [...document.querySelectorAll("script.chunk")];
   const browser = document.getElementById("browser");
@@ -120,9 +124,9 @@
   function fromAddress() {
     const said = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
     const test = Math.max(0, index.tests.findIndex((one) => one.name === said.get("test")));
-    const { systems, baseline } = index.tests[test];
+    const { systems, baseline, best } = index.tests[test];
     const named = (key) => systems.find((number) => index.systems[number] === said.get(key));
-    const system = named("system") ?? systems.find((number) => number !== baseline) ?? systems[0];
+    const system = named("system") ?? best;
     const others = systems.filter((number) => number !== system);
     return {
       test, system, against: named("against") ?? (others.includes(baseline) ? baseline : others[0] ?? system),
@@ -235,8 +239,8 @@
   // ---- the list
 
   const key = element("p", { class: "key" },
-    element("span", {}, element("mark", {}, "word"), " not in the reference"),
-    element("span", {}, element("del", {}, "word"), " only in the reference"),
+    element("span", {}, element("mark", {}, "word"), " not in the reference (in a match: not in the source)"),
+    element("span", {}, element("del", {}, "word"), " only there"),
     ...Object.entries(ORIGINS).map(([origin, what]) => element("span", { class: `from-${origin}` }, what)));
   const status = element("span", { role: "status" });
   const list = element("div", {});
@@ -300,13 +304,12 @@
   }
 
   function card(row, one) {
-    const { src, tgt } = index.tests[state.test];
-    const first = [state.system, state.against].filter((number, i, all) => all.indexOf(number) === i);
-    const others = state.all ? index.tests[state.test].systems.filter((number) => !first.includes(number)) : [];
-    const body = element("tbody", {},
-      line("Source", "", one.src, src), line("Reference", "", one.ref, tgt),
-      ...[...first, ...others].filter((number) => one.out[number]).map((number) => output(row, one, number, tgt)));
-    return element("article", {}, cardHead(row, one), element("table", {}, body), more(one, src, tgt));
+    const { systems, src, tgt } = index.tests[state.test];
+    const shown = [...new Set([state.system, state.against, ...(state.all ? systems : [])])]
+      .filter((number) => one.out[number]);
+    const body = element("tbody", {}, line("Source", "", one.src, src), line("Reference", "", one.ref, tgt),
+      ...shown.map((number) => output(row, one, number, tgt)));
+    return element("article", {}, cardHead(row, one), element("table", {}, body), more(one, shown, src, tgt));
   }
 
   function cardHead(row, one) {
@@ -340,8 +343,8 @@
   }
 
   // Matches and origins are put together when they are opened.
-  function more(one, src, tgt) {
-    const explained = index.tests[state.test].systems.filter((number) => one.out[number]?.[2].length);
+  function more(one, shown, src, tgt) {
+    const explained = shown.filter((number) => one.out[number][2].length);
     if (!one.matches.length && !explained.length) return null;
     const label = [one.matches.length && `matches (${one.matches.length})`, explained.length && "origin of the words"];
     const summary = label.filter(Boolean).join(" and ");
@@ -366,9 +369,9 @@
     const [source, target, document] = match;
     const readers = Object.entries(one.out).filter(([, output]) => output[1].includes(number));
     const names = readers.map(([system]) => index.systems[system]).join(", ");
-    const label = `Match ${shownScore(match)}`;
-    return [line(label, [document, names && `given to ${names}`].filter(Boolean).join("; "), differences(source, one.src), src),
-      line("", "", target, tgt)];
+    const below = [document, names && `given to ${names}`].filter(Boolean).join("; ");
+    return [line(`Match ${shownScore(match)}`, below, differences(source, one.src), src),
+      line("Its target", "", target, tgt)];
   }
 
   function shownScore(match) {
