@@ -48,9 +48,9 @@ REPORT: dict[str, Any] = {
         "name": "law", "src_lang": "en", "tgt_lang": "fr", "segments": 3, "documents": 1, "words": 9,
         "warnings": ["a fresh split"], "bands": [{"band": "0-0.5", "segments": 2}, {"band": "0.5-1", "segments": 1}],
         "systems": [
-            _system("base", 40.0, 50.0, settings={"K": 0, "mode": "copy"},
+            _system("base", 40.0, 50.0, settings={"K": "0", "mode": "copy", "translations": "a"},
                     by_band=[{"band": "0-0.5", "metrics": {"BLEU": 30.0}}, {"band": "0.5-1", "metrics": None}]),
-            _system("copy", 45.0, 44.0, settings={"K": 4, "mode": "copy"}, versus=[
+            _system("copy", 45.0, 44.0, settings={"K": "4", "mode": "copy", "translations": "b"}, versus=[
                 _versus("BLEU", "paired bootstrap", 5.0, 0.01), _versus("BLEU", "approximate randomisation", 5.0, 0.02),
                 _versus("TER", "paired bootstrap", -6.0, 0.02),
             ]),
@@ -181,6 +181,7 @@ def test_every_segment_is_in_the_page_with_what_it_was_made_of(folder: Path) -> 
     match = {"src": "a treaty", "tgt": "un traité", "score": 0.75, "document": "d9"}
     explained = {**_hyp("le traité", 12.345), "matches": [match], "tokens": tokens}
     lines = [_segment(i, {"base": _hyp(f"h{i}", None), "copy": explained}, best=match) for i in range(CHUNK + 1)]
+    lines[-1]["refs"] = ["la référence", "une autre"]
     write(folder, REPORT, lines)
     page = _page(write_report(folder))
     chunks = [
@@ -188,7 +189,8 @@ def test_every_segment_is_in_the_page_with_what_it_was_made_of(folder: Path) -> 
     ]
     assert [len(chunk) for chunk in chunks] == [CHUNK, 1]
     assert chunks[1][0] == {
-        "src": f"source {CHUNK}", "ref": "la référence", "best": 0, "matches": [["a treaty", "un traité", "d9", 0.75]],
+        "src": f"source {CHUNK}", "refs": ["la référence", "une autre"], "best": 0,
+        "matches": [["a treaty", "un traité", "d9", 0.75]],
         "out": {"0": [f"h{CHUNK}", [], []], "1": ["le traité", [0], [["model", "le"], ["memory", "traité"]]]},
     }  # fmt: skip
     columns = json.loads(gzip.decompress(base64.b64decode(page.xpath("//script[@class='columns']")[0].text)))
@@ -208,6 +210,8 @@ def test_words_of_one_origin_stand_together() -> None:
         ({"format": 2}, [], "report.json: format 2 is not known; this version reads format 1"),
         ({"format": 1, "tests": []}, [], "report.json: no test set in it"),
         ({"format": 1, "tests": [{"name": "law"}]}, [], "report.json.tests[0]: no system in it"),
+        ({"format": 1, "tests": [{"name": "a", "systems": [{"name": "s"}] * 2}]}, [],
+         "report.json.tests[0].systems[0]: 2 systems are named 's'; a name stands for one"),
         ({"format": 1, "tests": [3]}, [], "report.json.tests[0]: an object is expected, not a number"),
         ({**REPORT, "name": 3}, SEGMENTS, "report.json.name: text is expected, not a number"),
         (REPORT, [*SEGMENTS, "{"], "segments.jsonl:4: not JSON: "),
@@ -249,7 +253,13 @@ def test_ticks_are_round_and_enclose_the_values(low: float, high: float, expecte
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"), [(30, 30, [20, 50]), (7, 450, [5, 10, 20, 50, 100, 200, 500]), (1, 1, [1, 2])]
+    ("low", "high", "expected"),
+    [
+        (30, 30, [20, 50]),
+        (7, 450, [5, 10, 20, 50, 100, 200, 500]),
+        (1, 1, [1, 2]),
+        (44, 20000, [30, 100, 300, 1000, 3000, 10000, 30000]),
+    ],
 )
 def test_logarithmic_ticks_enclose_the_values(low: float, high: float, expected: list[float]) -> None:
     assert log_ticks(low, high) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -93,7 +92,7 @@ def words(pieces: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             found.append(([], []))
         found[-1][0].append(text)
         found[-1][1].append(origin)
-    return [(_spelt(texts), Counter(origins).most_common(1)[0][0]) for texts, origins in found]
+    return [(_spelt(texts), max(origins, key=origins.count)) for texts, origins in found]
 
 
 def _spelt(pieces: list[str]) -> str:

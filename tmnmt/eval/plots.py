@@ -14,6 +14,8 @@ from xml.etree.ElementTree import Element, SubElement
 STYLES = 8
 WIDTH, HEIGHT = 560, 330
 LEFT, RIGHT, TOP, BOTTOM = 52, 544, 14, 268  # edges of the area that is plotted in
+INSET = 24  # of the first and the last tick of a logarithmic axis
+WIDE = 100  # a ratio: beyond it a logarithmic axis has fewer ticks
 _MARKERS = (
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",  # circle
     "M-4,-4h8v8h-8z",  # square
@@ -92,9 +94,11 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten, from at most `low` to at least `high`, both above 0."""
+    """1, 2 and 5 times powers of ten, or 1 and 3 times over a wide range, from at most `low` to at least `high`, both
+    above 0."""
+    factors = (1, 2, 5) if high / low <= WIDE else (1, 3)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    steps = [factor * 10.0**power for power in powers for factor in factors]
     first = max(i for i, step in enumerate(steps) if step <= low * (1 + 1e-9))
     last = min((i for i, step in enumerate(steps) if step >= high * (1 - 1e-9)), default=len(steps) - 1)
     return steps[first : max(last, first + 1) + 1]
@@ -124,7 +128,7 @@ class _Scale:
         if self.named:
             return LEFT + (value + 0.5) / len(self.x_ticks) * (RIGHT - LEFT)
         low, high = math.log(self.x_ticks[0]), math.log(self.x_ticks[-1])
-        return LEFT + (math.log(value) - low) / (high - low) * (RIGHT - LEFT)
+        return LEFT + INSET + (math.log(value) - low) / (high - low) * (RIGHT - LEFT - 2 * INSET)
 
     def y(self, value: float) -> float:
         low, high = self.y_ticks[0], self.y_ticks[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -11,6 +12,7 @@ from tmnmt.eval.plots import Plot, Point, Series, svg, swatch
 from tmnmt.eval.run_folder import Node
 
 METRIC = "BLEU"  # what is plotted
+OUTPUTS = "translations"  # a setting that says where outputs are kept, and nothing of how they were made
 TALLEST_BAR = 0.35  # of the plot's height, for the largest band
 
 
@@ -23,7 +25,7 @@ def plots(test: Node) -> Iterator[Element]:
 
 def is_paste(system: Node) -> bool:
     """Whether the system pastes the best match's target: the line to beat."""
-    return "paste" in (system.node("settings").raw("mode"), system.text("name"))
+    return bool(system.node("settings").raw("paste"))
 
 
 def baseline_of(test: Node) -> Node | None:
@@ -61,8 +63,8 @@ def _by_setting(test: Node) -> Iterator[Plot]:
     for setting in dict.fromkeys(key for system in systems for key in system.node("settings").keys()):
         alike: dict[str, list[tuple[float, Node, int]]] = {}
         for style, system in enumerate(systems):
-            value = system.node("settings").raw(setting)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            value = _as_number(system.node("settings").raw(setting))
+            if value is not None:
                 alike.setdefault(_other_settings(system, setting), []).append((value, system, style))
         groups = [group for group in alike.values() if len({value for value, _, _ in group}) > 1]
         if groups:
@@ -71,7 +73,17 @@ def _by_setting(test: Node) -> Iterator[Plot]:
 
 def _other_settings(system: Node, setting: str) -> str:
     settings = system.node("settings")
-    return json.dumps({key: settings.raw(key) for key in settings.keys() if key != setting}, sort_keys=True)
+    told = {key: settings.raw(key) for key in settings.keys() if key not in (setting, OUTPUTS)}
+    return json.dumps(told, sort_keys=True)
+
+
+def _as_number(value: object) -> float | None:
+    """A number, also where it is told as text."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _setting_plot(setting: str, groups: list[list[tuple[float, Node, int]]]) -> Plot:

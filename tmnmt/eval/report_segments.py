@@ -87,7 +87,7 @@ def _row(segment: Node, systems: dict[str, int]) -> dict[str, Any]:
     best = segment.node("best")
     row = {
         "src": segment.text("src"),
-        "ref": segment.text("ref"),
+        "refs": segment.texts("refs") or [segment.text("ref")],
         "best": _match(best, matches) if best else None,
         "out": {systems[name]: _output(segment.node("systems").node(name), matches) for name in _names(segment)},
     }

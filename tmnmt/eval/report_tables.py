@@ -31,7 +31,7 @@ def summary(test: Node) -> Element:
 
 _MORE: list[tuple[str, Callable[[Node], float | None], Callable[[float | None], str]]] = [
     ("Edit rate ↓", lambda system: system.node("effort").number("edit_rate"), share),
-    ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), lambda value: figure(value)),
+    ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), share),
     ("Words a second", lambda system: system.node("cost").number("words_per_second"), lambda value: figure(value, 0)),
 ]
 
@@ -169,7 +169,7 @@ def _consistency(test: Node) -> Element | None:
     found.append(("reference", test.node("reference")))
     names = list(dict.fromkeys(key for _, measures in found for key in measures.keys()))
     rows: list[list[Child | Cell]] = [
-        [name, *(figure(measures.number(key)) for key in names)] for name, measures in found
+        [name, *(share(measures.number(key)) for key in names)] for name, measures in found
     ]
     caption = "Terms translated alike within a document; a translation can be consistent and wrong"
     return table(caption, ["System", *names], rows) if names else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -75,17 +76,26 @@ class Node:
 
 
 def read_report(run: Path) -> Node:
-    """report.json of a run folder. DataError when it is missing, no JSON, of another format, or without tests."""
+    """report.json of a run folder. DataError when it is missing, no JSON, of another format, or without tests, and when
+    two test sets, or two systems of one, have the same name."""
     path = run / REPORT
     report = Node(_parsed(_read(path), str(path)), str(path))
     if report.raw("format") != FORMAT:
         raise DataError(f"{path}: format {report.raw('format')!r} is not known; this version reads format {FORMAT}")
     if not report.nodes("tests"):
         raise DataError(f"{path}: no test set in it")
+    _all_named(report.nodes("tests"), "test sets")
     for test in report.nodes("tests"):
         if not test.nodes("systems"):
             raise DataError(f"{test.where}: no system in it")
+        _all_named(test.nodes("systems"), "systems")
     return report
+
+
+def _all_named(nodes: list[Node], what: str) -> None:
+    name, count = Counter(node.name("name") for node in nodes).most_common(1)[0]
+    if count > 1:
+        raise DataError(f"{nodes[0].where}: {count} {what} are named {name!r}; a name stands for one")
 
 
 def read_segments(run: Path) -> Iterator[Node]:

@@ -68,7 +68,7 @@
     const rows = new Uint8Array(index.rows);
     for (let number = 0, row = 0; number < packed.length; number++) {
       for (const one of held.get(number) ?? (await unpacked(packed[number]))) {
-        const texts = [one.src, one.ref, ...Object.values(one.out).map((output) => output[0])];
+        const texts = [one.src, ...one.refs, ...Object.values(one.out).map((output) => output[0])];
         rows[row++] = texts.some((each) => folded(each).includes(wanted)) ? 1 : 0;
       }
       if (!current()) return null;
@@ -307,7 +307,8 @@
     const { systems, src, tgt } = index.tests[state.test];
     const shown = [...new Set([state.system, state.against, ...(state.all ? systems : [])])]
       .filter((number) => one.out[number]);
-    const body = element("tbody", {}, line("Source", "", one.src, src), line("Reference", "", one.ref, tgt),
+    const body = element("tbody", {}, line("Source", "", one.src, src),
+      ...one.refs.map((ref, i) => line(i ? `Reference ${i + 1}` : "Reference", "", ref, tgt)),
       ...shown.map((number) => output(row, one, number, tgt)));
     return element("article", {}, cardHead(row, one), element("table", {}, body), more(one, shown, src, tgt));
   }
@@ -338,7 +339,7 @@
       return value == null ? [] : [`${key === "bleu" ? "BLEU" : "edits"} ${show(value)}`];
     });
     const text = one.out[number][0];
-    const shown = text === "" ? "" : differences(text, one.ref);
+    const shown = text === "" ? "" : differences(text, one.refs[0]);
     return line(index.systems[number], figures.join(", "), shown, lang, number === state.system);
   }
 
