@@ -280,9 +280,16 @@ def _shown(browser: Browser, selector: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, Any]]]:
-    folder = write_run(tmp_path_factory.mktemp("runs") / "real", segments(40))
+    folder = write_run(tmp_path_factory.mktemp("runs") / "real", segments(30))
     lines = (folder / "segments.jsonl").read_text(encoding="utf-8").splitlines()
     return write_report(folder).as_uri(), [json.loads(line) for line in lines]
+
+
+def test_what_goes_wrong_in_a_page_is_noticed(browser: Browser, tmp_path: Path) -> None:
+    policy = "<meta http-equiv='Content-Security-Policy' content=\"style-src 'none'\">"
+    (tmp_path / "wrong.html").write_text(f"{policy}<style></style><script>throw new Error('thrown')</script>")
+    browser.open((tmp_path / "wrong.html").as_uri())
+    assert len(browser.problems) == 2 and "thrown" in "".join(browser.problems)
 
 
 def test_a_page_of_segments_is_drawn_and_the_console_is_silent(

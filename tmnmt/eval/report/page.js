@@ -22,6 +22,7 @@
   const packed = [...document.querySelectorAll("script.chunk")];
   const browser = document.getElementById("browser");
   if (typeof DecompressionStream === "undefined") {
+    browser.setAttribute("aria-busy", "false");
     browser.append(element("p", { class: "warning" },
       "This browser cannot unpack the segments: Chrome 80, Edge 80, Firefox 113 and Safari 16.4 are the first that can."));
     return;
