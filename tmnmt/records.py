@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import Any
 
 from tmnmt.segments import Match, Token, Translation
 
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 
 
@@ -62,7 +64,8 @@ def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _spelt(pieces: list[str]) -> str:
     """Subwords as text; bytes such as <0xE2> are put together to characters."""
+    parts = ((_BYTE.fullmatch(piece), piece) for piece in pieces)
     data = b"".join(
-        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
+        bytes([int(byte[1], 16)]) if byte else p.replace("▁", "").encode("utf-8", "replace") for byte, p in parts
     )
     return data.decode("utf-8", "replace")

@@ -40,8 +40,8 @@ app.command("translate")(translate.translate)
 app.command("keys")(keys.keys)
 app.command("train")(train.train)
 app.command("adapt")(adapt.adapt)
-app.add_typer(memory.app)
 app.add_typer(evaluate.app)
+app.add_typer(memory.app)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,148 @@
+"""A headless Chromium, driven through its debugging pipe: pages opened, questions asked, pictures taken.
+
+No package is needed for it: the protocol is JSON between zero bytes on two pipes.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_UNTIL_QUIET = """new Promise((done) => {
+  let timer;
+  const finish = () => (document.querySelector("[aria-busy=true]") ? wait() : done());
+  const wait = () => { clearTimeout(timer); timer = setTimeout(finish, 400); };
+  new MutationObserver(wait).observe(document.body, {childList: true, subtree: true, characterData: true});
+  wait();
+})"""
+SECONDS = 120  # that an answer may take on a busy machine
+INSTALL = "apt-get install -y --no-install-recommends chromium"
+
+
+def chromium() -> str | None:
+    """Where the browser is, if it is installed."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+class Browser:
+    """One page of a browser; `problems` are the errors and warnings of its console."""
+
+    def __init__(self, to: int, answers: int) -> None:
+        self._to, self._answers, self._rest = to, answers, b""
+        self._ids = itertools.count(1)
+        self._session: str | None = None
+        self.problems: list[str] = []
+        self._loaded = False
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **parameters: Any) -> Any:
+        """A command of the DevTools protocol and its result."""
+        number = next(self._ids)
+        message = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._read()
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, address: str) -> None:
+        """Loads a page, waits until it is loaded and, where it has segments, until they are drawn."""
+        self.problems, self._loaded = [], False
+        self.send("Page.navigate", url="about:blank")
+        self._wait_for_load()
+        self._loaded = False
+        self.send("Page.navigate", url=address)
+        self._wait_for_load()
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until nothing has been drawn for longer than typing is waited for."""
+        self.run(_UNTIL_QUIET)
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page; a promise is waited for."""
+        found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def size(self, width: int, height: int, dark: bool = False, media: str = "") -> None:
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
+
+    def picture(self, path: Path) -> None:
+        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
+
+    def _wait_for_load(self) -> None:
+        while not self._loaded:
+            self._read()
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            assert select.select([self._answers], [], [], SECONDS)[0], "the browser does not answer"
+            block = os.read(self._answers, 1 << 20)
+            assert block, "the browser has ended"
+            self._rest += block
+        message, self._rest = self._rest.split(b"\0", 1)
+        answer: dict[str, Any] = json.loads(message)
+        self._note(answer.get("method"), answer.get("params", {}))
+        return answer
+
+    def _note(self, method: str | None, told: dict[str, Any]) -> None:
+        if method == "Page.loadEventFired":
+            self._loaded = True
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(str(told["exceptionDetails"]))
+        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+            self.problems.append(told["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+            self.problems.append(str(told["args"]))
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A browser of its own, ended at the end; `chromium()` must have found one."""
+    program = chromium()
+    assert program
+    to_read, to_write = os.pipe()
+    from_read, from_write = os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        # The protocol wants the numbers 3 and 4; the shell gives it them, whatever numbers the pipes have here.
+        command = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
+        arguments = (
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--remote-debugging-pipe", f"--user-data-dir={profile}",
+        )  # fmt: skip
+        process = subprocess.Popen(
+            ["bash", "-c", command, program, *arguments], pass_fds=(to_read, from_write), start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(to_read)
+        os.close(from_write)
+        try:
+            yield Browser(to_write, from_read)
+        finally:
+            os.close(to_write)
+            os.close(from_read)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
