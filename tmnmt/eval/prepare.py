@@ -27,7 +27,7 @@ from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index import MemoryIndex
 from tmnmt.index.build import build, in_runs
-from tmnmt.index.store import Store
+from tmnmt.index.store import NewStore, Store
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
@@ -36,7 +36,7 @@ FORMAT = 1
 MANIFEST_FILE = "manifest.json"
 NEAR = 0.95  # fuzzy score from which on a match is called a near-duplicate
 
-_STORE, _INDEX = "segments.db", "index"
+_STORE, _INDEX = "store", "index"
 _FILES = (*(f"{part}.tsv.gz" for part in ("train", "memory", *KINDS)), *(f"{kind}.txt" for kind in KINDS))
 _QUERIES = 500
 
@@ -119,14 +119,14 @@ class _Pairs:
     def __init__(self, reader: Reader, path: Path) -> None:
         self.sizes: Counter[str] = Counter()
         self._runs: list[tuple[str, int, int]] = []  # document, first and last id of consecutive segments
-        store = Store.create(path)
-        with closing(store):
+        path.mkdir()
+        with closing(NewStore(path)) as store:
             for some in in_runs(self._watched(reader)):
                 store.add(some)
             store.seal()
         if not self.sizes:
             raise DataError(f"{', '.join(map(str, reader.paths))}: no pair can be used: {reader.report.lines()[0]}")
-        self._store = Store.read(path)
+        self._store = Store(path)
 
     def _watched(self, reader: Reader) -> Iterator[Segment]:
         """The same segments. DataError where a position of a document comes again: two documents with one id."""
@@ -329,5 +329,5 @@ def _remove_partial(partial: Path) -> None:
 
 
 def _remove_working_files(folder: Path) -> None:
-    (folder / _STORE).unlink()
-    shutil.rmtree(folder / _INDEX)
+    for name in (_STORE, _INDEX):
+        shutil.rmtree(folder / name)

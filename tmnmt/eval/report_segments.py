@@ -110,5 +110,5 @@ def _match(match: Node, matches: dict[tuple[str, str, str, float | None], int]) 
 
 def runs(pieces: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """(origin, words): neighbouring words of one origin, of subwords with their origins."""
-    by_origin = groupby(joined(pieces), key=lambda word: word[1])
+    by_origin = groupby(joined(list(pieces)), key=lambda word: word[1])
     return [(origin, " ".join(word for word, _ in run)) for origin, run in by_origin]
