@@ -45,7 +45,7 @@ class NewStore:
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
         """Adds segments with their own ids, which ascend, or else numbered on from 1; the ids. Raises MemoryIndexError
-        or OSError where they cannot be written (disk full), DataError where a text is no Unicode."""
+        where they cannot be written (disk full), DataError where a text is no Unicode."""
         numbered = [
             (segment.id if keep_ids else number, segment) for number, segment in enumerate(segments, self._last_id + 1)
         ]
@@ -57,17 +57,20 @@ class NewStore:
                 self._db.executemany(_INSERT, ((n, s.document, s.origin, s.changed, s.user) for n, s in numbered))
         except UnicodeEncodeError as error:
             raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise self._unwritten(error) from error
         self._last_id = numbered[-1][0] if numbered else self._last_id
         return [number for number, _ in numbered]
 
     def seal(self) -> None:
-        """Ends the bulk load: everything is on disk, and closed."""
-        self._rows.seal()
-        self._db.close()
-        with self._path.open("rb") as file:
-            os.fsync(file.fileno())
+        """Ends the bulk load: everything is on disk, and closed. Raises MemoryIndexError where it cannot be written."""
+        try:
+            self._rows.seal()
+            self._db.close()
+            with self._path.open("rb") as file:
+                os.fsync(file.fileno())
+        except (sqlite3.Error, OSError) as error:
+            raise self._unwritten(error) from error
 
     def close(self) -> None:
         self._rows.close()
