@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
@@ -106,15 +107,23 @@ def words(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
             found.append(([], []))
         found[-1][0].append(token.text)
         found[-1][1].append(token.origin)
-    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
+    return [
+        ("".join(spelt(pieces)).replace(" ", ""), Counter(origins).most_common(1)[0][0]) for pieces, origins in found
+    ]
 
 
-def _spelt(pieces: list[str]) -> str:
-    """Subwords as text; bytes such as <0xE2> are put together to characters."""
-    data = b"".join(
-        bytes([int(p[3:5], 16)]) if len(p) == 6 and p.startswith("<0x") else p.replace("▁", "").encode() for p in pieces
-    )
-    return data.decode("utf-8", "replace")
+def spelt(pieces: Sequence[str]) -> list[str]:
+    """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put together to characters,
+    which stand at the last of their bytes; the others have no text."""
+    decoder, texts = getincrementaldecoder("utf-8")("replace"), []
+    for piece in pieces:
+        if len(piece) == 6 and piece.startswith("<0x"):
+            texts.append(decoder.decode(bytes([int(piece[3:5], 16)])))
+        else:
+            texts.append(decoder.decode(b"", final=True) + piece.replace("▁", " "))
+    if texts:
+        texts[-1] += decoder.decode(b"", final=True)
+    return texts
 
 
 def numbers(translation: Translation) -> str:
