@@ -5,6 +5,8 @@
 const GATES = {copy_gate: "copy gate", fusion_gate: "fusion gate", recall_gate: "recall gate", cache_gate: "cache gate"};
 const PARTS = {generated: "generated", recalled: "recalled from the session cache", copied: "copied from the memory"};
 const END = "end";
+const NOTE = "A row a subword of the translation; in percent, gates, attention to the words of each pair, and matching of the "
+  + "session cache's slots. What is not shown is below 1.";
 const known = new WeakMap();  // article -> its data, read once
 let shown = null, held = null;  // tokens
 let pointer = [];  // where it was last: what scrolls under a pointer at rest was not pointed at
@@ -149,7 +151,7 @@ function open(article) {
   map.tabIndex = 0;
   map.role = "region";
   map.ariaLabel = "Gates and attention by subword, in percent";
-  details.append(map);
+  details.append(el("p", "weight", NOTE), map);
 }
 
 // Groups of columns: {name, kind, columns: [{label, weights: one a token}]}
