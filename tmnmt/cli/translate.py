@@ -84,7 +84,7 @@ def translate(
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
     What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
-    there is to OUTPUT.partial)."""
+    there is to OUTPUT.partial); so is the page of --explain-html, which comes beside whatever else is written."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
