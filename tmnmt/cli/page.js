@@ -146,7 +146,10 @@ function open(article) {
     details.append(el("section", "pair", heading(match, at), source(match), target));
   });
   const groups = columns(data);
-  if (!groups.length || !data.attention.length) return;
+  if (!groups.length || !data.attention.length) {
+    details.append(el("p", "weight", "Nothing was read: no pair, and no session cache."));
+    return;
+  }
   const map = el("div", "map", table(article, data, groups));
   map.tabIndex = 0;
   map.role = "region";
