@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +13,9 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.index import build
-from tmnmt.memories.cache import CacheKind
+from tmnmt.memories import combine
+from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.provenance import origin_of
 from tmnmt.segments import Translation
 
@@ -53,7 +58,21 @@ def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, m
         assert token.generated + token.recalled + token.copied == pytest.approx(token.probability, abs=1e-5)
         gates = (1 - token.copy_gate) * (1 - token.recall_gate)
         assert token.generated == pytest.approx(gates * token.plain, abs=1e-6)
+        of_the_word = sum(slot.weight for slot in token.slots if slot.text == token.text)
+        assert (1 - token.copy_gate) * token.recall_gate * of_the_word == pytest.approx(token.recalled, abs=1e-5)
     assert any(token.recalled for translation in translations for token in translation.tokens)
+
+
+@pytest.mark.parametrize("mode", ["copy", "fusion", "both"])
+def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(folders: tuple[Path, Path], mode: str) -> None:
+    first, second, *_ = explained(folders, mode)
+    assert not any(token.slots for token in first.tokens) and all(token.slots for token in second.tokens)
+    for token in (*first.tokens, *second.tokens):
+        for read in (token.attention, token.slots):
+            weights = [source.weight for source in read]
+            assert weights == sorted(weights, reverse=True) and (not read or 0.5 < sum(weights) < 1 + 1e-5)
+        assert {source for source in token.sources if source.weight >= 0.01} <= set(token.attention)
+    assert all(token.attention for token in first.tokens)
 
 
 def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Path, Path]) -> None:
@@ -65,6 +84,35 @@ def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Pat
         for source in token.sources:
             target = translator.vocab.encode(found.matches[source.match].segment.tgt)
             assert translator.vocab.piece(target[source.position]) == token.text
+
+
+def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        own = getattr(module, name)
+
+        def count(*arguments: Any, **named: Any) -> Any:
+            calls[name] += 1
+            return own(*arguments, **named)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(FastRNNsearch, "step")
+    counted(FastRNNsearch, "readout")
+    counted(SessionCache, "match")
+    counted(combine, "_trace")
+    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5)
+    found = []
+    for explain in (False, True):
+        session = translator.session()
+        session.translate(DOCUMENT[0])  # the pairs' keys are computed and the cache is filled before the count
+        calls.clear()
+        found.append(replace(session.translate(DOCUMENT[0], explain), tokens=()))
+        steps = calls["step"]
+        each = {"readout": 3, "match": 2, "_trace": 1} if explain else {"readout": 1, "match": 1, "_trace": 0}
+        assert steps and {name: calls[name] / steps for name in each} == each
+    assert found[0] == found[1]  # bit for bit
 
 
 def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(folders: tuple[Path, Path]) -> None:

@@ -51,6 +51,7 @@ class TokenTrace:
     fusion_gate: float
     cache_gate: float
     q: Tensor | None  # (P,) attention over the memory's positions
+    slots: Tensor | None  # (C,) matching probability of the session cache's slots
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class CandidateTrace:
     fusion_gate: Tensor
     cache_gate: Tensor
     q: Tensor | None  # (R, P)
+    slots: Tensor | None  # (R, C)
 
 
 class Finished:
@@ -271,7 +273,7 @@ def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> Candid
     return CandidateTrace(
         log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_recall), words(trace.p_plain),
         words(trace.p_cache), words(trace.p_gen), gates(trace.copy_gate), gates(trace.recall_gate),
-        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q,
+        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q, trace.slots,
     )  # fmt: skip
 
 
@@ -318,5 +320,7 @@ def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
 
 
 def _token_trace(trace: CandidateTrace, row: int, candidate: int) -> TokenTrace:
-    numbers = {f.name: float(getattr(trace, f.name)[candidate]) for f in fields(trace) if f.name != "q"}
-    return TokenTrace(q=trace.q[row].cpu() if trace.q is not None else None, **numbers)
+    names = [f.name for f in fields(trace)]
+    numbers = {name: float(getattr(trace, name)[candidate]) for name in names if name not in ("q", "slots")}
+    q, slots = (weights[row].cpu() if weights is not None else None for weights in (trace.q, trace.slots))
+    return TokenTrace(q=q, slots=slots, **numbers)

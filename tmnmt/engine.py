@@ -28,7 +28,7 @@ from tmnmt.index.elastic_address import is_address
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.index.select import TOP, Method, Selection, Similarity
-from tmnmt.memories.base import MemoryState, PairKeys, TMState
+from tmnmt.memories.base import MemoryState, PairKeys
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.memories.combine import Memories, Mode
@@ -198,7 +198,7 @@ class Translator:
         for cache, hypothesis in zip(caches, found, strict=True):
             remember(cache, hypothesis)
         return [
-            (self._translation(piece, best, tm, row), len(best.ids) + best.finished)
+            (self._translation(piece, best, memory, row), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(batch, found, strict=True))
         ]
 
@@ -276,8 +276,8 @@ class Translator:
         number = queue.announce(text, len(texts))
         return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]
 
-    def _translation(self, piece: Piece, best: Hypothesis, tm: TMState | None, row: int) -> Translation:
-        tokens = tokens_of(best, self.vocab, tm, row) if best.traces else ()
+    def _translation(self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int) -> Translation:
+        tokens = tokens_of(best, self.vocab, memory, row) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
         return Translation(piece.text, text, best.score, piece.matches or (), tokens)
 

@@ -10,24 +10,26 @@ than all the plain model gave.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from tmnmt.decode import Hypothesis, TokenTrace
-from tmnmt.memories.base import TMState
-from tmnmt.segments import MemorySource, Token
+from tmnmt.memories.base import CacheState, MemoryState, TMState
+from tmnmt.segments import CacheSource, MemorySource, Token
 from tmnmt.vocab import Vocabulary
 
 SMALLEST_WEIGHT = 1e-8  # of a source that is told: what is left out of a sum stays far below 1e-5
+SMALLEST_READ = 0.01  # of a position or a slot that is told whatever its word
 TOLD_OF_FUSION = 3  # the heaviest positions, where all of them are blended and none is copied
 
 
-def tokens_of(hypothesis: Hypothesis, vocab: Vocabulary, tm: TMState | None, sentence: int) -> tuple[Token, ...]:
-    """One record a subword of an explained hypothesis; `sentence` is its row in `tm`, the retrieved pairs it read."""
+def tokens_of(hypothesis: Hypothesis, vocab: Vocabulary, memory: MemoryState, sentence: int) -> tuple[Token, ...]:
+    """One record a subword of an explained hypothesis; `sentence` is its row in `memory`, what it has read."""
     traced = zip(hypothesis.ids, hypothesis.traces, strict=True)
-    return tuple(_token(word, trace, vocab.piece(word), tm, sentence) for word, trace in traced)
+    return tuple(_token(word, trace, vocab, memory, sentence) for word, trace in traced)
 
 
-def _token(word: int, trace: TokenTrace, text: str, tm: TMState | None, sentence: int) -> Token:
+def _token(word: int, trace: TokenTrace, vocab: Vocabulary, memory: MemoryState, sentence: int) -> Token:
     generated = (1 - trace.copy_gate) * (1 - trace.recall_gate) * trace.p_gen
     recalled = (1 - trace.copy_gate) * trace.recall_gate * trace.p_recall
     copied = trace.copy_gate * trace.p_copy
@@ -35,13 +37,18 @@ def _token(word: int, trace: TokenTrace, text: str, tm: TMState | None, sentence
     fusion_effect = trace.p_gen - trace.p_cache
     origin = origin_of(generated, recalled, copied, trace.p_plain, cache_effect, fusion_effect)
     sources: tuple[MemorySource, ...] = ()
-    if tm is not None and trace.q is not None and bool(tm.mask[sentence].any()):
-        sources = _sources(trace.q, tm, sentence, tm.ids[sentence].cpu() == word)
+    attention: tuple[MemorySource, ...] = ()
+    slots: tuple[CacheSource, ...] = ()
+    if memory.tm is not None and trace.q is not None:
+        sources = _sources(trace.q, memory.tm, sentence, SMALLEST_WEIGHT, word)
+        attention = _sources(trace.q, memory.tm, sentence, SMALLEST_READ)
         if trace.fusion_gate > 0 and not trace.copy_gate:
-            sources = _sources(trace.q, tm, sentence, None)[:TOLD_OF_FUSION]
+            sources = _sources(trace.q, memory.tm, sentence, SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
+    if memory.cache is not None and trace.slots is not None:
+        slots = _slots(trace.slots, memory.cache, sentence, word, vocab)
     return Token(
-        text, origin, trace.probability, generated, recalled, copied, trace.copy_gate, trace.recall_gate,
-        trace.fusion_gate, trace.cache_gate, trace.p_plain, cache_effect, fusion_effect, sources,
+        vocab.piece(word), origin, trace.probability, generated, recalled, copied, trace.copy_gate, trace.recall_gate,
+        trace.fusion_gate, trace.cache_gate, trace.p_plain, cache_effect, fusion_effect, sources, attention, slots,
     )  # fmt: skip
 
 
@@ -55,13 +62,24 @@ def origin_of(
     return name if effect > plain else "model"
 
 
-def _sources(q: Tensor, tm: TMState, sentence: int, only: Tensor | None) -> tuple[MemorySource, ...]:
-    """The positions read from, the heaviest first; `only` (P,) restricts them."""
-    wanted = (q > SMALLEST_WEIGHT) & tm.mask[sentence].cpu()
-    if only is not None:
-        wanted &= only
+def _sources(
+    q: Tensor, tm: TMState, sentence: int, smallest: float, word: int | None = None
+) -> tuple[MemorySource, ...]:
+    """The positions, of `word` alone where one is given, read with a weight of at least `smallest`, heaviest first."""
+    wanted = (q >= smallest) & tm.mask[sentence].cpu()
+    if word is not None:
+        wanted &= tm.ids[sentence].cpu() == word
     found = [
         MemorySource(int(tm.pair[sentence, at]), int(tm.position[sentence, at]), float(q[at]))
         for at in wanted.nonzero()[:, 0].tolist()
     ]
+    return tuple(sorted(found, key=lambda source: -source.weight))
+
+
+def _slots(weights: Tensor, cache: CacheState, sentence: int, word: int, vocab: Vocabulary) -> tuple[CacheSource, ...]:
+    """The slots read from, the heaviest first; of those that hold `word` light ones, too: their sum is exact."""
+    ids = cache.ids[sentence].cpu()
+    smallest = torch.where(ids == word, SMALLEST_WEIGHT, SMALLEST_READ)
+    wanted = ((weights >= smallest) & cache.mask[sentence].cpu()).nonzero()[:, 0].tolist()
+    found = [CacheSource(slot, vocab.piece(int(ids[slot])), float(weights[slot])) for slot in wanted]
     return tuple(sorted(found, key=lambda source: -source.weight))

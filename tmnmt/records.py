@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -59,13 +60,21 @@ def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
             found.append(([], []))
         found[-1][0].append(text)
         found[-1][1].append(origin)
-    return [(_spelt(pieces), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
+    return [
+        ("".join(spelt(pieces)).replace(" ", ""), Counter(origins).most_common(1)[0][0]) for pieces, origins in found
+    ]
 
 
-def _spelt(pieces: list[str]) -> str:
-    """Subwords as text; bytes such as <0xE2> are put together to characters."""
-    parts = ((_BYTE.fullmatch(piece), piece) for piece in pieces)
-    data = b"".join(
-        bytes([int(byte[1], 16)]) if byte else p.replace("▁", "").encode("utf-8", "replace") for byte, p in parts
-    )
-    return data.decode("utf-8", "replace")
+def spelt(pieces: Sequence[str]) -> list[str]:
+    """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put together to characters,
+    which stand at the last of their bytes; the others have no text."""
+    decoder, texts = getincrementaldecoder("utf-8")("replace"), []
+    for piece in pieces:
+        byte = _BYTE.fullmatch(piece)
+        if byte:
+            texts.append(decoder.decode(bytes([int(byte[1], 16)])))
+        else:
+            texts.append(decoder.decode(b"", final=True) + piece.replace("▁", " "))
+    if texts:
+        texts[-1] += decoder.decode(b"", final=True)
+    return texts

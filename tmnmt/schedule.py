@@ -128,6 +128,9 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
     for part, _ in parts:
         numbers = [matches.setdefault(match, len(matches)) for match in part.matches]
         for token in part.tokens:
-            sources = tuple(replace(source, match=numbers[source.match]) for source in token.sources)
-            tokens.append(replace(token, sources=sources))
+            sources, attention = (
+                tuple(replace(source, match=numbers[source.match]) for source in read)
+                for read in (token.sources, token.attention)
+            )
+            tokens.append(replace(token, sources=sources, attention=attention))
     return Translation(text, " ".join(part.tgt for part, _ in parts if part.tgt), score, tuple(matches), tuple(tokens))

@@ -45,6 +45,15 @@ class MemorySource:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheSource:
+    """One slot of the session cache as a token read it: the subword it holds and its matching probability `weight`."""
+
+    slot: int
+    text: str
+    weight: float  # P_m, in [0, 1]
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """One output subword and where it came from.
 
@@ -66,7 +75,9 @@ class Token:
     plain: float
     cache_effect: float
     fusion_effect: float
-    sources: tuple[MemorySource, ...] = ()
+    sources: tuple[MemorySource, ...] = ()  # copied from: all positions of this very subword; of fusion the heaviest
+    attention: tuple[MemorySource, ...] = ()  # q itself: all positions of 0.01 or more, whatever their subword
+    slots: tuple[CacheSource, ...] = ()  # P_m: all slots of 0.01 or more, and those of this very subword
 
 
 @dataclass(frozen=True, slots=True)

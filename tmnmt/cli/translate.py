@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO, cast
@@ -74,6 +74,10 @@ def translate(
         PrecisionName, typer.Option(help="Of products; bf16 is faster on CPUs that have it, and not quite the same.")
     ] = PrecisionName.fp32,
     explain: Annotated[bool, typer.Option("--explain", help="Show where every word comes from.")] = False,
+    explain_html: Annotated[
+        Path | None,
+        typer.Option("--explain-html", metavar="FILE", help="Write a page that shows where every word comes from."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, origins of tokens too.")] = False,
     device: DEVICE = None,
     threads: THREADS = None,
@@ -83,13 +87,15 @@ def translate(
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
     What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
-    there is to OUTPUT.partial)."""
+    there is to OUTPUT.partial); so is the page of --explain-html, which comes beside whatever else is written."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
     if verbatim and (not memory or mode is ModeName.off):
         raise UsageError("--verbatim needs a --memory to read" + (", and a mode that reads it" if memory else ""))
+    if explain_html is not None:
+        _check_page(explain_html, inputs or [], output)
     texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
@@ -97,6 +103,7 @@ def translate(
 
     with ExitStack() as stack:  # the output first: that it cannot be written is told before the model is loaded
         to = stack.enter_context(writing(output, keep_unfinished=True)) if output is not None else sys.stdout
+        page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
         with Progress("indexing", "segments", lazy=True) as progress:
             translator = Translator.load(
                 model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
@@ -104,17 +111,28 @@ def translate(
                 similarity, alpha, verbatim,
             )  # fmt: skip
         write = _writer(to, explain, json)
+        if page is not None:
+            write = stack.enter_context(_also_on_page(write, page, translator))
+        traced = explain or json or page is not None
         try:
             if not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
-                _talk(translator, texts[0], write, explain or json)
+                _talk(translator, texts[0], write, traced)
             else:
-                _run(translator, texts, write, explain or json, quiet=output is None and sys.stdout.isatty())
+                _run(translator, texts, write, traced, quiet=output is None and sys.stdout.isatty())
         except KeyboardInterrupt as stop:
             if output is None:
                 stop.add_note("what was finished is in the output")
             raise
         finally:
             _warn(translator, texts)
+
+
+def _check_page(page: Path, inputs: list[Path], output: Path | None) -> None:
+    """Raises UsageError where the page would take the place of what else is read or written."""
+    if output is not None and page.resolve() == output.resolve():
+        raise UsageError(f"--explain-html and --output both name {page}")
+    if page.resolve() in [path.resolve() for path in inputs]:
+        raise UsageError(f"--explain-html {page} would be written over the input")
 
 
 def _checked(inputs: list[Path]) -> list[DocumentLines]:
@@ -187,6 +205,23 @@ def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], No
         print(json_line(translation) if json else translation.tgt, file=to, flush=to is sys.stdout)
 
     return write
+
+
+@contextmanager
+def _also_on_page(
+    write: Callable[[Translation], None], to: TextIO, translator: Translator
+) -> Iterator[Callable[[Translation], None]]:
+    """`write` that writes to the page `to`, too; the page ends with the block where that ends well."""
+    from tmnmt.cli.page import Page
+
+    page = Page(to, translator)
+
+    def both(translation: Translation) -> None:
+        write(translation)
+        page.add(translation)
+
+    yield both
+    page.end()
 
 
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:

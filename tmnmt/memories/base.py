@@ -90,3 +90,4 @@ class Trace:
     p_plain: Tensor  # (R, V) read-out of the raw state
     p_cache: Tensor  # (R, V) + cache effect (p_plain where the cache is empty or off)
     p_gen: Tensor  # (R, V) + fusion effect
+    slots: Tensor | None = None  # (R, C) P_m over the slots of the session cache

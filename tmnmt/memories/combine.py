@@ -80,7 +80,8 @@ class Memories(nn.Module):
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
         explain: bool = False,
     ) -> tuple[Tensor, MemoryState, Trace | None]:  # fmt: skip
-        """log p(y_t) (R, V) in fp32 after y_{t-1} (R,), s_t (R, d), c_t (R, l), the state moved on, a trace if asked.
+        """log p(y_t) (R, V) after y_{t-1} (R,), s_t (R, d), c_t (R, l), the state moved on, a trace if asked; in fp32,
+        or fp64 where the read-out is.
 
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
         or a cache whose parameters are not there."""
@@ -88,9 +89,10 @@ class Memories(nn.Module):
         state = compact(self.ready(state, backbone))
 
         def log_p(h: Tensor) -> Tensor:
-            return backbone.readout(prev, h, context).float().log_softmax(-1)  # (R, V)
+            logits = backbone.readout(prev, h, context)
+            return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)  # (R, V)
 
-        cached, cache_gate, consulted, recalled = hidden, None, None, None
+        cached, cache_gate, consulted, recalled, trace = hidden, None, None, None, None
         if self.cache is not None and state.cache is not None:
             if self.cache.kind.fusion == "deep":
                 cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
@@ -101,7 +103,10 @@ class Memories(nn.Module):
             state = replace(state, tm=consulted.moved(self.tm.coverage))
         fused = consulted.hidden if consulted is not None else cached
         log_gen = log_p(fused)
-        trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted) if explain else None
+        if explain:
+            trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted)
+            if self.cache is not None and state.cache is not None:
+                trace = replace(trace, slots=self.cache.match(context, state.cache))
         log_probs = log_gen
         if recalled is not None:
             log_probs = mix_copy(log_probs, recalled.weights, recalled.ids, recalled.logit)

@@ -62,7 +62,8 @@ def gold_log_probs(backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, wher
     found = []
     for at in range(0, len(gold), ROWS_READ_OUT):
         part = slice(at, at + ROWS_READ_OUT)
-        logits = backbone.readout(prev[part], hiddens[part], contexts[part]).float()
+        logits = backbone.readout(prev[part], hiddens[part], contexts[part])
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         found.append(logits.gather(1, gold[part, None])[:, 0] - logits.logsumexp(1))
     return torch.cat(found)
 

@@ -1,0 +1,349 @@
+"""Laws of the memories over whole sentences, through the beam, and of their gradients.
+
+Those of a single step, and numbers worked by hand, stand in test_tm, test_cache and test_provenance; batched = single
+in test_engine; step = forced in test_rnnsearch and test_memory_training; saved = never saved in test_engine and
+test_tm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+from typing import get_args
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from tmnmt.decode import Hypothesis, SearchSettings, beam_search
+from tmnmt.memories.base import CacheState, MemoryState, PairKeys, TMState, Trace
+from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.memories.combine import Memories, Mode
+from tmnmt.memories.coverage import CoverageKind
+from tmnmt.memories.tm import Gate, Matching, TMKind, TranslationMemory, collate
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.training.tm import ForcedBatch, tm_log_probs
+from tmnmt.vocab import BOS, PAD
+
+D = 16  # l = d
+WORD = 8
+V = 75
+STANDARD, DEEP = TMKind(), CacheKind()
+MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
+SCORES = [0.9, 0.7, 0.7, 0.5]  # of the pairs of a sentence: two are equal
+N = 8  # sentences: enough that the best translation of some changed its place in the beam
+LENGTHS = torch.tensor([5, 3, 6, 4, 6, 5, 2, 6])
+SRC = torch.randint(4, V, (N, 6), generator=torch.Generator().manual_seed(3))
+SRC[torch.arange(6) >= LENGTHS[:, None]] = PAD
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def backbone() -> Backbone:
+    return FastRNNsearch(random_base(V, D))
+
+
+def random_base(words: int, size: int) -> RNNsearch:
+    """With enough contrast to prefer some words."""
+    torch.manual_seed(0)
+    model = RNNsearch(words, embedding=WORD, hidden=size, attention=8, dropout=0.0).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.5)
+    return model
+
+
+def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> Memories:
+    """As after training: nothing is at its start, the gates are half open, and what was read is not read again."""
+    torch.manual_seed(1)
+    memories = Memories(TranslationMemory(size, size, WORD, kind), SessionCache(size, size, WORD, cache))
+    with torch.no_grad():
+        for parameter in memories.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+        for gate in gates(memories):
+            gate.fill_(0.3)
+        if memories.tm is not None and memories.tm.coverage.weight is not None:
+            memories.tm.coverage.weight.fill_(4.0 / memories.tm.coverage.width)
+        if memories.tm is not None and memories.tm.coverage.gru is not None:
+            memories.tm.coverage.gru.weight_ih.mul_(20)  # so that positions differ by what was read of them
+    return memories
+
+
+def gates(memories: Memories) -> list[nn.Parameter]:
+    """Their biases: -inf closes them, where their weights are zero."""
+    assert memories.tm is not None and memories.cache is not None
+    return [gate.out.bias for gate in (memories.tm.copy, memories.tm.fusion) if gate] + [memories.cache.U.bias]
+
+
+def pair(length: int, seed: int, size: int = D, words: int = V) -> PairKeys:
+    made = torch.Generator().manual_seed(seed)
+    return PairKeys(
+        torch.randn(length, size, generator=made), torch.randn(length, size, generator=made),
+        torch.randint(4, words, (length,), generator=made),
+    )  # fmt: skip
+
+
+PAIRS = [pair(6, 1), pair(4, 2), pair(5, 3), pair(3, 4)]
+
+
+def cached(documents: int, size: int = D, words: int = V) -> CacheState | None:
+    """Every other document has nothing behind it."""
+    contents = [CacheContents(5, size, size) for _ in range(documents)]
+    for at in range(0, documents, 2):
+        keys = pair(7, 5 + at, size, words)
+        contents[at].write(keys.contexts, keys.hiddens, keys.ids)
+    return collate_caches(contents)
+
+
+def both() -> MemoryState:
+    """Four pairs and one in turn, beside a cache that is filled and one that is empty."""
+    shown = [slice(at % 2, 4 if at % 2 == 0 else 2) for at in range(N)]
+    return MemoryState(collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]), cached(N))
+
+
+def first_with(pairs: list[PairKeys], scores: list[float]) -> TMState | None:
+    """The first sentence alone has pairs."""
+    return collate([pairs, *([] for _ in range(N - 1))], [scores, *([] for _ in range(N - 1))])
+
+
+def search(
+    backbone: Backbone, memories: Memories | None, state: MemoryState, mode: Mode, beam: int = 4
+) -> list[Hypothesis]:
+    with torch.inference_mode():
+        encoded = backbone.encode(SRC, LENGTHS)
+    return beam_search(backbone, memories, encoded, state, [12] * N, SearchSettings(beam, mode=mode, explain=True))
+
+
+def replay(
+    backbone: Backbone, memories: Memories, ids: tuple[int, ...], sentence: int, state: MemoryState, mode: Mode
+) -> tuple[Tensor, list[Trace]]:
+    """log p (T, V) along one translation, one row after the other without any beam, and what each step says of it."""
+    state = state.rows(torch.tensor([sentence]))
+    found, traces = [], []
+    with torch.inference_mode():
+        length = LENGTHS[sentence]
+        encoded = backbone.encode(SRC[sentence : sentence + 1, :length], length[None])
+        inner, prev = backbone.start(encoded), torch.tensor([BOS])
+        for word in ids:
+            inner, context, hidden = backbone.step(prev, inner, encoded)
+            log_p, state, trace = memories.step(backbone, prev, hidden, context, state, mode, explain=True)
+            assert trace is not None
+            found.append(log_p[0])
+            traces.append(trace)
+            prev = torch.tensor([word])
+    return torch.stack(found), traces
+
+
+KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
+    TMKind(matching="full", fusion_gate="scalar", preferences=False, words=False)
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("cache", ["deep", "shallow"])
+def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(backbone: Backbone, mode: Mode, cache: str) -> None:
+    memories = learned(cache=CacheKind(fusion=cache))  # type: ignore[arg-type]
+    assert memories.tm is not None and memories.cache is not None
+    with torch.no_grad():
+        for module in memories.modules():
+            if isinstance(module, Gate):
+                module.out.weight.zero_()
+        for layer in (memories.cache.U, memories.cache.V, memories.cache.W):
+            layer.weight.zero_()
+        for gate in gates(memories):
+            gate.fill_(-torch.inf)
+    for found, plain in zip(
+        search(backbone, memories, both(), mode), search(backbone, None, MemoryState(), "off"), strict=True
+    ):
+        assert (found.ids, found.log_prob, found.score) == (plain.ids, plain.log_prob, plain.score)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.coverage}-{kind.matching}")
+@pytest.mark.parametrize("cache", ["deep", "shallow"])
+def test_probabilities_of_all_memories_together_sum_to_one(backbone: Backbone, kind: TMKind, cache: str) -> None:
+    memories = learned(kind, CacheKind(fusion=cache))  # type: ignore[arg-type]
+    for sentence in (0, 1):
+        log_p, traces = replay(backbone, memories, (5, 6, 6, 7), sentence, both(), "both")
+        torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4), atol=1e-5, rtol=0)
+        for trace in traces:
+            for part in (trace.p_plain, trace.p_cache, trace.p_gen, trace.q):
+                assert part is not None and float(part.sum()) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(backbone: Backbone, mode: Mode) -> None:
+    memories, outcomes = learned(), []
+    for order in list(permutations(range(4)))[::5]:  # 5 of 24, the equal ones both ways
+        pairs, scores = ([given[i] for i in order] for given in (PAIRS, SCORES))
+        state = MemoryState(first_with(pairs, scores), cached(N))
+        outcomes.append(search(backbone, memories, state, mode)[0])
+    assert {found.ids for found in outcomes} == {outcomes[0].ids}
+    for found in outcomes:
+        for trace, first in zip(found.traces, outcomes[0].traces, strict=True):
+            assert trace.probability == pytest.approx(first.probability, abs=1e-6)
+            assert trace.p_gen == pytest.approx(first.p_gen, abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("matching", get_args(Matching))
+def test_two_copies_of_a_pair_give_what_one_gives_with_coverage_off(
+    backbone: Backbone, mode: Mode, matching: Matching
+) -> None:
+    def given(copies: int, coverage: CoverageKind) -> Tensor:
+        state = MemoryState(first_with(PAIRS[:1] * copies, [0.9] * copies))
+        return replay(backbone, learned(TMKind(matching=matching, coverage=coverage)), (5, 6, 7, 8), 0, state, mode)[0]
+
+    torch.testing.assert_close(given(2, "off").exp(), given(1, "off").exp(), atol=1e-6, rtol=0)
+    assert not torch.allclose(given(2, "plain").exp(), given(1, "plain").exp(), atol=1e-4)  # each is read half as much
+
+
+@pytest.mark.parametrize("kind", [kind for kind in get_args(CoverageKind) if kind != "off"])
+def test_coverage_follows_the_back_pointers_of_the_beam(
+    backbone: Backbone, kind: CoverageKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = learned(TMKind(coverage=kind))
+
+    def is_replayed() -> bool:
+        found = search(backbone, memories, both(), "copy", beam=6)
+        assert sum(len(one.ids) for one in found) > 3 * N
+        return all(equals_its_replay(one, sentence) for sentence, one in enumerate(found))
+
+    def equals_its_replay(found: Hypothesis, sentence: int) -> bool:
+        log_p, traces = replay(backbone, memories, found.ids, sentence, both(), "copy")
+        alone = log_p.exp()[range(len(found.ids)), list(found.ids)]
+        searched = torch.tensor([trace.probability for trace in found.traces])
+        q, again = (torch.cat([weights.view(1, -1) for trace in told if (weights := trace.q) is not None])
+                    for told in (found.traces, traces))  # fmt: skip
+        return torch.allclose(searched, alone, atol=1e-5) and torch.allclose(q, again, atol=1e-5)
+
+    assert is_replayed()
+    own = TMState.rows
+    monkeypatch.setattr(TMState, "rows", lambda state, index: stay_behind(own, state, index))
+    assert not is_replayed()  # what the test is there to see
+
+
+def stay_behind(rows: Callable[[TMState, Tensor], TMState], state: TMState, index: Tensor) -> TMState:
+    """Rows whose coverage was not reordered with them."""
+    moved = rows(state, index)
+    if len(state.coverage) < len(index):
+        return moved
+    return replace(moved, coverage=state.coverage[: len(index)])
+
+
+@pytest.mark.parametrize("cache", ["deep", "shallow"])
+def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_generator(
+    backbone: Backbone, cache: str
+) -> None:
+    memories = learned(cache=CacheKind(fusion=cache))  # type: ignore[arg-type]
+    state = both()
+    found = search(backbone, memories, state, "fusion")[0]
+    assert len(found.ids) > 3
+    deep = cache == "deep"  # a shallow one stands beside the generator, not in it
+    cached = replace(state, tm=None) if deep else MemoryState()
+    settings: dict[str, tuple[MemoryState, Mode]] = {
+        "p_plain": (MemoryState(), "off"), "p_cache": (cached, "off"), "p_gen": (replace(cached, tm=state.tm), "fusion")
+    }  # fmt: skip
+    alone = {name: replay(backbone, memories, found.ids, 0, *given)[0].exp() for name, given in settings.items()}
+    effects = []
+    for t, (word, trace) in enumerate(zip(found.ids, found.traces, strict=True)):
+        for name, p in alone.items():
+            assert getattr(trace, name) == pytest.approx(float(p[t, word]), abs=1e-5)
+        effects.append((trace.p_cache - trace.p_plain, trace.p_gen - trace.p_cache))
+    by_cache, by_fusion = (max(map(abs, each)) for each in zip(*effects, strict=True))
+    assert by_fusion > 1e-3 and (by_cache > 1e-3) == deep
+
+
+SMALL, FEW = 3, 10  # d and V of what is differentiated numerically
+
+
+def in_double(state: MemoryState) -> MemoryState:
+    """The same in float64, so that finite differences say something."""
+    assert state.tm is not None
+    tm = replace(state.tm, keys=state.tm.keys.double(), values=state.tm.values.double(), marks=state.tm.marks.double(),
+                 coverage=state.tm.coverage.double())  # fmt: skip
+    cache = state.cache
+    if cache is not None:
+        cache = replace(cache, keys=cache.keys.double(), values=cache.values.double())
+    return MemoryState(tm, cache)
+
+
+class Loss(nn.Module):
+    """A number that depends on the parameters of `part`."""
+
+    def __init__(self, part: nn.Module, of: Callable[[], Tensor]) -> None:
+        super().__init__()
+        self.part, self.of = part, of
+
+    def forward(self) -> Tensor:
+        return self.of()
+
+
+def check_gradients(loss: Loss) -> None:
+    """That autograd's derivatives are those of finite differences, and that none is 0 throughout: of parameters of few
+    numbers one by one (M, lambda, eta, mu, nu, kappa, the gates' biases), then of all along a random direction."""
+    chosen = dict(loss.named_parameters())
+    for name, gradient in zip(chosen, torch.autograd.grad(loss(), list(chosen.values())), strict=True):
+        assert bool((gradient.abs() > 1e-9).any()), name
+    few = {name: parameter for name, parameter in chosen.items() if parameter.numel() <= 2 * SMALL * SMALL}
+    assert few
+    for names, fast in ((list(few), False), (list(chosen), True)):
+
+        def of(*values: Tensor, names: list[str] = names) -> Tensor:
+            found: Tensor = functional_call(loss, dict(zip(names, values, strict=True)), ())
+            return found
+
+        given = tuple(chosen[name].detach().clone().requires_grad_() for name in names)
+        assert torch.autograd.gradcheck(of, given, atol=1e-7, rtol=1e-4, fast_mode=fast)
+
+
+TARGET = torch.tensor([[5, 6, 6, 2], [7, 5, 2, PAD]])
+
+
+def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, MemoryState, ForcedBatch]:
+    """Two sentences along references whose words stand in their pairs, with states at random."""
+    base, memories = random_base(FEW, SMALL).double(), learned(kind, cache, SMALL).double()
+    pairs = [[pair(4, 1, SMALL, FEW), pair(3, 2, SMALL, FEW)], [pair(5, 3, SMALL, FEW)]]
+    state = in_double(MemoryState(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
+    made = torch.Generator().manual_seed(8)
+    contexts, hiddens = (torch.randn(2, 4, SMALL, generator=made).double() for _ in range(2))
+    return base, memories, state, ForcedBatch(TARGET, contexts, hiddens)
+
+
+VARIANTS = [TMKind(matching="full"), TMKind(coverage="gru"), TMKind(coverage="plain", fusion_gate="scalar")]
+
+
+@pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")
+@pytest.mark.parametrize("cache", [CacheKind(), CacheKind("shallow", matching="learned")], ids=lambda kind: kind.fusion)
+def test_gradients_of_every_parameter_are_those_of_finite_differences(kind: TMKind, cache: CacheKind) -> None:
+    base, memories, state, batch = forced_pairs(kind, cache)
+
+    def loss() -> Tensor:
+        total, moved = torch.zeros((), dtype=torch.float64), state
+        for t in range(3):
+            prev = TARGET[:, t - 1] if t else torch.full((2,), BOS)
+            log_p, moved, _ = memories.step(base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both")
+            total = total - log_p.gather(1, TARGET[:, t, None]).sum()
+        return total
+
+    check_gradients(Loss(memories, loss))
+
+
+@pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")
+def test_gradients_that_training_uses_are_those_of_finite_differences(kind: TMKind) -> None:
+    base, memories, state, batch = forced_pairs(kind, CacheKind())
+    tm, given = memories.tm, state.tm
+    assert tm is not None and given is not None
+
+    def loss() -> Tensor:
+        found = tm_log_probs(tm, base, batch, tm.ready(given, base.embed))
+        return -(found["copy"].sum() + found["fusion"].sum())
+
+    check_gradients(Loss(tm, loss))

@@ -1,0 +1,260 @@
+"""The page of `--explain-html`: what it says is what was traced, no text becomes HTML or script, and it can be used."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from chromium import CHROMIUM, Tab, tab
+from tiny_model import segments, write_tiny_model
+
+from tmnmt.cli import run
+from tmnmt.engine import Translator
+from tmnmt.index import build
+from tmnmt.records import spelt
+from tmnmt.segments import Segment
+
+HOSTILE = Segment("</script><b>It</b> shall apply.", "</script><img src=x onerror='alert(1)'> <!-- & « 日 »", "<i>&")
+TEXT = f'The Commission shall inform the "Council".\n\n{HOSTILE.src}\nIt shall apply from 3 March 1997.\nRepealed.\n'
+ELEMENTS = {
+    "html", "head", "meta", "title", "style", "script", "body", "header", "h1", "ul", "li", "span", "p", "aside",
+    "main", "article", "details", "summary", "hr", "footer",
+}  # fmt: skip
+
+
+class Read(HTMLParser):
+    """What a browser would take from the page: elements with their attributes and texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.feed(page)
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs), []))
+        if tag not in ("meta", "hr"):
+            self._open.append(self.found[-1])
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        for _, _, texts in self._open:
+            texts.append(data)
+
+    def texts(self, tag: str, kind: str | None = None) -> list[str]:
+        """Of all elements of a name, and of a class or type where one is given."""
+        wanted = [(attributes, texts) for name, attributes, texts in self.found if name == tag]
+        return [
+            "".join(texts) for attributes, texts in wanted
+            if kind is None or kind in (attributes.get("class") or attributes.get("type") or "").split()
+        ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("page")
+    write_tiny_model(folder / "model")
+    build(folder / "index", [*segments(), HOSTILE], "en", "fr")
+    (folder / "input.txt").write_text(TEXT, encoding="utf-8")
+    assert translate(folder, "--explain-html", str(folder / "page.html"), "--json", "-o", str(folder / "out.json")) == 0
+    return folder
+
+
+def translate(folder: Path, *arguments: str, text: str = "input.txt") -> int:
+    settings = ("--model", str(folder / "model"), "--memory", str(folder / "index"), "--mode", "both", "--beam", "2")
+    return run(["translate", str(folder / text) if text != "-" else text, *settings, "--threads", "1", *arguments])
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "out.json").read_text(encoding="utf-8").splitlines()
+    return [record for record in map(json.loads, lines) if record["src"]]
+
+
+def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None:
+    page, records = Read((folder / "page.html").read_text(encoding="utf-8")), told(folder)
+    data = [json.loads(text) for text in page.texts("script", "application/json")]
+    assert len(data) == len(records) == 4 and len(page.texts("hr")) == 1
+    assert page.texts("p", "source") == [record["src"] for record in records]
+    assert [text.strip() for text in page.texts("p", "target")] == [record["tgt"] for record in records]
+    assert len(page.texts("span", "token")) == sum(len(record["tokens"]) for record in records)
+    for of_page, record in zip(data, records, strict=True):
+        for at, token in enumerate(record["tokens"]):
+            number = {name: of_page.get(name, [0] * (at + 1))[at] for name in token if isinstance(token[name], float)}
+            assert number == pytest.approx({name: token[name] for name in number}, abs=1e-6)
+            parts = sum(number[name] for name in ("generated", "recalled", "copied"))
+            assert parts == pytest.approx(number["probability"], abs=1e-5)
+            assert [tuple(read) for read in of_page["attention"][at]] == [
+                (read["match"], read["position"], pytest.approx(read["weight"], abs=1e-6))
+                for read in token["attention"]
+            ]
+            for read in token["sources"]:  # positions are those of the pieces: the word that is copied stands there
+                piece = of_page["matches"][read["match"]]["pieces"][read["position"]]
+                assert piece == token["text"].replace("▁", " ")
+    pairs = [(match["src"], "".join(match["pieces"][:-1]).strip()) for match in data[1]["matches"]]
+    assert (HOSTILE.src, HOSTILE.tgt) in pairs
+
+
+def test_no_text_becomes_html_and_nothing_is_loaded(folder: Path) -> None:
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    page = Read(text)
+    assert {name for name, _, _ in page.found} == ELEMENTS
+    names = {name for _, attributes, _ in page.found for name in attributes}
+    assert not {name for name in names if name.startswith("on")} | names & {"src", "href", "style", "srcset", "action"}
+    policy = next(a["content"] for _, a, _ in page.found if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    for tag in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(page.texts(tag)[0].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}';" in policy
+    assert "http://" not in text and "https://" not in text and "innerHTML" not in text
+
+
+def test_it_is_written_beside_every_other_output(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+    stdin = io.BufferedReader(io.BytesIO(TEXT.encode()))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
+    assert translate(folder, "--explain-html", str(path), text="-") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line] == [record["tgt"] for record in told(folder)]
+    assert path.read_bytes() == (folder / "page.html").read_bytes()
+    assert translate(folder, "--explain-html", str(path), "--explain") == 0
+    assert "copy gate" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_it_takes_the_place_of_nothing_else(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "out.txt")
+    assert translate(folder, "--explain-html", path, "-o", path) == 2
+    assert "--explain-html and --output both name" in capsys.readouterr().err
+    assert translate(folder, "--explain-html", str(folder / "input.txt")) == 2
+    assert "would be written over the input" in capsys.readouterr().err
+    assert translate(folder, "--explain-html", str(tmp_path / "none" / "page.html")) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [] and (folder / "input.txt").read_text() == TEXT
+
+
+def test_interrupted_it_keeps_the_segments_that_were_finished(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Translator.stream
+
+    def stopped(*arguments: Any) -> Iterator[Any]:
+        yield next(whole(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Translator, "stream", stopped)
+    assert translate(folder, "--explain-html", str(tmp_path / "page.html")) == 130
+    assert "what was finished is in" in capsys.readouterr().err
+    partial = tmp_path / "page.html.partial"
+    assert list(tmp_path.iterdir()) == [partial]
+    assert partial.read_text(encoding="utf-8").count("<article") == 1
+
+
+def test_bytes_are_put_together_to_characters_and_every_subword_keeps_its_place() -> None:
+    assert spelt(["▁a", "<0xE6>", "<0x97>", "<0xA5>", "b"]) == [" a", "", "", "日", "b"]
+    assert spelt(["<0xE6>", "b", "<0xE6>"]) == ["", "\ufffdb", "\ufffd"]
+    assert spelt([]) == []
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    with tab(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Tab, folder: Path) -> Tab:
+    browser.problems.clear()
+    browser.open(folder / "page.html")
+    return browser
+
+
+INSPECTOR = "document.getElementById('inspector').innerText"
+FOCUSED = "[...document.activeElement.parentElement.children].indexOf(document.activeElement)"
+
+
+def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: Tab, folder: Path) -> None:
+    token = told(folder)[0]["tokens"][0]
+    page.hover(".token")
+    shown = page.evaluate(INSPECTOR)
+    assert f"{token['copied']:.2f} copied from the memory" in shown
+    assert f"plain {token['plain']:.2f}, fusion " in shown
+    assert f"copy gate\n{token['copy_gate']:.2f}" in shown
+    heaviest = token["attention"][0]
+    assert f"most at position {heaviest['position'] + 1} ({heaviest['weight']:.2f})" in shown
+    marked = page.evaluate("[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)")
+    assert marked == [f"position {heaviest['position'] + 1}: {heaviest['weight']:.2f}"]
+    assert page.problems == []
+
+
+def test_words_are_reached_by_keys_held_and_let_go(page: Tab) -> None:
+    page.evaluate("document.querySelector('.token').focus()")
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    assert page.evaluate(FOCUSED) == 2
+    page.press("Enter")
+    held = page.evaluate(INSPECTOR)
+    page.press("End")
+    assert page.evaluate(FOCUSED) > 2 and page.evaluate(INSPECTOR) == held
+    page.press("Escape")
+    page.press("ArrowLeft")
+    assert page.evaluate(INSPECTOR) != held
+    page.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('article').id") == "s2"
+    page.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert page.evaluate("document.querySelectorAll('#s2 .token[tabindex=\"0\"]').length") == 1
+
+
+def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Tab, folder: Path) -> None:
+    assert page.evaluate("document.querySelectorAll('table').length") == 0
+    page.evaluate("document.querySelector('#s2 summary').click()")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    page.evaluate("new Promise(done => setTimeout(done, 50))")
+    record = told(folder)[1]
+    assert page.evaluate("document.querySelectorAll('tbody tr').length") == len(record["tokens"])
+    assert page.evaluate("document.querySelectorAll('table').length") == 1
+    scripts = "document.querySelector('#s2 details').innerText"
+    assert HOSTILE.src in page.evaluate(scripts) and HOSTILE.tgt in page.evaluate(scripts)
+    assert page.evaluate("document.querySelectorAll('img, b:not(h3 b), i').length") == 0
+    shown = page.evaluate("[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)")
+    gates = [name for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate")
+             if any(token[name] for token in record["tokens"])]  # fmt: skip
+    assert shown[: len(gates)] == [round(100 * record["tokens"][0][name]) for name in gates]
+    assert sum(shown[len(gates) :]) == pytest.approx(
+        100 * sum(read["weight"] for kind in ("attention", "slots") for read in record["tokens"][0][kind]),
+        abs=0.5 * len(shown),
+    )
+    assert page.problems == []
+
+
+def test_the_policy_holds_and_the_page_follows_the_readers_colours(page: Tab) -> None:
+    page.evaluate("document.body.append(Object.assign(document.createElement('span'), {id: 'x'})), 0")
+    with pytest.raises(AssertionError, match="TrustedHTML"):
+        page.evaluate("document.getElementById('x').innerHTML = '<b>b</b>'")
+    page.evaluate("fetch('https://example.org/').catch(() => 0), 0")
+    page.evaluate("new Promise(done => setTimeout(done, 50))")
+    assert any("Content Security Policy" in problem for problem in page.problems)
+    colours = []
+    for scheme in ("light", "dark"):
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        colours.append(
+            page.evaluate("[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)].map(Number)")
+        )
+    assert min(colours[0]) > 200 and max(colours[1]) < 60

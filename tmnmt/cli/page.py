@@ -1,0 +1,184 @@
+"""An explained translation as one HTML page that loads nothing and never reads a text as HTML or script.
+
+The page is written segment by segment. Source and coloured target are HTML; what else belongs to a segment lies beside
+it as JSON, which page.js draws when it is looked at: of a long document only what is open costs anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tmnmt.cli.explained import LEGEND
+from tmnmt.counted import counted
+from tmnmt.records import spelt
+from tmnmt.segments import Match, Token, Translation
+
+if TYPE_CHECKING:
+    from tmnmt.engine import Translator
+
+DIGITS = 6  # of probabilities: their sums stay exact to 1e-5
+SCALARS = (
+    "probability", "generated", "recalled", "copied", "copy_gate", "recall_gate", "fusion_gate", "cache_gate", "plain",
+    "cache_effect", "fusion_effect",
+)  # fmt: skip
+GATES = ("copy", "fusion", "recall", "cache")
+TITLE = "Where every word comes from"
+POLICY = (
+    "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+<script>{script}</script>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<ul class="legend">{legend}</ul>
+<p class="settings">{settings}</p>
+</header>
+<aside id="inspector" aria-live="polite" aria-label="{title}" tabindex="0">
+<p>Point at a word, or reach it with Tab and the arrow keys. Enter holds it, Escape lets go.</p>
+</aside>
+<main>
+"""
+ARTICLE = """<article id="s{number}">
+<p class="source" lang="{src_lang}" dir="auto">{source}</p>
+<p class="target" lang="{tgt_lang}" dir="auto">{target}</p>
+<details><summary>{told}</summary></details>
+<script type="application/json">{data}</script>
+</article>
+"""
+FOOT = """</main>
+<footer>{totals}</footer>
+</body>
+</html>
+"""
+
+
+class Page:
+    """Writes the page to `to`: its head at once, a segment with every `add`, the totals with `end`."""
+
+    def __init__(self, to: TextIO, translator: Translator) -> None:
+        self.to, self.translator = to, translator
+        self._origins: Counter[str] = Counter()
+        self._segments = 0
+        self._at_start = True  # of a document
+        self.to.write(_head(_settings(translator)))
+
+    def add(self, translation: Translation) -> None:
+        """The next segment; a blank one parts documents."""
+        if not translation.src.strip():
+            self._at_start = True
+            return
+        if self._at_start and self._segments:
+            self.to.write("<hr>\n")
+        self._at_start = False
+        self._segments += 1
+        self._origins.update(token.origin for token in translation.tokens)
+        self.to.write(self._article(translation))
+
+    def end(self) -> None:
+        """Totals, and the end of the page."""
+        total = sum(self._origins.values())
+        shares = (f"{self._origins[origin] / total:.1%} {what}" for origin, what in LEGEND.items() if total)
+        told = ", ".join([counted(self._segments, "segment"), counted(total, "subword"), *shares])
+        self.to.write(FOOT.format(totals=escape(told)))
+
+    def _article(self, translation: Translation) -> str:
+        told = _matches(translation.matches) + (f" · {_numbers(translation)}" if translation.tokens else "")
+        return ARTICLE.format(
+            number=self._segments, src_lang=escape(self.translator.src_lang), tgt_lang=escape(self.translator.tgt_lang),
+            source=escape(translation.src), target=_target(translation.tokens), told=escape(told),
+            data=in_script(self._data(translation)),
+        )  # fmt: skip
+
+    def _data(self, translation: Translation) -> dict[str, Any]:
+        """What page.js draws of a segment: a list over tokens for every number that is not always 0."""
+        tokens = translation.tokens
+        lists = {name: [round(getattr(token, name), DIGITS) for token in tokens] for name in SCALARS}
+        return {name: values for name, values in lists.items() if any(values)} | {
+            "matches": [self._match(match) for match in translation.matches],
+            "attention": [[(r.match, r.position, round(r.weight, DIGITS)) for r in t.attention] for t in tokens],
+            "slots": [[(r.slot, r.text.replace("▁", " "), round(r.weight, DIGITS)) for r in t.slots] for t in tokens],
+        }
+
+    def _match(self, match: Match) -> dict[str, Any]:
+        """`pieces`: the positions of the pair that can be read, as text, the last of them its end."""
+        from tmnmt.pair_keys import encode_pair
+
+        segment, vocab = match.segment, self.translator.vocab
+        _, ids = encode_pair((segment.src, segment.tgt), vocab, self.translator.keys.max_subwords)
+        return {
+            "score": round(match.score, DIGITS), "document": segment.document, "src": segment.src,
+            "pieces": spelt([vocab.piece(word) for word in ids]),
+        }  # fmt: skip
+
+
+def in_script(data: dict[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _head(settings: str) -> str:
+    style, script = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    policy = POLICY.format(style=_hash(style), script=_hash(script))
+    legend = "".join(f'<li><span class="{origin}">{escape(what)}</span></li>' for origin, what in LEGEND.items())
+    return HEAD.format(
+        policy=policy, title=TITLE, style=style, script=script, legend=legend, settings=escape(settings)
+    )  # fmt: skip
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _settings(translator: Translator) -> str:
+    settings = translator.settings
+    told = f"model {translator.model_hash[:12]}, {translator.src_lang} to {translator.tgt_lang}, mode {settings.mode}"
+    if settings.mode != "off":
+        told += f", {settings.top_k} pairs of score {settings.threshold:g} or more"
+    return told + f", session cache of {settings.cache}, beam {settings.beam}"
+
+
+def _matches(matches: Sequence[Match]) -> str:
+    if len(matches) < 2:
+        return f"1 match of {matches[0].score:.2f}" if matches else "no match"
+    return f"{len(matches)} matches, the best of {max(match.score for match in matches):.2f}"
+
+
+def _numbers(translation: Translation) -> str:
+    tokens = translation.tokens
+    origins = Counter(token.origin for token in tokens)
+    told = [f"score {translation.score:.3f}"]
+    told += [f"{origins[name]} of {counted(len(tokens), 'subword')} {what}" for name, what in LEGEND.items()
+             if origins[name] and name != "model"]  # fmt: skip
+    means = {name: sum(getattr(token, f"{name}_gate") for token in tokens) / len(tokens) for name in GATES}
+    gates = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items() if mean)
+    return " · ".join([*told, f"mean gates: {gates}"] if gates else told)
+
+
+def _target(tokens: tuple[Token, ...]) -> str:
+    """Every subword in an element of its own, the blanks before words outside; the first can be reached by Tab."""
+    parts = []
+    for at, (token, text) in enumerate(zip(tokens, spelt([token.text for token in tokens]), strict=True)):
+        blank = " " if at and text.startswith(" ") else ""
+        tab = 0 if at == 0 else -1
+        parts.append(
+            f'{blank}<span class="token {token.origin}" role="button" tabindex="{tab}">{escape(text.strip(" "))}</span>'
+        )
+    return "".join(parts)
