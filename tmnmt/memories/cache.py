@@ -131,6 +131,11 @@ class CacheContents:
         """The subword of every filled slot."""
         return [self._words[slot] for slot in range(len(self))]
 
+    @property
+    def latest(self) -> list[int]:
+        """The filled slots, the one written last first."""
+        return list(reversed(self._words))
+
     def clear(self) -> None:
         """Forget everything: a new document starts."""
         self._words.clear()
