@@ -22,7 +22,7 @@ from tmnmt import __version__
 from tmnmt.errors import TmnmtError
 
 # The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
-from tmnmt.cli import adapt, build_index, keys, memory, search, train, translate  # isort: skip
+from tmnmt.cli import adapt, build_index, cache_report, keys, memory, search, train, translate  # isort: skip
 
 INTERRUPTED = 130
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
@@ -42,6 +42,7 @@ app.command("translate")(translate.translate)
 app.command("keys")(keys.keys)
 app.command("train")(train.train)
 app.command("adapt")(adapt.adapt)
+app.command("cache-report")(cache_report.cache_report)
 app.add_typer(memory.app)
 
 
