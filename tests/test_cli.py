@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,14 @@ def test_a_closed_standard_stream_is_an_empty_one(closed: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert ("build-index" in done.stdout) == (" >&-" not in f" {closed}")
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(name: str, code: int, tmp_path: Path) -> None:
+    # as a compiled module does that calls Python and takes no exception from it
+    swallows = f"try:\n    import os, signal; os.kill(os.getpid(), signal.{name})\nexcept BaseException:\n    pass\n"
+    (tmp_path / "compiled.py").write_text(swallows, encoding="utf-8")
+    program = "from tmnmt.interrupts import install; install(); print('before'); import compiled; print('after')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert (done.returncode, done.stdout) == (code, "before\n")
+    assert done.stderr == "interrupted: stopped before the end\n"

@@ -11,13 +11,21 @@ import pytest
 import tmnmt
 
 LAYERS = (
-    ("segments", "errors", "text", "counted", "progress", "vocab"),
+    ("segments", "errors", "interrupts", "text", "counted", "progress", "vocab"),
     ("formats",),
     ("index",),
     ("models",),
     ("memories",),
     ("decode",),
-    ("provenance", "pair_keys", "memory_keys", "pieces", "retrieve", "schedule"),  # what the engine puts together
+    (
+        "provenance",
+        "pair_keys",
+        "memory_keys",
+        "pieces",
+        "retrieve",
+        "schedule",
+        "verbatim",
+    ),  # what the engine puts together
     ("engine",),
     ("training", "eval"),
     ("cli", "__main__"),

@@ -107,6 +107,9 @@ def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor,
         tm.M.copy_(torch.tensor([2.0, 1.0]))
         tm.coverage.weight.fill_(1.0)
         tm.log_eta.fill_(math.log(2))
+        for gate in (tm.copy, tm.fusion):
+            assert gate is not None
+            gate.trust.copy_(torch.tensor([0.0, 1e4]))  # any score above 0 is trusted
     memories = Memories(tm)
     set_gates(memories, math.log(3))  # zeta = 3/4
     keys = PairKeys(
@@ -177,6 +180,17 @@ def test_fusion_by_hand() -> None:
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
     assert after.tm is not None
     torch.testing.assert_close(after.tm.coverage[0, 1, 0].item(), 0.75 / (math.e + 2))
+
+
+def test_trust_multiplies_the_odds_of_the_gate_by_hand() -> None:
+    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None and memories.tm.copy is not None
+    with torch.no_grad():
+        memories.tm.copy.trust.copy_(torch.tensor([0.3, 7.0]))  # the pair's score is 0.3: half of the odds 3, zeta 3/5
+    log_probs, _, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
+    total = math.e + 2
+    expected = [0.6 / total + 0.2, 0.6 * (math.e + 1) / total + 0.2]
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
 
 
 def test_fusion_blends_the_words_too_by_hand() -> None:

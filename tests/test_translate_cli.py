@@ -149,6 +149,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("plain", ["--mode", "copy", "--memory", "{index}"], 2, "no parameters for mode copy; it serves off"),
         ("plain", ["--memory", "{index}"], 2, "no parameters for mode copy"),
         ("plain", ["--cache", "25"], 2, "no parameters for a session cache"),
+        ("model", ["--verbatim"], 2, "--verbatim needs a --memory"),
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),
         ("model", ["--mode", "magic"], 2, "magic"),

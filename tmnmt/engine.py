@@ -45,6 +45,7 @@ from tmnmt.retrieve import Retriever
 from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.segments import Segment, Translation
 from tmnmt.text import match_tokens, normalise
+from tmnmt.verbatim import as_it_stands, exact_match
 from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
@@ -74,6 +75,7 @@ class Settings:
     length_penalty: float = 1.0
     precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
     selection: Selection = TOP  # which top_k of the best matches
+    verbatim: bool = False  # a segment that the memory holds gets its translation there as it stands
 
 
 class Translator:
@@ -107,13 +109,14 @@ class Translator:
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
-        alpha: float | None = None, overwrite: bool = True, cache_best: int = 1,
+        alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
         model has parameters for it, `device` a GPU where there is one; languages are the model's.
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
+        verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
         an option that is wrong or that this model cannot serve."""
@@ -131,7 +134,7 @@ class Translator:
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
         settings = Settings(
             mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
-            length_penalty, precision, selection,
+            length_penalty, precision, selection, verbatim,
         )  # fmt: skip
         check(settings, parameters, len(model.vocab))  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -170,6 +173,27 @@ class Translator:
         """The next sentence of each of several documents, and its length: retrieve -> decode -> remember."""
         batch = self.retrieve(batch)
         pairs = self._keys(batch)
+        held = [exact_match(piece) if self.settings.verbatim else None for piece in batch]
+        rows = [row for row, number in enumerate(held) if number is None]
+        decoded = iter(
+            self._decoded([batch[r] for r in rows], [pairs[r] for r in rows], [caches[r] for r in rows], explain)
+        )
+        done = []
+        for row, number in enumerate(held):
+            if number is None:
+                done.append(next(decoded))
+                continue
+            keys = pairs[row][number]
+            caches[row].write(keys.contexts, keys.hiddens, keys.ids)
+            done.append((as_it_stands(batch[row], number, self.vocab, explain), len(keys.ids)))
+        return done
+
+    def _decoded(
+        self, batch: Sequence[Piece], pairs: list[list[PairKeys]], caches: Sequence[CacheContents], explain: bool
+    ) -> list[tuple[Translation, int]]:
+        """What the model says with these pairs and caches, and remembers."""
+        if not batch:
+            return []
         tm = (
             collate(pairs, [self._scores(piece) for piece in batch], 1, self.device)
             if self.settings.mode != "off"

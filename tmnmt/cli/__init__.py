@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,13 +19,12 @@ import typer
 
 from tmnmt import __version__
 from tmnmt.errors import TmnmtError
+from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install
 
 # The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
 from tmnmt.cli import adapt, build_index, cache_report, keys, memory, search, train, translate  # isort: skip
 
-INTERRUPTED = 130
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
-TERMINATED = 128 + 15
 
 app = typer.Typer(
     name="tmnmt",
@@ -63,16 +61,8 @@ def _options(
 
 def main() -> None:
     """The console script: runs `sys.argv` and ends the process with its exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    install()
     sys.exit(run(sys.argv[1:]))
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM leaves what Ctrl-C leaves."""
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise _Terminated
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -93,8 +83,9 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
         return _fail(error, TmnmtError.exit_code)
     except KeyboardInterrupt as stop:
-        print(f"interrupted: {_with_notes(stop) or 'stopped before the end'}", file=sys.stderr)
-        return TERMINATED if isinstance(stop, _Terminated) else INTERRUPTED
+        told = _with_notes(stop)
+        print(f"interrupted: {told}" if told else STOPPED, file=sys.stderr)
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 def _invoke(arguments: Sequence[str]) -> int:

@@ -18,7 +18,6 @@ def train(
     Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes of one thread each
     are nearly twice as fast as one process of as many threads."""
     import os
-    import signal
 
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")  # one compiled product for every shape of batch
     import torch
@@ -29,7 +28,6 @@ def train(
     loaded = load_config(config)
     if threads:
         torch.set_num_threads(threads)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         print(run(loaded, resume))
     except KeyboardInterrupt:

@@ -68,6 +68,9 @@ def translate(
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
     alpha: ALPHA = None,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="A segment that a memory holds gets its translation there as it stands.")
+    ] = False,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -89,6 +92,8 @@ def translate(
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
+    if verbatim and (not memory or mode is ModeName.off):
+        raise UsageError("--verbatim needs a --memory to read" + (", and a mode that reads it" if memory else ""))
     texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
@@ -100,7 +105,7 @@ def translate(
             translator = Translator.load(
                 model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
                 length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select,
-                similarity, alpha, cache_overwrite, cache_best,
+                similarity, alpha, verbatim, cache_overwrite, cache_best,
             )  # fmt: skip
         write = _writer(to, explain, json)
         try:

@@ -21,7 +21,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
 Mode = Literal["copy", "fusion", "both", "off"]
-FORMAT = "2"  # of memory.safetensors
+FORMAT = "3"  # of memory.safetensors
 
 
 @dataclass(frozen=True)

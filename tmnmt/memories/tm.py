@@ -32,6 +32,8 @@ FusionGate = Literal["scalar", "elements"]
 GATE_WIDTH = 128
 COPY_START = -1.0  # sigmoid(-1) = 0.27: the plain model leads until training says otherwise
 FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins almost closed
+# odds of a gate are halved at a fuzzy score of 0.3 and divided by 56 at 0.1, until training says otherwise
+DOUBTED, DOUBT = 0.3, 20.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 
 
@@ -48,8 +50,9 @@ class Gate(nn.Module):
 
     OURS: it is also shown five numbers that a net over the concatenation cannot form: the match c M c~ / |c|^2 and the
     agreement s z~ / |s|^2, near 1 where the pair says the same as the decoder, and the means of f, e and g over what is
-    read, sum q f and so on, in [0, 1]. `outputs` is 1 for copy; for fusion it is d, a gate for every element (OURS; the
-    paper has a scalar)."""
+    read, sum q f and so on, in [0, 1]. And its odds are multiplied by sigmoid(b (sum q f - a)), a and b learned: pairs
+    that are like nothing in the sentence are not to be trusted, whatever they look like. `outputs` is 1 for copy; for
+    fusion it is d, a gate for every element (OURS; the paper has a scalar)."""
 
     def __init__(self, context_size: int, hidden_size: int, outputs: int, start: float) -> None:
         super().__init__()
@@ -58,6 +61,7 @@ class Gate(nn.Module):
         self.value = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
         self.signs = nn.Linear(5, GATE_WIDTH, bias=False)
         self.out = nn.Linear(GATE_WIDTH, outputs)
+        self.trust = nn.Parameter(torch.tensor([DOUBTED, DOUBT]))  # a, b
         nn.init.constant_(self.out.bias, start)
 
     def before(self, context: Tensor, hidden: Tensor) -> Tensor:
@@ -67,7 +71,7 @@ class Gate(nn.Module):
     def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
         """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5)."""
         logits: Tensor = self.out(torch.tanh(before + value + self.signs(signs)))
-        return logits
+        return logits + logsigmoid(self.trust[1] * (signs[..., 2:3] - self.trust[0]))
 
     def forward(self, context: Tensor, hidden: Tensor, read: Read) -> Tensor:
         return self.after(self.before(context, hidden), self.value(read.z_tilde), read.signs)

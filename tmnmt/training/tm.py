@@ -25,7 +25,7 @@ from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, with
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 SCALARS_FASTER = (
-    10.0  # lambda, mu, nu, kappa and eta must travel over several units while the weights move by hundredths
+    10.0  # lambda, mu, nu, kappa, eta and trust must travel over several units while the weights move by hundredths
 )
 IRRELEVANT, EXACT = " irrelevant", " exact"  # kinds of dev figures
 ROWS_READ_OUT = 1024  # positions read out at once: their logits stay in the processor's cache
@@ -134,7 +134,8 @@ class TMPart(Part):
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         tm = self.tm
-        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta) if p is not None]
+        trusts = [gate.trust for gate in (tm.copy, tm.fusion) if gate is not None]
+        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta, *trusts) if p is not None]
         others = [p for p in tm.parameters() if all(p is not scalar for scalar in scalars)]
         return [{"params": others, "peak": learning_rate}, {"params": scalars, "peak": SCALARS_FASTER * learning_rate}]
 

@@ -1,0 +1,65 @@
+"""Exact matches as they stand: what the memory holds itself is not translated again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.index import build
+from tmnmt.segments import Segment
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    changed = "2020-01-01T00:00:00Z"
+    own = [replace(segment, tgt=f"vu la {segment.tgt}", changed=changed) for segment in segments()]
+    build(tmp_path / "index", [*segments(), *own], "en", "fr")
+    return tmp_path / "index"
+
+
+def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_translated(
+    folder: Path, index: Path
+) -> None:
+    texts = [PAIRS[0][0], "This Decision is addressed to the Council.", f"  {PAIRS[1][0]} "]
+    found = Translator.load(folder, [index], verbatim=True, cache=0).translate(texts, explain=True)
+    usual = Translator.load(folder, [index], cache=0).translate(texts, explain=True)
+    assert [found[0].tgt, found[2].tgt] == [f"vu la {PAIRS[0][1]}", f"vu la {PAIRS[1][1]}"]
+    assert found[0].score == 0.0 and found[0].matches == usual[0].matches
+    assert (found[1].tgt, found[1].matches) == (usual[1].tgt, usual[1].matches)
+    assert found[1].score == pytest.approx(usual[1].score, abs=1e-4)
+
+
+def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index], verbatim=True)
+    found = translator.translate([PAIRS[0][0]], explain=True)[0]
+    assert "".join(token.text for token in found.tokens).replace("▁", " ").strip() == found.tgt
+    assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {("memory", 1.0, 1.0)}
+    assert [token.sources[0].position for token in found.tokens] == list(range(len(found.tokens)))
+    assert {token.sources[0].match for token in found.tokens} == {0}
+
+
+def test_what_was_taken_is_in_the_session_cache_as_a_confirmed_text_would_be(folder: Path, index: Path) -> None:
+    taken = Translator.load(folder, [index], verbatim=True, cache=30).session()
+    confirmed = Translator.load(folder, [index], cache=30).session()
+    taken.translate(PAIRS[0][0])
+    confirmed.confirm(PAIRS[0][0], f"vu la {PAIRS[0][1]}")
+    assert taken.cache.ids == confirmed.cache.ids
+    torch.testing.assert_close(taken.cache.keys, confirmed.cache.keys)
+
+
+def test_a_part_of_a_long_segment_does_not_take_the_translation_of_the_whole(folder: Path, tmp_path: Path) -> None:
+    long = " ".join([PAIRS[0][0], *(f"Article {n} of that Directive is replaced." for n in range(30))])
+    build(tmp_path / "long", [Segment(long, "TOUT"), *segments()], "en", "fr")
+    found = Translator.load(folder, [tmp_path / "long"], verbatim=True).translate([long])[0]
+    assert "TOUT" not in found.tgt
