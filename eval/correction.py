@@ -1,6 +1,6 @@
 """Which cache brings a corrected word back: the change of its log probability in a later sentence of the document.
 
-    python eval/correction.py --output FOLDER [--test TSV] [--model DIR] [--memory PATH] [--events N]
+    python eval/correction.py [--model DIR] [--test TSV] [--events N] [--gate LAMBDA]
 
 A corrected word is a subword of a sentence's reference that begins a word of three letters or more, that is none of
 the 100 most frequent words, and in whose place the model, given the reference so far, would have written another. The
@@ -8,18 +8,19 @@ sentence is confirmed, so that the cache holds it and nothing else; the word's l
 first place in the next sentence that has it, at most ten later, given that reference so far. It is compared with the
 plain model, and with the same cache less the slot of the word itself: what other slots do is no memory of the word.
 
-The variants: what the model that ships has, s_t with E e(y); s_t alone, as in the paper; the state that TM fusion has
-made while the confirmed pair was in its memory, in the place of s_t; a shallow cache. The gates of the second and the
-fourth are learned from --memory first (1,500 sentences, once), under FOLDER; the third has those of the second.
+The cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
+with the slot's word (E e(y)) and without; all are read with the gate of the model. A shallow cache holds the words; its
+gate is fixed at LAMBDA, about what the deep gate of the model that ships is on average.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -31,15 +32,13 @@ from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache_watch import frequent_words
 from tmnmt.formats import read_memory
 from tmnmt.memories.base import MemoryState, PairKeys
-from tmnmt.memories.cache import CacheContents, collate_caches
+from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.training.adapt import split
-from tmnmt.training.memory import MemoryConfig, train_memories
 from tmnmt.training.tm import force_references
 from tmnmt.vocab import BOS
 
@@ -47,7 +46,6 @@ ROOT = Path(__file__).resolve().parent.parent
 AHEAD = 10  # sentences between a correction and where the word comes again, at most
 LETTERS = 3  # of a word that can be corrected, at least
 LONGEST = 80  # subwords of a sentence, on either side
-SENTENCES = 1500  # the gates are learned from
 SLOTS = 200  # room for all of a sentence
 
 
@@ -74,13 +72,14 @@ class Event:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--output", type=Path, required=True, help="where the gates are learned and kept")
     options.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz")
     options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
-    options.add_argument("--memory", type=Path, default=ROOT / "memories" / "canadian-law.en-fr.tmx.gz")
-    options.add_argument("--events", type=int, default=500, help="corrections, at most")
+    options.add_argument("--events", type=int, default=200, help="corrections, at most")
+    options.add_argument("--gate", type=float, default=0.05, help="of the shallow cache, in (0, 1)")
     options.add_argument("--threads", type=int, default=torch.get_num_threads())
     chosen = options.parse_args()
+    if not 0 < chosen.gate < 1 or chosen.events < 1:
+        options.error("--gate is to be in (0, 1), --events 1 or more")
     torch.set_num_threads(chosen.threads)
     try:
         table(chosen)
@@ -95,11 +94,10 @@ def table(options: argparse.Namespace) -> None:
     shipped = load_memories(model, "cpu")
     if shipped is None or shipped.cache is None or shipped.tm is None or shipped.tm.fusion is None:
         raise DataError(f"{options.model}: a model with TM fusion and a session cache is wanted")
-    states = learned(model, options, "states", MemoryConfig(words=False))
-    shallow = learned(model, options, "shallow", MemoryConfig(cache_fusion="shallow"))
+    languages = model.config["src_lang"], model.config["tgt_lang"]
     with Progress("corrections", "events", options.events) as progress, torch.inference_mode():
         found = []
-        for event in islice(events(model, list(read_memory(options.test, *languages(model)))), options.events):
+        for event in islice(events(model, list(read_memory(options.test, *languages))), options.events):
             found.append(event)
             progress.advance()
     if not found:
@@ -108,32 +106,33 @@ def table(options: argparse.Namespace) -> None:
     print(f"{len(found):,} corrected words of {options.test.name}; model {model.hash}; log p of the plain model "
           f"{plain.mean():.3f} nats on average\n")  # fmt: skip
     print("| the cache holds | change, nats | raised | change due to the word's own slot, nats |\n|---|---|---|---|")
+    bare = without_words(shipped)
     for name, memories, tm in (
-        ("s_t + E e(y)", shipped, None), ("s_t", states, None), ("fused h_t", states, shipped.tm),
-        ("words (shallow)", shallow, None),
+        ("s_t", bare, None), ("s_t + E e(y)", shipped, None), ("fused h_t", bare, shipped.tm),
+        ("fused h_t + E e(y)", shipped, shipped.tm),
+        (f"words, shallow at {options.gate}", shallow(model, options.gate), None),
     ):  # fmt: skip
         with_it, without = (log_probs(model, memories, found, tm, left_out) for left_out in (False, True))
         raised = float((with_it > plain).float().mean())
         print(f"| {name} | {told(with_it - plain)} | {raised:.0%} | {told(with_it - without)} |")
 
 
-def learned(model: Model, options: argparse.Namespace, name: str, kind: MemoryConfig) -> Memories:
-    """A session cache of that kind, its gate learned from the memory's documents; kept under the output folder."""
-    folder = options.output / name
-    if not (folder / "memory.safetensors").exists():
-        config = MemoryConfig(
-            copy=False, fusion=False, words=kind.words, cache_fusion=kind.cache_fusion, cache_pairs=SENTENCES,
-            cache_epochs=1, dev_segments=100, max_subwords=LONGEST,
-        )  # fmt: skip
-        documents = split(read_memory(options.memory, *languages(model)), 0.05)
-        begun = (folder / "memory-cache-last.safetensors").exists()
-        print(f"learning the gate of {name}", file=sys.stderr)
-        train_memories(model.backbone, model.vocab, *documents, folder, config, begun, languages(model))
-    return Memories.load(folder / "memory.safetensors", model.backbone)
+def without_words(memories: Memories) -> Memories:
+    """The same with states only in the cache, as in the paper; the gate was learned with words."""
+    assert memories.cache is not None
+    bare = copy.deepcopy(memories.cache)
+    bare.kind, bare.word = replace(bare.kind, words=False), None
+    return Memories(memories.tm, bare)
 
 
-def languages(model: Model) -> tuple[str, str]:
-    return model.config["src_lang"], model.config["tgt_lang"]
+def shallow(model: Model, gate: float) -> Memories:
+    """A shallow cache whose lambda is `gate` whatever is read."""
+    base = model.backbone
+    cache = SessionCache(base.context_size, base.hidden_size, base.word_size, CacheKind("shallow"))
+    for layer in (cache.U, cache.V, cache.W):
+        torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.constant_(cache.U.bias, math.log(gate / (1 - gate)))
+    return Memories(None, cache)
 
 
 def events(model: Model, segments: Sequence[Segment]) -> Iterator[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -95,3 +96,20 @@ def test_a_fused_state_is_the_plain_one_where_the_gate_of_fusion_is_closed(scrip
         assert not torch.allclose(script.fused(model, tm, one), one.hiddens, atol=1e-3)
         torch.nn.init.constant_(tm.fusion.out.bias, -1e4)
         torch.testing.assert_close(script.fused(model, tm, one), one.hiddens, atol=1e-5, rtol=0)
+
+
+def test_the_words_of_the_slots_and_the_gate_are_taken_out_and_set(script: ModuleType, tmp_path: Path) -> None:
+    model, memories = loaded(tmp_path)
+    assert memories.cache is not None and memories.cache.word is not None
+    torch.nn.init.normal_(memories.cache.word.weight)
+    bare = script.without_words(memories)
+    assert bare.cache.word is None and memories.cache.word is not None
+    assert torch.equal(bare.cache.U.weight, memories.cache.U.weight)
+    with torch.inference_mode():
+        one = script.force(model, SEGMENTS[0])
+        event = script.Event(int(one.ids[0]), one, one, 0)
+        held = script.log_probs(model, script.shallow(model, 0.25), [event], None, False)
+        other = script.log_probs(model, script.shallow(model, 0.25), [event], None, True)
+    # p = 3/4 p_gen + 1/4 P_m, and without its slot 3/4 p_gen
+    assert float(other) == pytest.approx(math.log(0.75) + one.log_p[0], abs=1e-4)
+    assert float(other) < float(held) <= math.log(0.75 * math.exp(one.log_p[0]) + 0.25) + 1e-4
