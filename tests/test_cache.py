@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tmnmt.memories.base import CacheState, MemoryState
-from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.memories.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import EOS
@@ -187,6 +187,28 @@ def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
     filled = ready(cache, state)
     assert filled.projected is not None
     torch.testing.assert_close(filled.projected, cache.W(filled.values))
+
+
+@pytest.mark.parametrize("combining", ["interpolate", "add"])
+def test_many_slots_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch, combining: Combining) -> None:
+    torch.manual_seed(1)
+    cache, contents = (
+        SessionCache(4, 3, 2, CacheKind(combining=combining)),
+        [CacheContents(9, 4, 3), CacheContents(9, 4, 3)],
+    )
+    assert cache.word is not None
+    torch.nn.init.normal_(cache.word.weight)
+    contents[0].write(torch.randn(9, 4), torch.randn(9, 3), torch.arange(4, 13))
+    contents[1].write(torch.randn(2, 4), torch.randn(2, 3), torch.arange(4, 6))
+    hidden, context, state = torch.randn(6, 3), torch.randn(6, 4), collate_caches(contents, 3)
+    found = []
+    for most in (9, 8):
+        monkeypatch.setattr("tmnmt.memories.cache.PROJECTED", most)
+        filled = ready(cache, state)
+        assert filled.projected is not None and filled.projected.shape[1] == (9 if most == 9 else 0)
+        found.append(cache.fuse(hidden, context, filled))
+    for few, many in zip(*found, strict=True):
+        torch.testing.assert_close(many, few)
 
 
 @pytest.fixture

@@ -120,6 +120,36 @@ def test_a_beam_as_wide_as_all_prefixes_finds_the_best_of_all() -> None:
     assert found.score == pytest.approx(scores[best], abs=1e-5)
 
 
+def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
+    model, (src, src_len), words = backbone(), sources([4]), [4, 5, 6]
+    with torch.no_grad():
+        model.model.output_bias[:] = -1000  # type: ignore[union-attr]
+        model.model.output_bias[words] = 0.0  # type: ignore[union-attr]
+        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr] # ends stay among the beam's best
+    all_outputs = [ids for length in range(4) for ids in itertools.product(words, repeat=length)]
+    scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
+    ranked = sorted(scores, key=lambda ids: -scores[ids])
+    best = search(model, src, src_len, 4, SearchSettings(beam=27, n_best=6))[0]
+    assert [h.ids for h in (best, *best.others)] == ranked[:6]
+    assert [h.score for h in (best, *best.others)] == pytest.approx([scores[ids] for ids in ranked[:6]], abs=1e-5)
+
+
+@pytest.mark.parametrize("n_best", [2, 5])
+def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
+    model, (src, src_len) = backbone(seed=1), sources([9, 1, 4, 12])
+    with torch.no_grad():
+        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr]
+    alone = search(model, src, src_len, 20)
+    found = search(model, src, src_len, 20, SearchSettings(n_best=n_best, keep_states=True))
+    assert [h.ids for h in found] == [h.ids for h in alone] and [h.score for h in found] == [h.score for h in alone]
+    assert all(h.others == () for h in alone) and any(h.others for h in found)
+    for best in found:
+        listed = [best, *best.others]
+        assert len(listed) <= n_best and len({h.ids for h in listed}) == len(listed)
+        assert [h.score for h in listed] == sorted((h.score for h in listed), reverse=True)
+        assert all(h.contexts is not None and len(h.contexts) == len(h.ids) for h in listed)
+
+
 @pytest.mark.parametrize("fast", [True, False])
 def test_batched_equals_one_by_one(fast: bool) -> None:
     model = backbone(seed=3, fast=fast)

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.decode import Hypothesis
+from tmnmt.engine import remember
 from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
+from tmnmt.memories.cache import CacheContents
 from tmnmt.pair_keys import PairKeyStore, force
 from tmnmt.pieces import pieces
 from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
@@ -159,11 +162,37 @@ def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp
     assert whole.cache.record() == broken.cache.record()
 
 
+def test_k_best_are_written_worst_first(folder: Path) -> None:
+    contexts = torch.tensor([[4.0], [8.0]])
+    other = Hypothesis((5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1))
+    best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
+    cache = CacheContents(3, 1, 1)
+    remember(cache, best)
+    assert cache.ids == [5, 6] and cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
+
+
+def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) -> None:
+    one, several = (Translator.load(folder, cache=100, cache_best=best).session() for best in (1, 4))
+    assert one.translate(DOCUMENT[0]) == several.translate(DOCUMENT[0])  # the first sentence has nothing to read
+    assert set(one.cache.ids) < set(several.cache.ids)
+
+
+def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
+    sessions = [Translator.load(folder, cache=100, overwrite=on).session() for on in (True, False)]
+    for session in sessions:
+        session.translate(DOCUMENT[0])
+        session.translate(DOCUMENT[0])
+    over, under = (session.cache.ids for session in sessions)
+    assert len(over) == len(set(over)) and len(under) > len(over) and set(under) >= set(over)
+
+
 def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Path, tmp_path: Path) -> None:
     path, translator = tmp_path / "document.session", Translator.load(folder, cache=6)
     translator.session().save(path)
     with pytest.raises(ModelError, match="cache of 6 slots, here it has 5"):
         Translator.load(folder, cache=5).session(path)
+    with pytest.raises(ModelError, match="was saved with overwriting on, here it is off"):
+        Translator.load(folder, cache=6, overwrite=False).session(path)
     translator.model_hash = "another"
     with pytest.raises(ModelError, match="this one is another"):
         translator.session(path)
@@ -224,6 +253,8 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"top_k": "4"}, "top-k is '4'"),
         ({"cache": 3_000_000_000}, "cache is 3000000000"),
         ({"cache": -1}, "cache is -1"),
+        ({"cache_best": 0}, "cache-best is 0"),
+        ({"cache_best": 3, "beam": 2}, "cache-best is 3; a beam of 2 finds that many at most"),
         ({"threads": 0}, "threads is 0"),
         ({"threads": 10**9}, "threads is 1000000000"),
         ({"length_penalty": float("nan")}, "length-penalty is nan"),

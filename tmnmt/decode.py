@@ -10,8 +10,9 @@ traces are gathered at the end along the back-pointers of the winner (`_WalkBack
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -27,13 +28,16 @@ BLOCK = 64  # words compared by their maximum alone before any is looked at
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """`keep_states`: give the contexts and hidden states of the result (for the session cache)."""
+    """`keep_states`: give the contexts and hidden states of the result (for the session cache).
+
+    `n_best`: so many of the best finished hypotheses are given; more than the beam are never found."""
 
     beam: int = 5
     length_penalty: float = 1.0  # score = log probability / length ** length_penalty, length counting </s>
     mode: Mode = "off"
     keep_states: bool = False
     explain: bool = False
+    n_best: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Hypothesis:
     contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
     hiddens: Tensor | None = None  # (T, d) the s_t
     traces: tuple[TokenTrace, ...] = ()
+    others: tuple[Hypothesis, ...] = ()  # the next best, where more than one was asked for, best first
 
 
 @dataclass
@@ -120,27 +125,31 @@ class CandidateTrace:
 
 
 class Finished:
-    """The best hypothesis of every sentence so far: its score, and the step and candidate where it ended."""
+    """The k best hypotheses of every sentence so far, best first: their scores, and the step and candidate where each
+    ended. All (N, k) but `count` (N,), of all that were found; a score of -inf is no hypothesis."""
 
-    def __init__(self, sentences: int, device: torch.device) -> None:
-        self.score = torch.full((sentences,), -torch.inf, device=device)
-        self.log_prob = torch.full((sentences,), -torch.inf, device=device)
-        self.step = torch.zeros(sentences, dtype=torch.long, device=device)
-        self.candidate = torch.zeros(sentences, dtype=torch.long, device=device)
+    def __init__(self, sentences: int, k: int, device: torch.device) -> None:
+        shape = sentences, k
+        self.score = torch.full(shape, -torch.inf, device=device)
+        self.log_prob = torch.full(shape, -torch.inf, device=device)
+        self.step = torch.zeros(shape, dtype=torch.long, device=device)
+        self.candidate = torch.zeros(shape, dtype=torch.long, device=device)
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
-        self.ended = torch.zeros(sentences, dtype=torch.bool, device=device)
+        self.ended = torch.zeros(shape, dtype=torch.bool, device=device)
 
     def take(self, live: Live, found: Candidates, ends: Tensor, at: int, length_penalty: float, eos: bool) -> None:
-        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`."""
-        scores = found.scores.masked_fill(~ends, -torch.inf)
-        best, rank = (scores / (at + 1) ** length_penalty).max(1)
-        better = best > self.score[live.sentence]
-        who, width = live.sentence[better], found.scores.shape[1]
-        offset = torch.arange(len(ends), device=ends.device) * width
-        self.score[who] = best[better]
-        self.log_prob[who] = scores.gather(1, rank[:, None])[:, 0][better]
-        self.step[who], self.candidate[who], self.ended[who] = at, (offset + rank)[better], eos
-        self.count[live.sentence] += (ends & found.scores.isfinite()).sum(1)
+        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of equals the earlier."""
+        log_prob = found.scores.masked_fill(~ends, -torch.inf)
+        who, k = live.sentence, self.score.shape[1]
+        scores = torch.cat([self.score[who], log_prob / (at + 1) ** length_penalty], 1)  # (n, k + W)
+        self.score[who], best = (part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True))
+        candidates = torch.arange(ends.numel(), device=ends.device).view_as(ends)
+        for held, new in (
+            (self.log_prob, log_prob), (self.step, torch.full_like(candidates, at)), (self.candidate, candidates),
+            (self.ended, torch.full_like(ends, eos)),
+        ):  # fmt: skip
+            held[who] = torch.cat([held[who], new], 1).gather(1, best)
+        self.count[who] += (ends & found.scores.isfinite()).sum(1)
 
 
 def beam_search(
@@ -152,7 +161,7 @@ def beam_search(
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are never produced."""
     with torch.inference_mode():
         live = _begin(backbone, encoded, memory, max_len, settings.beam)
-        done = Finished(len(max_len), encoded.mask.device)
+        done = Finished(len(max_len), settings.n_best, encoded.mask.device)
         history: list[Step] = []
         while live.sentence.numel():
             state, context, hidden = backbone.step(live.prev, live.state, live.encoded)
@@ -237,9 +246,10 @@ def _survivors(
         cut = last & (done.count[live.sentence] == 0)
         first = torch.zeros_like(ends).scatter_(1, order[:, :1], cut[:, None])
         done.take(live, found, first, at, settings.length_penalty, eos=False)
-    # log probabilities only fall: the best that a live row can reach is its present one over the greatest length
+    # log probabilities only fall: the best that a live row can reach is its present one over the greatest length,
+    # which must beat the least of the best
     bound = scores[:, 0] / live.max_len**settings.length_penalty
-    over = last | (done.count[live.sentence] >= beam) | (done.score[live.sentence] >= bound)
+    over = last | (done.count[live.sentence] >= beam) | (done.score[live.sentence, -1] >= bound)
     keep = (~over).nonzero()[:, 0]
     candidates = (order + torch.arange(n, device=order.device)[:, None] * width)[keep].flatten()
     step.live = candidates
@@ -279,19 +289,27 @@ def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> Candid
 
 def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
     walk = _WalkBack(history)
-    ends = zip(*(x.tolist() for x in (done.step, done.candidate, done.score, done.log_prob, done.ended)), strict=True)
+    told = (done.step, done.candidate, done.score, done.log_prob, done.ended)
     results = []
-    for at, candidate, score, log_prob, ended in ends:
-        way = walk.to(at, candidate)
-        if ended:
-            way.pop()
-        rows = [row for row, _ in way]
-        ids = tuple(walk.tokens[t][c] for t, (_, c) in enumerate(way))
-        contexts, hiddens = (_pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens"))
-        traces = [(s.trace, row, c) for s, (row, c) in zip(history, way, strict=False)]
-        told = tuple(_token_trace(trace, row, c) for trace, row, c in traces if trace is not None)
-        results.append(Hypothesis(ids, score, log_prob, ended, contexts, hiddens, told))
+    for sentence in zip(*(x.tolist() for x in told), strict=True):
+        best, *others = zip(*sentence, strict=True)
+        found = [_hypothesis(history, walk, *end) for end in others if end[2] > -math.inf]
+        results.append(replace(_hypothesis(history, walk, *best), others=tuple(found)))
     return results
+
+
+def _hypothesis(
+    history: list[Step], walk: _WalkBack, at: int, candidate: int, score: float, log_prob: float, ended: bool
+) -> Hypothesis:
+    way = walk.to(at, candidate)
+    if ended:
+        way.pop()
+    rows = [row for row, _ in way]
+    ids = tuple(walk.tokens[t][c] for t, (_, c) in enumerate(way))
+    contexts, hiddens = (_pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens"))
+    traces = [(s.trace, row, c) for s, (row, c) in zip(history, way, strict=False)]
+    told = tuple(_token_trace(trace, row, c) for trace, row, c in traces if trace is not None)
+    return Hypothesis(ids, score, log_prob, ended, contexts, hiddens, told)
 
 
 class _WalkBack:

@@ -49,7 +49,10 @@ from tmnmt.verbatim import as_it_stands, exact_match
 from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
-LIMITS = {"top_k": (1, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "threads": (1, 1024)}
+LIMITS = {
+    "top_k": (1, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "cache_best": (1, 1000),
+    "threads": (1, 1024),
+}  # fmt: skip
 LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
@@ -63,6 +66,8 @@ class Settings:
 
     mode: Mode = "off"
     cache: int = 0  # slots of the session cache
+    overwrite: bool = True  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3)
+    cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
     top_k: int = 4  # pairs retrieved for a sentence
     threshold: float = 0.5  # smallest fuzzy score of a pair, in [0, 1]
     beam: int = 5
@@ -104,7 +109,7 @@ class Translator:
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
-        alpha: float | None = None, verbatim: bool = False,
+        alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -128,8 +133,8 @@ class Translator:
             cache = CACHE_SIZE if parameters is not None and parameters.cache is not None else 0
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
         settings = Settings(
-            mode or ("copy" if copies else "off"), cache, top_k, threshold, beam, batch, length_penalty, precision,
-            selection, verbatim,
+            mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
+            length_penalty, precision, selection, verbatim,
         )  # fmt: skip
         check(settings, parameters, len(model.vocab))  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -147,12 +152,7 @@ class Translator:
         With a session cache the documents go side by side, each in its own order; without one, sentences of similar
         length go together."""
         queue, caches = InOrder(), dict[int, CacheContents]()
-        prepared = self._prepare(documents, queue)
-        if self.settings.cache:
-            batches = side_by_side(prepared, self.settings.batch, self.retrieve)
-        else:
-            batches = by_length(prepared, self.settings.batch)
-        for batch in batches:
+        for batch in self.batches(self._prepare(documents, queue)):
             own = [caches.setdefault(piece.document, self.new_cache()) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
@@ -160,6 +160,12 @@ class Translator:
                     del caches[piece.document]
             yield from queue.ready()
         yield from queue.ready()
+
+    def batches(self, prepared: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
+        """What is translated together, of documents made pieces."""
+        if self.settings.cache:
+            return side_by_side(prepared, self.settings.batch, self.retrieve)
+        return by_length(prepared, self.settings.batch)
 
     def translate_batch(
         self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
@@ -221,7 +227,10 @@ class Translator:
         """The best hypothesis for each piece by beam search, with what the session cache will want of it."""
         ids = [[*piece.ids, EOS] for piece in pieces]
         settings = self.settings
-        search = SearchSettings(settings.beam, settings.length_penalty, settings.mode, settings.cache > 0, explain)
+        search = SearchSettings(
+            settings.beam, settings.length_penalty, settings.mode, settings.cache > 0, explain,
+            settings.cache_best if settings.cache else 1,
+        )  # fmt: skip
         with self._timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
@@ -235,7 +244,7 @@ class Translator:
         """A document that is translated sentence by sentence and learns from every confirmed translation.
 
         path: of a session that was saved, which goes on as if it never had been. Raises DataError where it is none,
-        ModelError where another model or another size of cache made it."""
+        ModelError where another model or another kind of cache made it."""
         session = Session(self)
         if path is not None:
             saved = load_caches(Path(path), self.model_hash, session.cache)
@@ -245,7 +254,7 @@ class Translator:
     def new_cache(self) -> CacheContents:
         """An empty session cache."""
         sizes = self.backbone.context_size, self.backbone.hidden_size
-        return CacheContents(self.settings.cache, *sizes, device=self.device)
+        return CacheContents(self.settings.cache, *sizes, self.settings.overwrite, self.device)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
@@ -332,9 +341,11 @@ class Session:
 
 
 def remember(cache: CacheContents, hypothesis: Hypothesis) -> None:
-    """Writes what was translated to the document's session cache."""
-    if hypothesis.contexts is not None and hypothesis.hiddens is not None:
-        cache.write(hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids))
+    """Writes what was translated to the document's session cache; of several hypotheses the best last, so that it
+    counts most (OURS: the paper does not say)."""
+    for one in (*reversed(hypothesis.others), hypothesis):
+        if one.contexts is not None and one.hiddens is not None:
+            cache.write(one.contexts, one.hiddens, torch.tensor(one.ids))
 
 
 def text_of(text: object) -> str:
@@ -361,8 +372,10 @@ def check_count(name: str, count: int) -> None:
 
 def check(settings: Settings, memories: Memories | None, words: int) -> None:
     """Raises UsageError for a setting that is wrong or that the model, of a vocabulary of `words`, cannot serve."""
-    for name in ("top_k", "beam", "batch", "cache"):
+    for name in ("top_k", "beam", "batch", "cache", "cache_best"):
         check_count(name, getattr(settings, name))
+    if settings.cache_best > settings.beam:
+        raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
     if 2 * settings.beam > words:
         raise UsageError(
             f"beam is {settings.beam}; with this model's {words:,} subwords it must be {words // 2} at most"

@@ -59,6 +59,10 @@ def translate(
     cache: Annotated[
         int | None, typer.Option(min=0, help="Slots of the session cache: 25 when the model has one; 0: off.")
     ] = None,
+    cache_overwrite: Annotated[
+        bool, typer.Option("--cache-overwrite/--no-cache-overwrite", help="A word has one slot / as many as it came.")
+    ] = True,
+    cache_best: Annotated[int, typer.Option(min=1, help="Hypotheses that are remembered, of the beam's best.")] = 1,
     top_k: Annotated[int, typer.Option(min=1, help="Pairs retrieved for a segment.")] = 4,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
     select: SELECT = "topk",
@@ -108,7 +112,7 @@ def translate(
             translator = Translator.load(
                 model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
                 length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select,
-                similarity, alpha, verbatim,
+                similarity, alpha, verbatim, cache_overwrite, cache_best,
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:

@@ -56,7 +56,9 @@ class CacheState:
     ids: Tensor  # (N, C) int64: the word of every slot
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
-    projected: Tensor | None = None  # (N, C, d) W v of every slot, once `values` are what is blended
+    projected: Tensor | None = (
+        None  # (N, C, d) W v of every slot, once `values` are what is blended; C = 0: in the step
+    )
 
     def rows(self, index: Tensor) -> CacheState:
         return replace(self, sentence=self.sentence.index_select(0, index))

@@ -28,6 +28,9 @@ CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned"]
 Combining = Literal["interpolate", "add"]
 GATE_START = -3.0  # sigmoid(-3) = 0.05
+PROJECTED = (
+    100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
+)
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,10 @@ class SessionCache(nn.Module):
         self.word = word_map(word_size, hidden_size) if deep and kind.words else None
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
-        """The same with all that no step changes: the slots' words in their values, and W v of every slot."""
+        """The same with all that no step changes: the slots' words in their values, and, of few slots, W v of each."""
         values = with_words(self.word, state.values, state.ids, embed)
-        return replace(state, values=values, projected=self.W(values))
+        few = values.shape[1] <= PROJECTED or self.kind.fusion == "shallow"
+        return replace(state, values=values, projected=self.W(values if few else values[:, :0]))
 
     def match(self, context: Tensor, state: CacheState) -> Tensor:
         """P_m (R, C) over the slots of the row's sentence (eq. 5); zero where the cache is empty."""
@@ -70,10 +74,8 @@ class SessionCache(nn.Module):
         scores = Rows.of(state.sentence, len(state.keys)).dot(query, state.keys)
         return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
 
-    def logits(self, hidden: Tensor, context: Tensor, weights: Tensor, state: CacheState) -> Tensor:
-        """U s + V c + W m + b: (R, d), or (R, 1) of a shallow cache. `state` has been made `ready`."""
-        assert state.projected is not None
-        projected = Rows.of(state.sentence, len(state.keys)).blend(weights, state.projected)  # W m = sum P_m (W v)
+    def logits(self, hidden: Tensor, context: Tensor, projected: Tensor) -> Tensor:
+        """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache."""
         logits: Tensor = self.U(hidden) + self.V(context) + projected
         return logits
 
@@ -81,9 +83,12 @@ class SessionCache(nn.Module):
         """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s and 0 where the cache is empty (eq. 6, 8).
 
         `state` has been made `ready`."""
-        weights = self.match(context, state)
-        recalled = Rows.of(state.sentence, len(state.keys)).blend(weights, state.values)
-        gate = torch.sigmoid(self.logits(hidden, context, weights, state))
+        assert state.projected is not None
+        weights, rows = self.match(context, state), Rows.of(state.sentence, len(state.keys))
+        recalled = rows.blend(weights, state.values)
+        ahead = state.projected.shape[1] > 0  # W m = sum P_m (W v)
+        projected = rows.blend(weights, state.projected) if ahead else self.W(recalled)
+        gate = torch.sigmoid(self.logits(hidden, context, projected))
         kept = hidden if self.kind.combining == "add" else (1 - gate) * hidden
         filled = state.mask.any(-1)[state.sentence][:, None]
         return torch.where(filled, kept + gate * recalled, hidden), gate * filled
@@ -92,8 +97,9 @@ class SessionCache(nn.Module):
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is empty.
 
         `state` has been made `ready`."""
-        weights = self.match(context, state)
-        logit = self.logits(hidden, context, weights, state)[:, 0]
+        assert state.projected is not None
+        weights, rows = self.match(context, state), Rows.of(state.sentence, len(state.keys))
+        logit = self.logits(hidden, context, rows.blend(weights, state.projected))[:, 0]
         return weights, logit.masked_fill(~state.mask.any(-1)[state.sentence], -torch.inf)
 
 
@@ -130,6 +136,11 @@ class CacheContents:
     def ids(self) -> list[int]:
         """The subword of every filled slot."""
         return [self._words[slot] for slot in range(len(self))]
+
+    @property
+    def latest(self) -> list[int]:
+        """The filled slots, the one written last first."""
+        return list(reversed(self._words))
 
     def clear(self) -> None:
         """Forget everything: a new document starts."""

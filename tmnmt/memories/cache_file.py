@@ -45,7 +45,7 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
 def load_caches(path: Path, model: str, like: CacheContents) -> Saved:
     """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted.
 
-    Raises DataError where the file is no session, ModelError where another model or another size of cache made it."""
+    Raises DataError where the file is no session, ModelError where another model or another kind of cache made it."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -65,9 +65,17 @@ def load_caches(path: Path, model: str, like: CacheContents) -> Saved:
     return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
 
 
+def _on(overwrite: bool) -> str:
+    return "on" if overwrite else "off"
+
+
 def _filled(
     path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor
 ) -> CacheContents:
     if record["size"] != like.size:
         raise ModelError(f"{path}: was saved with a cache of {record['size']} slots, here it has {like.size}")
+    if record["overwrite"] != like.overwrite:
+        raise ModelError(
+            f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is {_on(like.overwrite)}"
+        )
     return like.refilled(record, keys, values)

@@ -1,0 +1,218 @@
+"""Which cache brings a corrected word back: the change of its log probability in a later sentence of the document.
+
+    python eval/correction.py [--model DIR] [--test TSV] [--events N] [--gate LAMBDA]
+
+A corrected word is a subword of a sentence's reference that begins a word of three letters or more, that is none of
+the 100 most frequent words, and in whose place the model, given the reference so far, would have written another. The
+sentence is confirmed, so that the cache holds it and nothing else; the word's log probability is then taken at its
+first place in the next sentence that has it, at most ten later, given that reference so far. It is compared with the
+plain model, and with the same cache less the slot of the word itself: what other slots do is no memory of the word.
+
+The cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
+with the slot's word (E e(y)) and without; all are read with the gate of the model. A shallow cache holds the words; its
+gate is fixed at LAMBDA, about what the deep gate of the model that ships is on average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tmnmt.engine import load_memories
+from tmnmt.errors import DataError, TmnmtError
+from tmnmt.eval.cache_watch import frequent_words
+from tmnmt.formats import read_memory
+from tmnmt.memories.base import MemoryState, PairKeys
+from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.memories.combine import Memories
+from tmnmt.memories.tm import TranslationMemory, collate
+from tmnmt.models.base import shift
+from tmnmt.models.folder import Model, load_model
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.training.tm import force_references
+from tmnmt.vocab import BOS
+
+ROOT = Path(__file__).resolve().parent.parent
+AHEAD = 10  # sentences between a correction and where the word comes again, at most
+LETTERS = 3  # of a word that can be corrected, at least
+LONGEST = 80  # subwords of a sentence, on either side
+SLOTS = 200  # room for all of a sentence
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A reference as the plain model goes along it: T subwords with </s>."""
+
+    ids: Tensor  # (T,)
+    contexts: Tensor  # (T, l)
+    hiddens: Tensor  # (T, d)
+    preferred: list[int]  # what the model would have written
+    log_p: list[float]  # of the reference's words
+
+
+@dataclass(frozen=True)
+class Event:
+    """A word that was corrected in one sentence and comes again at position `at` of another."""
+
+    word: int
+    confirmed: Forced
+    later: Forced
+    at: int
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz")
+    options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
+    options.add_argument("--events", type=int, default=200, help="corrections, at most")
+    options.add_argument("--gate", type=float, default=0.05, help="of the shallow cache, in (0, 1)")
+    options.add_argument("--threads", type=int, default=torch.get_num_threads())
+    chosen = options.parse_args()
+    if not 0 < chosen.gate < 1 or chosen.events < 1:
+        options.error("--gate is to be in (0, 1), --events 1 or more")
+    torch.set_num_threads(chosen.threads)
+    try:
+        table(chosen)
+    except TmnmtError as error:
+        print(f"correction: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def table(options: argparse.Namespace) -> None:
+    model = load_model(options.model)
+    shipped = load_memories(model, "cpu")
+    if shipped is None or shipped.cache is None or shipped.tm is None or shipped.tm.fusion is None:
+        raise DataError(f"{options.model}: a model with TM fusion and a session cache is wanted")
+    languages = model.config["src_lang"], model.config["tgt_lang"]
+    with Progress("corrections", "events", options.events) as progress, torch.inference_mode():
+        found = []
+        for event in islice(events(model, list(read_memory(options.test, *languages))), options.events):
+            found.append(event)
+            progress.advance()
+    if not found:
+        raise DataError(f"{options.test}: no corrected word comes again")
+    plain = torch.tensor([event.later.log_p[event.at] for event in found])
+    print(f"{len(found):,} corrected words of {options.test.name}; model {model.hash}; log p of the plain model "
+          f"{plain.mean():.3f} nats on average\n")  # fmt: skip
+    print("| the cache holds | change, nats | raised | change due to the word's own slot, nats |\n|---|---|---|---|")
+    bare = without_words(shipped)
+    for name, memories, tm in (
+        ("s_t", bare, None), ("s_t + E e(y)", shipped, None), ("fused h_t", bare, shipped.tm),
+        ("fused h_t + E e(y)", shipped, shipped.tm),
+        (f"words, shallow at {options.gate}", shallow(model, options.gate), None),
+    ):  # fmt: skip
+        with_it, without = (log_probs(model, memories, found, tm, left_out) for left_out in (False, True))
+        raised = float((with_it > plain).float().mean())
+        print(f"| {name} | {told(with_it - plain)} | {raised:.0%} | {told(with_it - without)} |")
+
+
+def without_words(memories: Memories) -> Memories:
+    """The same with states only in the cache, as in the paper; the gate was learned with words."""
+    assert memories.cache is not None
+    bare = copy.deepcopy(memories.cache)
+    bare.kind, bare.word = replace(bare.kind, words=False), None
+    return Memories(memories.tm, bare)
+
+
+def shallow(model: Model, gate: float) -> Memories:
+    """A shallow cache whose lambda is `gate` whatever is read."""
+    base = model.backbone
+    cache = SessionCache(base.context_size, base.hidden_size, base.word_size, CacheKind("shallow"))
+    for layer in (cache.U, cache.V, cache.W):
+        torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.constant_(cache.U.bias, math.log(gate / (1 - gate)))
+    return Memories(None, cache)
+
+
+def events(model: Model, segments: Sequence[Segment]) -> Iterator[Event]:
+    """Every corrected word of every document that comes again, in order; each once a sentence."""
+    vocab, frequent = model.vocab, frequent_words(s.tgt for s in segments)
+    for _, group in groupby(segments, key=lambda s: s.document):
+        document = [s for s in group if max(len(vocab.encode(s.src)), len(vocab.encode(s.tgt))) < LONGEST]
+        forced: list[Forced] = []
+        for segment in document:
+            forced.append(force(model, segment))
+            for confirmed in forced[-AHEAD - 1 : -1]:
+                for word in corrected(confirmed):
+                    at = (forced[-1].ids == word).nonzero()
+                    fresh = not any((f.ids == word).any() for f in between(forced, confirmed))
+                    if len(at) and fresh and telling(vocab.piece(word), frequent):
+                        yield Event(word, confirmed, forced[-1], int(at[0]))
+
+
+def between(forced: Sequence[Forced], confirmed: Forced) -> Sequence[Forced]:
+    """The sentences after `confirmed` and before the last."""
+    start = next(i for i in range(len(forced)) if forced[i] is confirmed)
+    return forced[start + 1 : -1]
+
+
+def corrected(forced: Forced) -> list[int]:
+    """The words that the model would have written otherwise."""
+    pairs = zip(forced.ids.tolist(), forced.preferred, strict=True)
+    return sorted({word for word, preferred in pairs if word != preferred})
+
+
+def telling(subword: str, frequent: frozenset[str]) -> bool:
+    word = subword.removeprefix("▁")
+    return subword != word and word.isalpha() and len(word) >= LETTERS and word.lower() not in frequent
+
+
+def force(model: Model, segment: Segment) -> Forced:
+    batch = force_references(model.backbone, model.vocab, [segment], "cpu")
+    logits = model.backbone.readout(shift(batch.tgt, BOS)[0], batch.hiddens[0], batch.contexts[0]).float()
+    log_p = logits.log_softmax(-1).gather(1, batch.tgt[0][:, None])[:, 0]
+    return Forced(batch.tgt[0], batch.contexts[0], batch.hiddens[0], logits.argmax(-1).tolist(), log_p.tolist())
+
+
+def log_probs(
+    model: Model, memories: Memories, found: Sequence[Event], tm: TranslationMemory | None, left_out: bool
+) -> Tensor:
+    """log p (n,) of every event's word with its sentence in the cache; `tm`: with states that it has fused;
+    `left_out`: without the word's own slot."""
+    result = []
+    with torch.inference_mode():
+        for event in found:
+            one, later = event.confirmed, event.later
+            values = one.hiddens if tm is None else fused(model, tm, one)
+            kept = one.ids != event.word if left_out else torch.ones_like(one.ids, dtype=torch.bool)
+            contents = CacheContents(SLOTS, one.contexts.shape[1], one.hiddens.shape[1])
+            contents.write(one.contexts[kept], values[kept], one.ids[kept])
+            row = slice(event.at, event.at + 1)
+            prev = shift(later.ids[None], BOS)[0, row]
+            state = MemoryState(cache=collate_caches([contents]))
+            log_p, *_ = memories.step(model.backbone, prev, later.hiddens[row], later.contexts[row], state, "off")
+            result.append(float(log_p[0, event.word]))
+    return torch.tensor(result)
+
+
+def fused(model: Model, tm: TranslationMemory, one: Forced) -> Tensor:
+    """h_t (T, d) along a confirmed target while its pair is the memory: what TM fusion reads out."""
+    assert tm.fusion is not None
+    state = collate([[PairKeys(one.contexts, one.hiddens, one.ids)]], [[1.0]])
+    assert state is not None
+    state = tm.ready(state, model.backbone.embed)
+    prev = shift(one.ids[None], BOS)
+    q, logits = tm.unroll(tm.fusion, prev, one.hiddens[None], one.contexts[None], state)
+    gate, said = logits.sigmoid(), state.said
+    assert said is not None
+    return ((1 - gate) * one.hiddens + gate * torch.bmm(q, said))[0]
+
+
+def told(changes: Tensor) -> str:
+    """The mean with its standard error."""
+    return f"{changes.mean():+.3f} ± {changes.std() / math.sqrt(len(changes)):.3f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""`tmnmt cache-report`: what a session cache is worth on documents with references, and what it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmnmt.cli.model_options import MODEL, THREADS
+from tmnmt.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.segments import Segment
+
+SIZES = [0, 25, 50, 100, 200, 500, 1000]  # Tu et al. 2018, table 2
+
+
+def cache_report(
+    model: MODEL,
+    test: Annotated[
+        list[Path], typer.Option("--test", help="Translated documents, in order: TSV, TMX, ...; may be repeated.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the report; made when missing.")],
+    size: Annotated[list[int], typer.Option("--size", min=0, max=100_000, help="Slots; may be repeated.")] = SIZES,
+    at: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Slots at which overwriting is switched off, and the rest is told.")
+    ] = 25,
+    best: Annotated[
+        int, typer.Option(min=1, help="Write so many hypotheses, too, in a run of its own; 1: no run.")
+    ] = 1,
+    segment: Annotated[
+        int | None, typer.Option(min=1, help="Of the matching matrix, from 1; that with the widest open gate.")
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
+    length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Print report.json instead of the table of scores.")] = False,
+    threads: THREADS = None,
+) -> None:
+    """Analyse a session cache as Tu et al. 2018 do: scores by size, with and without overwriting; speed; which slots
+    are read, by their age and in one segment; how far the gate opens, by class of word.
+
+    Translates each test set once for every setting, without translation memory, and prints scores with the sign test
+    against no cache. The folder gets report.json, tables (TSV) and plots (SVG). OUTPUT/runs keeps translations: what
+    was interrupted goes on when started again."""
+    from dataclasses import replace
+    from json import dumps
+
+    import torch
+
+    from tmnmt.engine import Settings, check, load_memories, load_on
+    from tmnmt.eval.cache_files import SCORES, score_lines, write_report
+    from tmnmt.eval.cache_report import Analysis, Arm, arms_of, sizes_of
+
+    if threads:
+        torch.set_num_threads(threads)
+    loaded = load_on(model, "cpu")
+    memories = load_memories(loaded, "cpu")
+    if memories is None or memories.cache is None:
+        raise UsageError(f"{model}: this model has no parameters for a session cache")
+    settings = Settings(beam=beam, length_penalty=length_penalty)
+    check(replace(settings, cache=at, cache_best=best), memories, len(loaded.vocab))
+    sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
+    runs = output / "runs"
+    analyses = [Analysis(loaded, memories, name, segments, settings, runs) for name, segments in sets.items()]
+    if segment is not None:
+        for analysis in analyses:
+            analysis.before(segment)
+    runs.mkdir(parents=True, exist_ok=True)
+    try:
+        tests = [analysis.found(arms_of(size, at, best), Arm(at), segment) for analysis in analyses]
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"start again to go on: {runs} has what is done") from None
+    about = {
+        "model": loaded.hash, "parameters": sizes_of(loaded, memories), "beam": beam, "length_penalty": length_penalty,
+    }  # fmt: skip
+    report = write_report(output, about, tests)
+    if json:
+        print(dumps(report, ensure_ascii=False))
+        return
+    for line in [SCORES, *score_lines(tests)]:
+        print("\t".join(line))
+
+
+def _read(paths: list[Path], src_lang: str, tgt_lang: str) -> dict[str, list[Segment]]:
+    """The segments of every file, under its name up to the first full stop."""
+    from tmnmt.formats import read_memory
+
+    found: dict[str, list[Segment]] = {}
+    for path in paths:
+        name = path.name.split(".")[0]
+        if name in found:
+            raise UsageError(f"{path}: another test set is called {name} already; files must differ in their names")
+        found[name] = list(read_memory(path, src_lang, tgt_lang))
+        if not found[name]:
+            raise DataError(f"{path}: no segment to translate")
+    return found

@@ -1,0 +1,266 @@
+"""The analyses of Tu et al. 2018, sections 4.2 to 4.5, of one model on test sets of documents.
+
+An arm is one setting of the session cache. Every arm translates every test set alone, without translation memory;
+what it gave is kept in RUNS/HASH.jsonl, a line a group of documents, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tmnmt.engine import Settings
+from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.cache_watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
+from tmnmt.eval.scores import Scores, score
+from tmnmt.eval.sign_test import Signs, sign_test
+from tmnmt.memories.combine import Memories
+from tmnmt.models.folder import Model, parameters
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+
+TOGETHER = 8  # documents side by side, and in a group
+TELLING = range(5, 26)  # subwords of a sentence whose matching matrix can be read
+FORMAT = 1  # of a line in RUNS/HASH.jsonl
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A setting of the session cache; size 0 is the plain model."""
+
+    size: int
+    overwrite: bool = True
+    best: int = 1  # hypotheses written
+
+    @property
+    def name(self) -> str:
+        if not self.size:
+            return "no cache"
+        return f"{self.size}{'' if self.overwrite else ', no overwriting'}{f', {self.best} best' * (self.best > 1)}"
+
+
+@dataclass
+class Outcome:
+    """What an arm gave on a test set, or on a part of it. Ages, gates: sums and counts, see `Watched`."""
+
+    lines: list[str] = field(default_factory=list)
+    seconds: float = 0.0  # of decoding, reading and writing the cache; without the time it took to watch
+    matching: list[Mean] = field(default_factory=list)
+    gates: dict[str, Mean] = field(default_factory=dict)  # "frequent word, in the cache" and the like
+    by_segment: list[Mean] = field(default_factory=list)  # gate and number of subwords
+
+    @property
+    def words(self) -> int:
+        return sum(len(line.split()) for line in self.lines)
+
+    def extend(self, other: Outcome) -> None:
+        """With the next part of the test set."""
+        self.lines, self.seconds = self.lines + other.lines, self.seconds + other.seconds
+        self.by_segment += other.by_segment
+        self.matching += [Mean() for _ in range(len(other.matching) - len(self.matching))]
+        for mine, mean in zip(self.matching, other.matching, strict=False):
+            mine.add(mean.total, mean.count)
+        for name, mean in other.gates.items():
+            self.gates.setdefault(name, Mean()).add(mean.total, mean.count)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An arm in the table of a test set."""
+
+    arm: Arm
+    outcome: Outcome
+    scores: Scores
+    signs: Signs | None  # against no cache
+
+    def record(self) -> dict[str, Any]:
+        outcome = self.outcome
+        return {
+            "cache": asdict(self.arm), **asdict(self.scores), "sign_test": self.signs and asdict(self.signs),
+            "words": outcome.words, "seconds": outcome.seconds, "words_per_second": outcome.words / outcome.seconds,
+            "matching_by_age": [mean.value for mean in outcome.matching],
+            "gates": {name: {"mean": gate.value, "subwords": gate.count} for name, gate in outcome.gates.items()},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A segment of a test set, counted from 1, and what its translation read from the cache."""
+
+    segment: int
+    src: str
+    words: list[str]
+    slots: list[str]  # the one written last first
+    weights: list[list[float]]  # of every slot for every word: weights[slot][word]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found on one test set; `main` is the arm by which gates and matrix are told."""
+
+    name: str
+    segments: int
+    documents: int
+    main: Arm
+    rows: list[Row]
+    shown: Shown
+
+    def row(self, arm: Arm) -> Row:
+        return next(row for row in self.rows if row.arm == arm)
+
+    @property
+    def by_size(self) -> list[Row]:
+        """The rows that differ in the number of slots alone."""
+        return [row for row in self.rows if row.arm.overwrite and row.arm.best == 1]
+
+
+class Analysis:
+    """One model on one test set."""
+
+    def __init__(
+        self, model: Model, memories: Memories, name: str, segments: Sequence[Segment], settings: Settings, runs: Path
+    ) -> None:
+        self.model, self.memories, self.name, self.segments, self.runs = model, memories, name, segments, runs
+        self.settings = replace(settings, mode="off", batch=TOGETHER)
+        self.documents = [list(group) for _, group in groupby(segments, key=lambda s: s.document)]
+        self.references = [s.tgt for s in segments]
+        self.frequent = frequent_words(self.references)
+
+    def found(self, arms: Sequence[Arm], main: Arm, segment: int | None) -> Found:
+        """All of it; `segment` None: the most telling one."""
+        rows = self.rows(arms)
+        number = segment or self.telling(rows[list(arms).index(main)].outcome)
+        return Found(self.name, len(self.segments), len(self.documents), main, rows, self.shown(main, number))
+
+    def rows(self, arms: Sequence[Arm]) -> list[Row]:
+        """Every arm's results; the sign test is against the first arm, which is to be the one without a cache."""
+        outcomes = [self.outcome(arm) for arm in arms]
+        base = outcomes[0].lines
+        return [
+            Row(arm, found, score(found.lines, self.references), sign_test(base, found.lines, self.references))
+            if arm.size
+            else Row(arm, found, score(found.lines, self.references), None)
+            for arm, found in zip(arms, outcomes, strict=True)
+        ]  # fmt: skip
+
+    def outcome(self, arm: Arm) -> Outcome:
+        """What the arm gives; groups of documents that are in its file are not translated again."""
+        path, done = self.runs / f"{self.digest(arm)}.jsonl", 0
+        total = Outcome()
+        with Progress(f"{self.name}, {arm.name}", "segments", len(self.segments)) as progress:
+            for found in _kept(path):
+                total.extend(found)
+                done += TOGETHER
+            progress.advance(len(total.lines))
+            for at in range(done, len(self.documents), TOGETHER):
+                found = self._translated(arm, self.documents[at : at + TOGETHER])
+                with path.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(asdict(found) | {"format": FORMAT}, ensure_ascii=False) + "\n")
+                total.extend(found)
+                progress.advance(len(found.lines))
+        return total
+
+    def digest(self, arm: Arm) -> str:
+        """Names all that an arm's translations, and what is counted of them, depend on."""
+        path = self.model.folder / "memory.safetensors"
+        made_of = [
+            self.model.hash, hashlib.sha256(path.read_bytes()).hexdigest(), asdict(arm), asdict(self.settings),
+            [(s.document, s.src, s.tgt) for s in self.segments],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+
+    def telling(self, outcome: Outcome) -> int:
+        """The segment, counted from 1, of 5 to 25 subwords for which the gate was open widest."""
+        gates = outcome.by_segment
+        fit = [i for i, gate in enumerate(gates) if gate.count in TELLING]
+        if not fit:
+            raise DataError(f"{self.name}: no segment of {TELLING[0]} to {TELLING[-1]} subwords has a cache to read")
+        return 1 + max(fit, key=lambda i: gates[i].value)
+
+    def shown(self, arm: Arm, segment: int) -> Shown:
+        """What the translation of a segment (its last piece, where it is too long for one) reads, with what stands
+        before it in its document. Raises UsageError where there is no such segment or nothing before it."""
+        before = self.before(segment)
+        translator = self._translator(arm)
+        list(translator.stream([[s.src for s in [*before, self.segments[segment - 1]]]]))
+        matrix = translator.watched.matrix
+        if matrix is None or len(before) not in translator.watched.by_segment:
+            raise DataError(f"{self.name}: the translation of segment {segment}, or of those before it, is empty")
+        return self._shown(segment, self.segments[segment - 1].src, matrix)
+
+    def before(self, segment: int) -> list[Segment]:
+        """What stands before a segment in its document; UsageError where there is none or no such segment."""
+        if not 1 <= segment <= len(self.segments):
+            raise UsageError(f"segment {segment}: {self.name} has 1 to {len(self.segments):,}")
+        at = start = segment - 1
+        while start and self.segments[start - 1].document == self.segments[at].document:
+            start -= 1
+        if start == at:
+            raise UsageError(f"segment {segment}: the first of its document in {self.name}; its cache is empty")
+        return list(self.segments[start:at])
+
+    def _shown(self, segment: int, src: str, matrix: Matrix) -> Shown:
+        words, slots = ([self.model.vocab.piece(word) for word in side] for side in (matrix.words, matrix.slots))
+        return Shown(segment, src, words, slots, matrix.weights.T.tolist())
+
+    def _translator(self, arm: Arm) -> Watching:
+        settings = replace(self.settings, cache=arm.size, overwrite=arm.overwrite, cache_best=arm.best)
+        return Watching(self.model, self.memories, settings, self.frequent)
+
+    def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:
+        translator = self._translator(arm)
+        start = time.perf_counter()
+        lines = [one.tgt for one in translator.stream([[s.src for s in document] for document in documents])]
+        seconds = time.perf_counter() - start - translator.seconds["watch"]
+        return _outcome(lines, seconds, translator.watched)
+
+
+def arms_of(sizes: Sequence[int], at: int, best: int) -> list[Arm]:
+    """No cache, every size, and at size `at` without overwriting and, where `best` > 1, with k-best writes."""
+    arms = [Arm(size) for size in sorted({0, at, *sizes})]
+    return arms + [Arm(at, overwrite=False)] + [Arm(at, best=best)] * (best > 1)
+
+
+def sizes_of(model: Model, memories: Memories) -> dict[str, int]:
+    """Parameters of the base and, on top of it, of the session cache."""
+    return {"base": parameters(model.backbone), "cache": parameters(memories.cache) if memories.cache else 0}
+
+
+def _outcome(lines: list[str], seconds: float, watched: Watched) -> Outcome:
+    gates = {
+        f"{kind}, {where}": watched.gates[kind, held]
+        for kind in CLASSES for held, where in ((True, "in the cache"), (False, "not in the cache"))
+    }  # fmt: skip
+    return Outcome(lines, seconds, watched.matching, gates, [watched.by_segment[i] for i in range(len(lines))])
+
+
+def _kept(path: Path) -> list[Outcome]:
+    """The groups in a file; a last line that was not finished is taken away."""
+    if not path.exists():
+        return []
+    held, found = path.read_bytes(), []
+    whole = held[: held.rfind(b"\n") + 1]
+    if len(whole) < len(held):
+        os.truncate(path, len(whole))
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            found.append(_read(json.loads(line)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}, line {number}: no results of this command; delete the file") from error
+    return found
+
+
+def _read(record: dict[str, Any]) -> Outcome:
+    if record.pop("format") != FORMAT:
+        raise ValueError
+    record["matching"] = [Mean(**mean) for mean in record["matching"]]
+    record["by_segment"] = [Mean(**mean) for mean in record["by_segment"]]
+    record["gates"] = {name: Mean(**mean) for name, mean in record["gates"].items()}
+    return Outcome(**record)
