@@ -15,10 +15,9 @@ from tiny_model import PAIRS, write_tiny_model
 from tmnmt.cli import run
 from tmnmt.engine import Settings, Translator, load_memories
 from tmnmt.errors import DataError, UsageError
-from tmnmt.eval.cache_report import TOGETHER, Analysis, Arm, arms_of
+from tmnmt.eval.cache_report import TOGETHER, Analysis, Arm, Signs, arms_of
 from tmnmt.eval.cache_watch import Watching, classes, frequent_words
 from tmnmt.eval.scores import score
-from tmnmt.eval.sign_test import sign_test, two_sided
 from tmnmt.eval.svg import heat_map, line_chart, nice_ticks
 from tmnmt.memories.cache import CacheKind
 from tmnmt.models.folder import load_model
@@ -179,14 +178,9 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
     for i in range(len(base)):
         after = score([*base[:i], ours[i], *base[i + 1 :]], references).bleu
         better, worse = better + (after > before), worse + (after < before)
-    found = sign_test(base, ours, references)
+    found = Signs.between(base, ours, references, "en")
     assert (found.better, found.worse) == (better, worse) == (2, 1)
-    assert found.p == 1.0 and sign_test(base, base, references).p == 1.0
-
-
-@pytest.mark.parametrize(("better", "worse", "p"), [(9, 1, 22 / 1024), (1, 9, 22 / 1024), (5, 5, 1.0), (8, 0, 2 / 256)])
-def test_p_of_the_sign_test_by_hand(better: int, worse: int, p: float) -> None:
-    assert two_sided(better, worse) == pytest.approx(p)
+    assert found.p == 1.0 and Signs.between(base, base, references, "en").p == 1.0
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (37.46, 37.53), (-3, 12_345), (5, 5), (0, 0), (1e-7, 3e-7)])

@@ -19,8 +19,9 @@ from typing import Any
 from tmnmt.engine import Settings
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache_watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
+from tmnmt.eval.metrics import count, metrics
 from tmnmt.eval.scores import Scores, score
-from tmnmt.eval.sign_test import Signs, sign_test
+from tmnmt.eval.significance import Scored, binomial_two_sided, signs
 from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, parameters
 from tmnmt.progress import Progress
@@ -69,6 +70,22 @@ class Outcome:
             mine.add(mean.total, mean.count)
         for name, mean in other.gates.items():
             self.gates.setdefault(name, Mean()).add(mean.total, mean.count)
+
+
+@dataclass(frozen=True)
+class Signs:
+    """How many segments an arm translates better or worse than no cache (Collins et al. 2005), and the p-value."""
+
+    better: int
+    worse: int
+    p: float
+
+    @classmethod
+    def between(cls, base: Sequence[str], ours: Sequence[str], references: Sequence[str], tgt_lang: str) -> Signs:
+        bleu = metrics(tgt_lang)[0]
+        baseline, system = (Scored(bleu, counts) for counts in count(bleu, [references], [base, ours]))
+        better, worse = signs(baseline, system)
+        return cls(better, worse, binomial_two_sided(min(better, worse), better + worse))
 
 
 @dataclass(frozen=True)
@@ -142,13 +159,14 @@ class Analysis:
     def rows(self, arms: Sequence[Arm]) -> list[Row]:
         """Every arm's results; the sign test is against the first arm, which is to be the one without a cache."""
         outcomes = [self.outcome(arm) for arm in arms]
-        base = outcomes[0].lines
         return [
-            Row(arm, found, score(found.lines, self.references), sign_test(base, found.lines, self.references))
-            if arm.size
-            else Row(arm, found, score(found.lines, self.references), None)
+            Row(arm, found, score(found.lines, self.references), self.signs(outcomes[0], found) if arm.size else None)
             for arm, found in zip(arms, outcomes, strict=True)
-        ]  # fmt: skip
+        ]
+
+    def signs(self, base: Outcome, ours: Outcome) -> Signs:
+        """Against no cache."""
+        return Signs.between(base.lines, ours.lines, self.references, self.model.config["tgt_lang"])
 
     def outcome(self, arm: Arm) -> Outcome:
         """What the arm gives; groups of documents that are in its file are not translated again."""
