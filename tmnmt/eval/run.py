@@ -309,8 +309,8 @@ def settings_of(system: SystemConfig) -> Settings:
     """What the engine is told."""
     selection = Selection(system.select, system.similarity, system.alpha)
     return Settings(
-        system.mode, system.cache, system.top_k, system.threshold, system.beam, system.batch, system.length_penalty,
-        system.precision, selection,
+        system.mode, system.cache, top_k=system.top_k, threshold=system.threshold, beam=system.beam, batch=system.batch,
+        length_penalty=system.length_penalty, precision=system.precision, selection=selection,
     )  # fmt: skip
 
 
