@@ -60,9 +60,7 @@ def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
             found.append(([], []))
         found[-1][0].append(text)
         found[-1][1].append(origin)
-    return [
-        ("".join(spelt(pieces)).replace(" ", ""), Counter(origins).most_common(1)[0][0]) for pieces, origins in found
-    ]
+    return [("".join(spelt(pieces)).strip(" "), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
 
 
 def spelt(pieces: Sequence[str]) -> list[str]:
