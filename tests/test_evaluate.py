@@ -316,3 +316,12 @@ def test_runs_of_other_segments_are_not_compared(tmp_path: Path, capsys: pytest.
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", "compare", str(tmp_path), str(tmp_path)]) == 1
     assert f"{tmp_path / 'report.json'}: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("report", ['{"format": 1}', '{"format": 1, "tests": 5}', '{"format": 2}'])
+def test_damaged_runs_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], report: str) -> None:
+    (tmp_path / "report.json").write_text(report, encoding="utf-8")
+    (tmp_path / "segments.jsonl").write_text("[1]\n", encoding="utf-8")
+    assert run(["evaluate", "compare", str(tmp_path), str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"tmnmt: error: {tmp_path / 'report.json'}") and err.count("\n") == 1

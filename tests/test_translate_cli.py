@@ -158,7 +158,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
-        ("model", ["--threads", "99999999999999999999"], 2, "threads is 9999"),
+        ("model", ["--threads", "99999999999999999999"], 2, "less than or equal to 1024"),
         ("model", ["--device", "meta"], 2, "device meta is unknown"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
@@ -273,3 +273,18 @@ def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path
     process.terminate()
     assert "out.partial" in process.communicate(timeout=30)[1] and process.returncode == 143
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "out.partial"]
+
+
+@pytest.mark.parametrize("option", ["-o", "--explain-html"])
+def test_nothing_is_written_over_a_memory_or_into_an_index(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    memory, index, text = tmp_path / "memory.tsv", tmp_path / "index", tmp_path / "text"
+    memory.write_text("en\tfr\nYes.\tOui.\n", encoding="utf-8")
+    text.write_text("Yes.\n", encoding="utf-8")
+    build(index, segments(), "en", "fr")
+    before = (index / "manifest.json").read_bytes()
+    for name, target in ((memory, memory), (index, index / "manifest.json")):
+        assert translate(folder, "--memory", str(name), option, str(target), str(text)) == 2
+        assert f"would be written over {name}" in capsys.readouterr().err
+    assert memory.read_text(encoding="utf-8").startswith("en") and (index / "manifest.json").read_bytes() == before

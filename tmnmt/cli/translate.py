@@ -100,6 +100,8 @@ def translate(
         raise UsageError("--verbatim needs a --memory to read" + (", and a mode that reads it" if memory else ""))
     if explain_html is not None:
         _check_page(explain_html, inputs or [], output)
+    for name, path in (("--output", output), ("--explain-html", explain_html)):
+        _spare(name, path, memory or [], model)
     texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
@@ -137,6 +139,13 @@ def _check_page(page: Path, inputs: list[Path], output: Path | None) -> None:
         raise UsageError(f"--explain-html and --output both name {page}")
     if page.resolve() in [path.resolve() for path in inputs]:
         raise UsageError(f"--explain-html {page} would be written over the input")
+
+
+def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> None:
+    """Raises UsageError where `path` is a memory, the model, or a file of one."""
+    for read in [*map(Path, memories), model]:
+        if path is not None and read.exists() and read.resolve() in (path.resolve(), *path.resolve().parents):
+            raise UsageError(f"{option} {path} would be written over {read}")
 
 
 def _checked(inputs: list[Path]) -> list[DocumentLines]:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import DataError
 from tmnmt.eval.metrics import MAIN, count, metrics
+from tmnmt.eval.run_folder import SEGMENTS, Node, read_report, read_segments
 from tmnmt.eval.significance import Scored, approximate_randomisation, holm
-from tmnmt.eval.write import FORMAT, REPORT, SEGMENTS
 
 
 @dataclass
 class Lines:
     """A test set of a run: its references, one list for each, and what every system wrote."""
 
-    keys: list[tuple[Any, Any]] = field(default_factory=list)  # (source, references) of every segment
+    keys: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # (source, references) of every segment
     systems: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, line: Mapping[str, Any]) -> None:
-        self.keys.append((line["src"], tuple(line.get("refs", [line["ref"]]))))
-        for name, system in line["systems"].items():
-            self.systems.setdefault(name, []).append(system["hyp"])
+    def add(self, line: Node) -> None:
+        self.keys.append((line.text("src"), tuple(line.texts("refs") or [line.text("ref")])))
+        systems = line.node("systems")
+        for name in systems.keys():
+            self.systems.setdefault(name, []).append(systems.node(name).text("hyp"))
 
 
 @dataclass(frozen=True)
@@ -32,43 +32,21 @@ class Run:
     """A run's folder, read."""
 
     folder: Path
-    tests: dict[str, dict[str, Any]]  # of report.json
+    tests: dict[str, Node]  # of report.json
     lines: dict[str, Lines]
 
 
 def read_run(folder: Path) -> Run:
     """Raises DataError, with file and line, for what is no report or is damaged."""
-    report = _parsed((folder / REPORT).read_text, folder / REPORT)
-    if report.get("format") != FORMAT:
-        raise DataError(f"{folder / REPORT}: report format {report.get('format')}, this version reads {FORMAT}")
+    tests = {test.name("name"): test for test in read_report(folder).nodes("tests")}
     lines: dict[str, Lines] = {}
-    for line in _segments(folder / SEGMENTS):
-        lines.setdefault(line["test"], Lines()).add(line)
-    return Run(folder, {test["name"]: test for test in report["tests"]}, lines)
-
-
-def _segments(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise DataError(f"{path}, line {number}: no JSON: {error}") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _parsed(read: Any, path: Path) -> dict[str, Any]:
-    try:
-        parsed = json.loads(read(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}; a run's folder is wanted") from error
-    except ValueError as error:
-        raise DataError(f"{path}: no JSON: {error}") from error
-    if not isinstance(parsed, dict):
-        raise DataError(f"{path}: no report")
-    return parsed
+    for line in read_segments(folder):
+        lines.setdefault(line.name("test"), Lines()).add(line)
+    for name, held in lines.items():
+        short = next((system for system, outputs in held.systems.items() if len(outputs) != len(held.keys)), None)
+        if short is not None:
+            raise DataError(f"{folder / SEGMENTS}: {short} has not translated every segment of {name}")
+    return Run(folder, tests, lines)
 
 
 def compare(a: Run, b: Run) -> dict[str, Any]:
@@ -100,9 +78,7 @@ def _test(name: str, a: Run, b: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _systems(
-    names: list[str], one: Lines, other: Lines, a: Mapping[str, Any], b: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
     references = list(zip(*(refs for _, refs in one.keys), strict=True))
     found: list[dict[str, Any]] = [
         {
@@ -113,7 +89,7 @@ def _systems(
         }
         for name in names
     ]
-    for metric in metrics(a["tgt_lang"]):
+    for metric in metrics(a.text("tgt_lang")):
         if metric.name not in MAIN:
             continue
         counts = count(metric, references, [*(one.systems[n] for n in names), *(other.systems[n] for n in names)])
@@ -128,8 +104,9 @@ def _systems(
     return found
 
 
-def _settings(test: Mapping[str, Any], name: str) -> dict[str, str]:
-    return next((dict(system["settings"]) for system in test["systems"] if system["name"] == name), {})
+def _settings(test: Node, name: str) -> dict[str, str]:
+    settings = next((s.node("settings") for s in test.nodes("systems") if s.name("name") == name), Node({}, test.where))
+    return {key: settings.text(key) for key in settings.keys()}
 
 
 def _changed(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, list[str | None]]:

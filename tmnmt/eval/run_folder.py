@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from tmnmt.errors import DataError
 
 FORMAT = 1  # of report.json
+LARGEST = 1e18  # of numbers; 1e999 is JSON, and infinite
 REPORT, SEGMENTS = "report.json", "segments.jsonl"
 
 
@@ -44,7 +45,7 @@ class Node:
 
     def number(self, key: str) -> float | None:
         value = self._value.get(key)
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST):
             return value
         self._wrong(key, "a number")
 
