@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from full_disk import files_of_at_most
 from test_index import brute_force, pairs, queries, real_segments
 
 import tmnmt
@@ -154,16 +154,6 @@ def test_a_folder_that_is_gone_is_one_clear_error(path: Path) -> None:
             index.search(["x"])
 
 
-@contextmanager
-def _files_of_at_most(size: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def _bulky() -> list[Segment]:
     """Short tokens: the postings need more room than the store, so that either can be what does not fit."""
     draw = random.Random(2)
@@ -183,7 +173,7 @@ def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, ope
             "build": lambda: build(path, many, "en", "fr", force=True),
         }[operation]
         for size in (0, 100, 4_000, 16_000, 40_000, 60_000):
-            with _files_of_at_most(size), pytest.raises(MemoryIndexError, match=r"not written|nothing was|be written"):
+            with files_of_at_most(size), pytest.raises(MemoryIndexError, match=r"not written|nothing was|be written"):
                 change()
             assert _now(index) == before and index.verify() == 59
             assert sorted(path.rglob("*")) == files

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from full_disk import files_of_at_most
 from test_jrc import publish, tei
 
 from tmnmt.cli import run
@@ -253,16 +251,6 @@ def test_what_is_in_the_way_is_left_alone(planted: Planted, tmp_path: Path, caps
     (tmp_path / "out" / "mine").touch()
     assert "is there already; give a folder that is new or empty" in prepared_badly(capsys, 2, *arguments)
     assert (tmp_path / "out" / "mine").exists() and (tmp_path / "out.partial" / "thesis.doc").exists()
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("size", [4096, 60_000, 250_000])

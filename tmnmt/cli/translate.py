@@ -97,7 +97,7 @@ def translate(
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
     if verbatim and (not memory or mode is ModeName.off):
-        raise UsageError("--verbatim needs a --memory to read" + (", and a mode that reads it" if memory else ""))
+        raise UsageError("--verbatim needs " + ("a mode that reads the memory" if memory else "a --memory to read"))
     if explain_html is not None:
         _check_page(explain_html, inputs or [], output)
     for name, path in (("--output", output), ("--explain-html", explain_html)):
@@ -112,9 +112,10 @@ def translate(
         page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
         with Progress("indexing", "segments", lazy=True) as progress:
             translator = Translator.load(
-                model, memory or (), mode.value if mode is not None else None, cache, top_k, threshold, beam, batch,
-                length_penalty, precision.value, device, threads, src_lang, tgt_lang, progress.advance, select,
-                similarity, alpha, verbatim, cache_overwrite, cache_best,
+                model, memory or (), mode.value if mode is not None else None, cache, top_k=top_k, threshold=threshold,
+                beam=beam, batch=batch, length_penalty=length_penalty, precision=precision.value, device=device,
+                threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
+                similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from tmnmt.eval.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
 from tmnmt.index.elastic_address import is_address
 from tmnmt.training.bounds import Bound, Name, Share
-from tmnmt.training.config import build
+from tmnmt.training.config import build, read_toml
 
 OWN = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
@@ -106,15 +105,7 @@ def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
 
     Raises DataError where a file cannot be read, or, all at once, for files that the recipe names and that are not
     there; UsageError, naming file and key, for what is unknown, missing or wrong."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: no valid TOML: {error}") from error
-    recipe = build(Recipe, table, str(path))
+    recipe = build(Recipe, read_toml(path), str(path))
     try:
         for system in recipe.system:
             _check_kind(system)

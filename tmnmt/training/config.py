@@ -106,21 +106,24 @@ def load_config(path: Path) -> TrainConfig:
 
     Raises DataError where it cannot be read, UsageError, naming file and key, for anything unknown, missing or of the
     wrong type or value."""
+    config = build(TrainConfig, read_toml(path), str(path))
     try:
-        text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
+        _check(config)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return config
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: no valid TOML: {error}") from error
-    config = build(TrainConfig, table, str(path))
-    try:
-        _check(config)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-    return config
 
 
 def _check(config: TrainConfig) -> None:
