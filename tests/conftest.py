@@ -1,11 +1,13 @@
-"""One thread for torch in every test and every process a test starts, set before torch is imported.
+"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C that is heard.
 
 The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take twenty times longer.
+A shell starts what goes in the background with Ctrl-C ignored, and so would be what that starts in its turn.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from elastic_server import Running
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,18 @@ def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> No
     assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
 
 
+def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(folder: Path, vocab: Vocabulary) -> None:
+    sentences = ["x " * 30 + "y.", "The Commission shall inform the Council.", "z " * 20 + "a.", "Repealed at once."]
+    translator = Translator.load(folder, batch=2, beam=1, cache=0)
+    parts = pieces(" ".join(sentences), vocab, translator.longest)
+    lengths = [len(vocab.encode(part)) for part in parts]
+    assert lengths != sorted(lengths)
+    whole = translator.translate(["Notice.", " ".join(sentences), "Notice."])[1]
+    alone = [translator.translate([part])[0].tgt for part in parts]
+    assert len(set(alone)) > 1
+    assert whole.tgt == " ".join(tgt for tgt in alone if tgt)
+
+
 @pytest.mark.parametrize("text", ["\0\0", "a\0b\x07c", "ᚠᛇᚻ ᛒᛦᚦ", "\u2028", "😀" * 200, "x" * 300])
 def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> None:
     translator = Translator.load(folder, beam=2)
@@ -355,6 +368,15 @@ def test_translations_come_back_in_order_as_soon_as_they_can(order: list[int]) -
         done += [t.tgt for t in queue.ready()]
         first_missing = min(set(range(5)) - set(order[: count + 1]), default=5)
         assert done == [f"t{i}" for i in range(first_missing)]
+
+
+@given(st.permutations(range(4)))
+def test_the_pieces_of_a_segment_may_be_done_in_any_order(order: list[int]) -> None:
+    queue = InOrder()
+    number = queue.announce("text", 4)
+    for count, part in enumerate(order, 1):
+        queue.put(replace(piece(number, 0), part=part), Translation("", f"t{part}", -1.0), 3)
+        assert [t.tgt for t in queue.ready()] == (["t0 t1 t2 t3"] if count == 4 else [])
 
 
 def test_joined_pieces_share_their_matches() -> None:

@@ -283,7 +283,9 @@ class Translator:
         self.counts[CONTROL] += changed
         self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number = queue.announce(text, len(texts))
-        return [Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document) for one in texts]
+        return [
+            Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part) for part, one in enumerate(texts)
+        ]
 
     def _translation(self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int) -> Translation:
         tokens = tokens_of(best, self.vocab, memory, row) if best.traces else ()

@@ -22,6 +22,7 @@ class Piece:
     whole: str  # the segment's text
     segment: int  # its number in the input
     document: int
+    part: int = 0  # its place in the segment
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
 
@@ -93,8 +94,8 @@ class InOrder:
         return number
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
-        """The translation of a piece, `length` subwords with </s>; a segment's pieces come in their order."""
-        self._by_number[piece.segment].parts.append((piece, translation, length))
+        """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in any order."""
+        self._by_number[piece.segment].parts[piece.part] = translation, length
 
     def ready(self) -> Iterator[Translation]:
         """Those that are complete and have nothing incomplete before them."""
@@ -109,14 +110,14 @@ class _Segment:
     number: int
     text: str
     pieces: int
-    parts: list[tuple[Piece, Translation, int]] = field(default_factory=list)
+    parts: dict[int, tuple[Translation, int]] = field(default_factory=dict)
 
     def translation(self) -> Translation:
         if not self.parts:
             return Translation(self.text, "", 0.0)
         if len(self.parts) == 1:
-            return replace(self.parts[0][1], src=self.text)
-        return join(self.text, [(translation, length) for _, translation, length in self.parts])
+            return replace(self.parts[0][0], src=self.text)
+        return join(self.text, [self.parts[number] for number in range(self.pieces)])
 
 
 def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:

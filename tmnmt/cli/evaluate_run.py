@@ -14,7 +14,7 @@ from tmnmt.errors import UsageError
 if TYPE_CHECKING:
     from tmnmt.eval.measure import Output, TestSet
 
-OUT = Annotated[Path, typer.Option("--out", help="Folder for report.json, report.md and segments.jsonl.")]
+OUT = Annotated[Path, typer.Option("--out", help="Folder for report.html, report.md, report.json and segments.jsonl.")]
 
 
 def run(
@@ -29,7 +29,6 @@ def run(
 
     from tmnmt.eval.recipe import load_recipe
     from tmnmt.eval.run import Run
-    from tmnmt.eval.write import TABLE
 
     loaded = load_recipe(recipe, only or [])
     if threads is not None:
@@ -41,7 +40,7 @@ def run(
     except KeyboardInterrupt as stop:
         stop.add_note("the same command goes on where this one stopped")
         raise
-    tell(out / TABLE)
+    tell(out)
 
 
 def score(
@@ -113,17 +112,21 @@ def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> 
     from tmnmt.eval.effort import WEIGHTS
     from tmnmt.eval.measure import Measured
     from tmnmt.eval.metrics import metrics
-    from tmnmt.eval.write import TABLE, write_report
+    from tmnmt.eval.write import write_report
     from tmnmt.progress import Progress
 
     start = time.monotonic()
     with Progress("measuring", "segments", len(test) * len(metrics(test.tgt_lang))) as progress:
         measured = Measured(test, outputs, baseline, WEIGHTS, lambda n, _: progress.advance(n))
     write_report(out, test.name, "", [measured], start, None)
-    tell(out / TABLE)
+    tell(out)
 
 
-def tell(path: Path) -> None:
-    """Prints a report's table."""
-    print(path.read_text(encoding="utf-8"), end="")
-    print(f"written: {path.parent}", file=sys.stderr)
+def tell(run: Path) -> None:
+    """Writes the page of a run that is measured, and prints its table."""
+    from tmnmt.eval.report_html import write_report
+    from tmnmt.eval.write import TABLE
+
+    page = write_report(run)
+    print((run / TABLE).read_text(encoding="utf-8"), end="")
+    print(f"written: {page}", file=sys.stderr)

@@ -16,7 +16,7 @@ from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
 from tmnmt.text import words
 
-FORMAT = 1
+FORMAT = 2  # of the file and of what a translation is: counts up when the same settings give another one
 UNIT = 64  # segments noted at a time where there is no session cache
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
 
