@@ -15,6 +15,7 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from tmnmt.errors import UsageError
+from tmnmt.eval.ter import TER
 from tmnmt.progress import ReadProgress
 from tmnmt.text import match_tokens
 
@@ -58,7 +59,7 @@ def metrics(tgt_lang: str) -> list[Metric]:
     plain = sacrebleu.BLEU(tokenize="none", smooth_method="none", force=True)
     return [
         Metric("BLEU", bleu, bleu_of), Metric("chrF2++", sacrebleu.CHRF(word_order=2), chrf_of),
-        Metric("TER", sacrebleu.TER(), ter_of), Metric(LOWER_CASED, lower, bleu_of),
+        Metric("TER", TER(), ter_of), Metric(LOWER_CASED, lower, bleu_of),
         Metric(TOKENISED, plain, unsmoothed_bleu_of, lambda text: " ".join(match_tokens(text))),
     ]  # fmt: skip
 
