@@ -1,11 +1,10 @@
-"""A headless Chromium, driven through its debugging pipe: pages opened, questions asked, pictures taken.
+"""A headless Chromium, driven through its debugging pipe: pages opened, keys pressed, questions asked.
 
 No package is needed for it: the protocol is JSON between zero bytes on two pipes.
 """
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import os
@@ -16,7 +15,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 _UNTIL_QUIET = """new Promise((done) => {
@@ -36,7 +34,7 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """One page of a browser; `problems` are the errors and warnings of its console."""
+    """One page of a browser; `problems`: errors and warnings of its console, and what it asked the network for."""
 
     def __init__(self, to: int, answers: int) -> None:
         self._to, self._answers, self._rest = to, answers, b""
@@ -46,7 +44,7 @@ class Browser:
         self._loaded = False
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **parameters: Any) -> Any:
@@ -82,15 +80,19 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def size(self, width: int, height: int, dark: bool = False, media: str = "") -> None:
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
+    def press(self, key: str) -> None:
+        """A key by its name, down and up."""
+        text = {"text": "\r"} if key == "Enter" else {}
+        code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
+        for kind, more in (("keyDown", text), ("keyUp", {})):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more)
 
-    def picture(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
+    def hover(self, selector: str) -> None:
+        """Moves the pointer to the middle of the first element of a CSS selector."""
+        box = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"{box}.scrollIntoView({{block: 'center'}})")
+        x, y = self.run(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({box}.getClientRects()[0])")
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def _wait_for_load(self) -> None:
         while not self._loaded:
@@ -116,6 +118,8 @@ class Browser:
             self.problems.append(told["entry"]["text"])
         elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
             self.problems.append(str(told["args"]))
+        elif method == "Network.requestWillBeSent" and told["request"]["url"].startswith(("http", "ws")):
+            self.problems.append(told["request"]["url"])
 
 
 @contextmanager
@@ -131,7 +135,7 @@ def browsing() -> Iterator[Browser]:
         arguments = (
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--remote-debugging-pipe", f"--user-data-dir={profile}",
+            "--remote-debugging-pipe", "--window-size=1280,900", f"--user-data-dir={profile}",
         )  # fmt: skip
         process = subprocess.Popen(
             ["bash", "-c", command, program, *arguments], pass_fds=(to_read, from_write), start_new_session=True,

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from browser import Browser
     from elastic_server import Running
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,3 +31,14 @@ def server() -> Iterator[Running]:
 
     with running() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of pages; they are skipped where none is installed."""
+    from browser import INSTALL, browsing, chromium
+
+    if chromium() is None:
+        pytest.skip(f"no Chromium is installed: {INSTALL}")
+    with browsing() as opened:
+        yield opened

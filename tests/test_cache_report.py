@@ -17,8 +17,9 @@ from tmnmt.engine import Settings, Translator, load_memories
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache_report import TOGETHER, Analysis, Arm, Signs, arms_of
 from tmnmt.eval.cache_watch import Watching, classes, frequent_words
+from tmnmt.eval.plots import ticks
 from tmnmt.eval.scores import score
-from tmnmt.eval.svg import heat_map, line_chart, nice_ticks
+from tmnmt.eval.svg import heat_map, line_chart
 from tmnmt.memories.cache import CacheKind
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
@@ -36,6 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tiny_model(folder / "plain", memories=False)
     rows = ["src\ttgt\tdocument", *(f"{s.src}\t{s.tgt}\t{s.document}" for s in SEGMENTS)]
     (folder / "tiny.test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    single = [f"{row}{number}" for number, row in enumerate(rows[1:])]
+    (folder / "single.tsv").write_text("\n".join([rows[0], *single]) + "\n", encoding="utf-8")
     return folder
 
 
@@ -93,9 +96,20 @@ def test_a_run_that_was_stopped_goes_on(folder: Path, tmp_path: Path, monkeypatc
     assert (again.lines, again.gates, again.by_segment) == (whole.lines, whole.gates, whole.by_segment)
     assert one.outcome(arm) == again and done == [2]
     assert one.digest(Arm(3, overwrite=False)) != one.digest(arm) != one.digest(Arm(3, best=2))
-    path.write_text(first + "{}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"jsonl, line 2: no results of this command"):
-        one.outcome(arm)
+    record = json.loads(second)
+    empty: dict[str, object] = {}
+    for wrong in (
+        empty, 5, [1], record | {"lines": 5}, record | {"lines": [*record["lines"], "more"]}, record | {"seconds": 0},
+        record | {"seconds": "1"}, record | {"gates": empty}, record | {"matching": [1]}, record | {"format": 1},
+        record | {"by_segment": record["by_segment"][1:]}, json.loads(first),
+    ):  # fmt: skip
+        path.write_text(first + json.dumps(wrong) + "\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"jsonl, line 2: no results of this command \(.*\); delete the file$"):
+            one.outcome(arm)
+    for tail, number in ((b"\xff\n", 2), (b"[" * 99999 + b"\n", 2), (second.encode() * 2, 3)):
+        path.write_bytes(first.encode() + tail)
+        with pytest.raises(DataError, match=f"jsonl, line {number}: no results of this command"):
+            one.outcome(arm)
 
 
 def test_arms_are_sizes_then_variants_at_one_size() -> None:
@@ -136,6 +150,9 @@ def test_the_report_has_numbers_tables_and_plots(
         (["--segment", "4"], 2, "segment 4: the first of its document"),
         (["--best", "3"], 2, "a beam of 2 finds that many at most"),
         (["--test", "missing.tsv"], 1, "missing.tsv"),
+        (["--test", "single.tsv"], 1, "single: every document is of one segment, which has no cache to read"),
+        (["-o", "tiny.test.tsv"], 2, "tiny.test.tsv: it is no folder"),
+        (["-o", "-"], 2, "- is standard output"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -185,9 +202,9 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (37.46, 37.53), (-3, 12_345), (5, 5), (0, 0), (1e-7, 3e-7)])
 def test_ticks_are_round_and_enclose(low: float, high: float) -> None:
-    ticks = nice_ticks(low, high)
-    assert 2 <= len(ticks) <= 8 and ticks[0] <= low and ticks[-1] >= high
-    step = ticks[1] - ticks[0]
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 8 and found[0] <= low and found[-1] >= high
+    step = found[1] - found[0]
     leading = step / 10 ** math.floor(math.log10(step) + 1e-9)
     assert min(abs(leading - round_one) for round_one in (1, 2, 5)) < 1e-6
 

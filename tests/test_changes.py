@@ -21,6 +21,7 @@ from full_disk import files_of_at_most
 from test_index import brute_force, pairs, queries, real_segments
 
 import tmnmt
+from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import UnknownIdError
@@ -242,6 +243,39 @@ def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
             part.write_bytes(content)
         assert {"manifest.json", "segments.db", "changes.log", "postings.npy"} <= {part.name for part in parts}
         assert index.verify() == 59
+
+
+def test_changes_are_never_lost_in_silence(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal, lost = path / "generation-1" / "changes.log", path / "elsewhere"
+    with MemoryIndex.open(path) as index:
+        index.add([Segment("a confirmed pair", "une paire")])
+        journal.rename(lost)
+        uses: list[Callable[[], object]] = [lambda: index.search(["x"]), lambda: index.add([Segment("x", "y")])]
+        for use in (*uses, index.compact, index.verify):
+            with pytest.raises(MemoryIndexError, match=r"changes.log: is missing; take the file from a backup"):
+                use()
+    for command in (["memory", "verify"], ["search", "x"], ["memory", "add", "--src", "x", "--tgt", "y"]):
+        assert run([*command, "--index", str(path)]) == 1
+        assert "changes.log: is missing" in capsys.readouterr().err
+    lost.rename(journal)
+    with MemoryIndex.open(path) as index:
+        assert index.verify() == 61
+
+
+def test_a_change_that_was_not_finished_is_told_and_is_no_damage(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemoryIndex.open(path) as index:
+        index.add([Segment("a", "b")])
+        whole = (path / "generation-1" / "changes.log").read_bytes()
+        index.add([Segment("c", "d")])
+        (path / "generation-1" / "changes.log").write_bytes(whole + b"0000")
+    for told in (True, False):
+        assert run(["memory", "verify", "--index", str(path)]) == 0
+        err = capsys.readouterr().err
+        assert ("changes.log: ends with 4 bytes of a change that was not finished" in err) == told
+        assert err.endswith(f"{61 if told else 62} segments, everything as it was written\n")
+        assert run(["memory", "add", "--index", str(path), "--src", "e", "--tgt", "f"]) == 0
 
 
 @pytest.fixture(scope="module")

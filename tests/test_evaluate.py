@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.engine import Translator
+from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
 from tmnmt.segments import Segment
 
@@ -169,7 +172,8 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ('name = "base"\n', 'name = "base"\nmemories = ["tm"]\n', "mode is off, so it reads no memories"),
         ('name = "paste"', 'name = "copy"', "two have the name 'copy'"),
         ('baseline = "base"', 'baseline = "base"\nweights = {"0.9-2" = 0.5}', "did you mean '0.9-1'?"),
-        ("threshold = 0.3", "threshold = 1.5", "system 'copy': the threshold is 1.5"),
+        ("threshold = 0.3", "threshold = 1.5", "system 3: threshold: 1.5; it must be from 0 to 1"),
+        ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_recipe_is_said_in_one_line(
@@ -183,11 +187,48 @@ def test_what_is_wrong_in_a_recipe_is_said_in_one_line(
 
 
 def test_files_that_are_not_there_are_named_all_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = RECIPE.replace("other.txt", "nowhere.txt").replace("test.tsv", "gone.tsv").replace('"model"', '"no-model"')
-    (folder / "wrong.toml").write_text(wrong, encoding="utf-8")
+    wrong = RECIPE.replace("other.txt", "a/../nowhere.txt").replace("test.tsv", "gone.tsv")
+    (folder / "wrong.toml").write_text(wrong.replace('"model"', '"./no-model"'), encoding="utf-8")
     assert evaluate(folder, "wrong.toml") == 1
     message = capsys.readouterr().err
-    assert all(name in message for name in ("3 of the files", "nowhere.txt", "gone.tsv", "no-model"))
+    assert "3 of the files" in message
+    assert all(str(folder / name) in message for name in ("nowhere.txt", "gone.tsv", "no-model"))
+
+
+def test_a_path_behind_a_link_leads_where_it_led(tmp_path: Path) -> None:
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "deep")
+    recipe = RECIPE.replace("test.tsv", "link/../test.tsv").replace("memory.tsv", "far/../memory.tsv")
+    (tmp_path / "recipe.toml").write_text(recipe, encoding="utf-8")
+    for name in ("far/test.tsv", "memory.tsv", "model", "other.txt"):
+        (tmp_path / name).touch()
+    loaded = load_recipe(tmp_path / "recipe.toml")
+    assert loaded.test[0].files == (f"{tmp_path}/link/../test.tsv",)
+    assert loaded.memory[0].path == f"{tmp_path}/memory.tsv"
+
+
+def test_what_is_wrong_in_a_recipe_is_said_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text(RECIPE.replace("beam", "baem"), encoding="utf-8")
+    arguments = ["evaluate", "run", str(tmp_path / "wrong.toml"), "--out", str(tmp_path / "out")]
+    code = "import sys; from tmnmt.cli import run; code = run(sys.argv[1:]); print(code, *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("2 ") and "did you mean `beam`?" in done.stderr
+    assert not {"torch", "numba", "sacrebleu", "scipy"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "link"])
+def test_a_file_where_a_folder_is_to_be_is_said_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    languages = ["--src", "en", "--tgt", "fr"]
+    for command in (
+        ["run", "missing.toml"], ["score", "--ref", "missing", "--hyp", "a=missing"], ["prepare", "missing", *languages]
+    ):  # fmt: skip
+        assert run(["evaluate", *command, "--out", str(tmp_path / out)]) == 2
+        assert "is no folder, and a folder is wanted" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_reference_in_the_memory_is_refused_unless_it_is_allowed(
@@ -276,6 +317,22 @@ def test_files_out_of_step_are_refused_before_anything_is_written(
     assert score(tmp_path, "--ref", ref, "--hyp", ref) == 2
     assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}", "--memory", "m") == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_names_of_systems_and_files_are_written_so_that_they_can_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ref = written(tmp_path / "ref", TEST[0][1])
+    odd = written(tmp_path / "odd\udcff", TEST[0][1])
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a\udcff={ref}") == 2
+    assert "'a\\udcff' is no UTF-8 text" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a|b={odd}") == 0
+    assert report(tmp_path)["systems"][0]["settings"] == {"hypothesis": f"{tmp_path}/odd?"}
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    columns = [len(row.replace("\\|", "").split("|")) for row in rows]
+    assert set(columns[:3]) == {columns[0]} and set(columns[3:]) == {columns[3]}
+    assert rows[2].startswith("| a\\|b |") and rows[3].endswith("| a\\|b |")
 
 
 def test_two_runs_are_compared_system_by_system(

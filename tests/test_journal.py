@@ -26,6 +26,7 @@ def _append(path: Path, changes: list[Change]) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    (tmp_path / "changes.log").touch()
     _append(tmp_path / "changes.log", FIRST)
     return tmp_path / "changes.log"
 
@@ -37,8 +38,19 @@ def test_every_field_comes_back_and_only_once(path: Path) -> None:
     assert reader.read() == SECOND
 
 
-def test_no_file_is_no_change(tmp_path: Path) -> None:
-    assert Journal(tmp_path / "none").read() is None
+def test_a_file_that_is_missing_is_damage(path: Path) -> None:
+    reader = Journal(path)
+    assert reader.read() == FIRST
+    path.unlink()
+    for journal in (reader, Journal(path)):
+        with pytest.raises(
+            MemoryIndexError, match=r"changes.log: is missing; take the file from a backup, or put an em"
+        ):
+            journal.read()
+        with pytest.raises(MemoryIndexError, match="cannot be written to"):
+            journal.append(SECOND)
+    path.touch()
+    assert Journal(path).read() == []
 
 
 def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path) -> None:
@@ -50,9 +62,10 @@ def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path)
             path.write_bytes(content[:end] + zeros)
             reader = Journal(path)
             assert reader.read() == FIRST and reader.offset == whole
+            assert reader.unfinished == end - whole + len(zeros)
     _append(path, SECOND)
     assert path.read_bytes() == content
-    assert reader.read() == SECOND
+    assert reader.read() == SECOND and reader.unfinished == 0
 
 
 def test_every_flipped_byte_is_found(path: Path) -> None:

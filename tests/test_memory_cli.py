@@ -201,6 +201,8 @@ def test_verify_tells_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["delete", "9"], 1, "there is no segment 9"),
         (["list", "--since", "soon"], 2, "'soon' is no date"),
         (["export", "-o", "m.docx"], 2, "allowed: .tmx, .tsv"),
+        (["export", "-o", "-"], 2, "- is standard output, to which this cannot be written"),
+        (["reverse", "-o", "-"], 2, "- is standard output"),
         (["dedupe", "--by", "hash"], 2, "hash"),
     ],
 )

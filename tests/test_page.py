@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from chromium import CHROMIUM, Tab, tab
+from browser import Browser
 from tiny_model import segments, write_tiny_model
 
 from tmnmt.cli import run
@@ -170,18 +170,9 @@ def test_bytes_are_put_together_to_characters_and_every_subword_keeps_its_place(
     assert spelt([]) == []
 
 
-@pytest.fixture(scope="module")
-def browser(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with tab(tmp_path_factory.mktemp("chromium")) as opened:
-        yield opened
-
-
 @pytest.fixture
-def page(browser: Tab, folder: Path) -> Tab:
-    browser.problems.clear()
-    browser.open(folder / "page.html")
+def page(browser: Browser, folder: Path) -> Browser:
+    browser.open((folder / "page.html").as_uri())
     return browser
 
 
@@ -189,51 +180,51 @@ INSPECTOR = "document.getElementById('inspector').innerText"
 FOCUSED = "[...document.activeElement.parentElement.children].indexOf(document.activeElement)"
 
 
-def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: Tab, folder: Path) -> None:
+def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: Browser, folder: Path) -> None:
     token = told(folder)[0]["tokens"][0]
     page.hover(".token")
-    shown = page.evaluate(INSPECTOR)
+    shown = page.run(INSPECTOR)
     assert f"{token['copied']:.2f} copied from the memory" in shown
     assert f"plain {token['plain']:.2f}, fusion " in shown
     assert f"copy gate\n{token['copy_gate']:.2f}" in shown
     heaviest = token["attention"][0]
     assert f"most at position {heaviest['position'] + 1} ({heaviest['weight']:.2f})" in shown
-    marked = page.evaluate("[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)")
+    marked = page.run("[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)")
     assert marked == [f"position {heaviest['position'] + 1}: {heaviest['weight']:.2f}"]
     assert page.problems == []
 
 
-def test_words_are_reached_by_keys_held_and_let_go(page: Tab) -> None:
-    page.evaluate("document.querySelector('.token').focus()")
+def test_words_are_reached_by_keys_held_and_let_go(page: Browser) -> None:
+    page.run("document.querySelector('.token').focus()")
     page.press("ArrowRight")
     page.press("ArrowRight")
-    assert page.evaluate(FOCUSED) == 2
+    assert page.run(FOCUSED) == 2
     page.press("Enter")
-    held = page.evaluate(INSPECTOR)
+    held = page.run(INSPECTOR)
     page.press("End")
-    assert page.evaluate(FOCUSED) > 2 and page.evaluate(INSPECTOR) == held
+    assert page.run(FOCUSED) > 2 and page.run(INSPECTOR) == held
     page.press("Escape")
     page.press("ArrowLeft")
-    assert page.evaluate(INSPECTOR) != held
+    assert page.run(INSPECTOR) != held
     page.press("ArrowDown")
-    assert page.evaluate("document.activeElement.closest('article').id") == "s2"
+    assert page.run("document.activeElement.closest('article').id") == "s2"
     page.press("Tab")
-    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
-    assert page.evaluate("document.querySelectorAll('#s2 .token[tabindex=\"0\"]').length") == 1
+    assert page.run("document.activeElement.tagName") == "SUMMARY"
+    assert page.run("document.querySelectorAll('#s2 .token[tabindex=\"0\"]').length") == 1
 
 
-def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Tab, folder: Path) -> None:
-    assert page.evaluate("document.querySelectorAll('table').length") == 0
-    page.evaluate("document.querySelector('#s2 summary').click()")
-    page.evaluate("new Promise(requestAnimationFrame)")
-    page.evaluate("new Promise(done => setTimeout(done, 50))")
+def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Browser, folder: Path) -> None:
+    assert page.run("document.querySelectorAll('table').length") == 0
+    page.run("document.querySelector('#s2 summary').click()")
+    page.run("new Promise(requestAnimationFrame)")
+    page.run("new Promise(done => setTimeout(done, 50))")
     record = told(folder)[1]
-    assert page.evaluate("document.querySelectorAll('tbody tr').length") == len(record["tokens"])
-    assert page.evaluate("document.querySelectorAll('table').length") == 1
+    assert page.run("document.querySelectorAll('tbody tr').length") == len(record["tokens"])
+    assert page.run("document.querySelectorAll('table').length") == 1
     scripts = "document.querySelector('#s2 details').innerText"
-    assert HOSTILE.src in page.evaluate(scripts) and HOSTILE.tgt in page.evaluate(scripts)
-    assert page.evaluate("document.querySelectorAll('img, b:not(h3 b), i').length") == 0
-    shown = page.evaluate("[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)")
+    assert HOSTILE.src in page.run(scripts) and HOSTILE.tgt in page.run(scripts)
+    assert page.run("document.querySelectorAll('img, b:not(h3 b), i').length") == 0
+    shown = page.run("[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)")
     gates = [name for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate")
              if any(token[name] for token in record["tokens"])]  # fmt: skip
     assert shown[: len(gates)] == [round(100 * record["tokens"][0][name]) for name in gates]
@@ -244,17 +235,15 @@ def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Tab, fo
     assert page.problems == []
 
 
-def test_the_policy_holds_and_the_page_follows_the_readers_colours(page: Tab) -> None:
-    page.evaluate("document.body.append(Object.assign(document.createElement('span'), {id: 'x'})), 0")
+def test_the_policy_holds_and_the_page_follows_the_readers_colours(page: Browser) -> None:
+    page.run("document.body.append(Object.assign(document.createElement('span'), {id: 'x'})), 0")
     with pytest.raises(AssertionError, match="TrustedHTML"):
-        page.evaluate("document.getElementById('x').innerHTML = '<b>b</b>'")
-    page.evaluate("fetch('https://example.org/').catch(() => 0), 0")
-    page.evaluate("new Promise(done => setTimeout(done, 50))")
+        page.run("document.getElementById('x').innerHTML = '<b>b</b>'")
+    page.run("fetch('https://example.org/').catch(() => 0), 0")
+    page.run("new Promise(done => setTimeout(done, 50))")
     assert any("Content Security Policy" in problem for problem in page.problems)
     colours = []
     for scheme in ("light", "dark"):
-        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        colours.append(
-            page.evaluate("[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)].map(Number)")
-        )
+        page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        colours.append(page.run("[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)].map(Number)"))
     assert min(colours[0]) > 200 and max(colours[1]) < 60

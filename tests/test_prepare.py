@@ -209,7 +209,7 @@ def test_two_documents_with_one_id(tmp_path: Path, capsys: pytest.CaptureFixture
     for name in ("one.tsv", "two.tsv"):
         (tmp_path / name).write_text("doc\tpos\ten\tfr\n" + "".join(f"d\t{n}\t{name} {n}\tx\n" for n in range(9)))
     files = str(tmp_path / "one.tsv"), str(tmp_path / "two.tsv")
-    said = prepared_badly(capsys, 1, *files, "--out", str(tmp_path / "out"))
+    said = prepared_badly(capsys, 1, *files, "--out", str(tmp_path / "new" / "newer" / "out"))
     assert "two documents with one id: 'd' has its position 0 again in two.tsv" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.tsv", "two.tsv"]
 

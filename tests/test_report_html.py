@@ -8,13 +8,12 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import lxml.html
 import pytest
-from browser import INSTALL, Browser, browsing, chromium
+from browser import Browser
 from run_folders import segments, write, write_run
 
 from tmnmt.cli import run
@@ -263,14 +262,6 @@ def test_ticks_are_round_and_enclose_the_values(low: float, high: float, expecte
 )
 def test_logarithmic_ticks_enclose_the_values(low: float, high: float, expected: list[float]) -> None:
     assert log_ticks(low, high) == expected
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if chromium() is None:
-        pytest.skip(f"no Chromium is installed: {INSTALL}")
-    with browsing() as opened:
-        yield opened
 
 
 def _shown(browser: Browser, selector: str) -> list[str]:

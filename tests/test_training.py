@@ -237,7 +237,7 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         ("folder = ", "no valid TOML"),
         (GOOD.replace('"x"', '""'), "folder: empty; it must be not empty"),
         (GOOD.replace('["b"]', "[]"), "files: empty"),
-        (GOOD.replace('["b"]', '[""]'), "files: empty"),
+        (GOOD.replace('["b"]', '["b", ""]'), "files 2: empty"),
         ('folder = "x"\n[data]\ncorpus = []', "data: corpus: empty"),
         (GOOD + 'where = "Text"', "where: 'Text'; it must be FIELD=VALUE, FIELD one of src, "),
         (GOOD + 'where = "colour=Text"', "where: 'colour=Text'; it must be"),

@@ -130,6 +130,19 @@ def test_output_is_written_whole(folder: Path, tmp_path: Path, capsys: pytest.Ca
     assert list(tmp_path.iterdir()) == [tmp_path / "out.txt"]
 
 
+def test_a_hyphen_is_standard_output(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert translate(folder, str(folder / "input.txt")) == 0
+    out = capsys.readouterr().out
+    assert translate(folder, str(folder / "input.txt"), "-o", "-") == 0
+    assert capsys.readouterr().out == out != ""
+    assert translate(folder, str(folder / "input.txt"), "--explain-html", "-") == 2
+    assert "- is standard output, to which this cannot be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_memory_file_is_indexed_and_found_again(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +162,9 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("plain", ["--mode", "copy", "--memory", "{index}"], 2, "no parameters for mode copy; it serves off"),
         ("plain", ["--memory", "{index}"], 2, "no parameters for mode copy"),
         ("plain", ["--cache", "25"], 2, "no parameters for a session cache"),
+        ("plain", ["--cache-best", "2"], 2, "--cache-best is of a session cache, and there is none"),
+        ("model", ["--cache", "0", "--cache-best", "2"], 2, "--cache-best is of a session cache, and there is none"),
+        ("model", ["--cache", "0", "--no-cache-overwrite"], 2, "--no-cache-overwrite is of a session cache, and there"),
         ("model", ["--verbatim"], 2, "--verbatim needs a --memory"),
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),

@@ -378,6 +378,9 @@ def check(settings: Settings, memories: Memories | None, words: int) -> None:
         check_count(name, getattr(settings, name))
     if settings.cache_best > settings.beam:
         raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
+    if not settings.cache and (settings.cache_best > 1 or not settings.overwrite):
+        given = "cache-best" if settings.cache_best > 1 else "no-cache-overwrite"
+        raise UsageError(f"--{given} is of a session cache, and there is none: give --cache 1 or more")
     if 2 * settings.beam > words:
         raise UsageError(
             f"beam is {settings.beam}; with this model's {words:,} subwords it must be {words // 2} at most"

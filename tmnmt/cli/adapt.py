@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
+from tmnmt.cli.output_options import folder
 from tmnmt.errors import UsageError
 
 
 def adapt(
     model: MODEL,
     memory: Annotated[str, typer.Option("--memory", help="Built index, its Elasticsearch address, or memory file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model folder to make; must not exist yet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model folder to make; must not exist yet.", callback=folder)
+    ],
     copy: Annotated[bool, typer.Option(help="Train TM copy.")] = True,
     fusion: Annotated[bool, typer.Option(help="Train TM fusion.")] = True,
     cache: Annotated[bool, typer.Option(help="Train the session cache; the memory needs documents in order.")] = True,

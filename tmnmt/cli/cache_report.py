@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.model_options import MODEL, THREADS
+from tmnmt.cli.output_options import folder
+from tmnmt.cli.text_options import readable
 from tmnmt.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ def cache_report(
     test: Annotated[
         list[Path], typer.Option("--test", help="Translated documents, in order: TSV, TMX, ...; may be repeated.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the report; made when missing.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the report; made when missing.", callback=folder)
+    ],
     size: Annotated[list[int], typer.Option("--size", min=0, max=100_000, help="Slots; may be repeated.")] = SIZES,
     at: Annotated[
         int, typer.Option(min=1, max=100_000, help="Slots at which overwriting is switched off, and the rest is told.")
@@ -89,6 +93,7 @@ def _read(paths: list[Path], src_lang: str, tgt_lang: str) -> dict[str, list[Seg
     found: dict[str, list[Segment]] = {}
     for path in paths:
         name = path.name.split(".")[0]
+        readable(name)
         if name in found:
             raise UsageError(f"{path}: another test set is called {name} already; files must differ in their names")
         found[name] = list(read_memory(path, src_lang, tgt_lang))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tmnmt.cli.output_options import folder
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 
@@ -38,7 +39,7 @@ def prepare(
     ],
     src: Annotated[str, typer.Option(help="Language translated from, such as en.")],
     tgt: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
-    out: Annotated[Path, typer.Option(help="Folder to make; must be new or empty.")],
+    out: Annotated[Path, typer.Option(help="Folder to make; must be new or empty.", callback=folder)],
     from_: Annotated[Path | None, typer.Option("--from", help=f"Folder with the files of {JRC}.")] = None,
     by: Annotated[By, typer.Option(help="What is kept out whole.")] = By.document,
     columns: Annotated[

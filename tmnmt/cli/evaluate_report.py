@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from tmnmt.cli.output_options import no_stdout
+
 
 def report(
     run: Annotated[Path, typer.Argument(help="Run folder: report.json and segments.jsonl.", metavar="DIR")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; DIR/report.html when not given.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; DIR/report.html when not given.", callback=no_stdout),
     ] = None,
 ) -> None:
     """Write the report of a run as one HTML page that needs no network: scores, plots, and every segment with what the

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.model_options import THREADS
+from tmnmt.cli.output_options import folder
+from tmnmt.cli.text_options import readable
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.eval.measure import Output, TestSet
 
-OUT = Annotated[Path, typer.Option("--out", help="Folder for report.html, report.md, report.json and segments.jsonl.")]
+OUT = Annotated[
+    Path,
+    typer.Option("--out", help="Folder for report.html, report.md, report.json and segments.jsonl.", callback=folder),
+]
 
 
 def run(
@@ -28,9 +33,11 @@ def run(
     import hashlib
 
     from tmnmt.eval.recipe import load_recipe
+
+    loaded = load_recipe(recipe, only or [])  # what is wrong in it is told before torch is imported
+
     from tmnmt.eval.run import Run
 
-    loaded = load_recipe(recipe, only or [])
     if threads is not None:
         import torch
 
@@ -75,6 +82,7 @@ def _named(hyp: list[str]) -> dict[str, Path]:
         name, equals, path = one.partition("=")
         if not equals or not name or not path:
             raise UsageError(f"--hyp {one}: write NAME=FILE")
+        readable(name)
         if name in files:
             raise UsageError(f"--hyp {one}: there is another of the name {name}")
         files[name] = Path(path)

@@ -12,6 +12,7 @@ import typer
 
 from tmnmt.cli import memory_changes
 from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, record
+from tmnmt.cli.output_options import no_stdout
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def stats(
 @app.command()
 def export(
     index: INDEX,
-    output: Annotated[Path, typer.Option("-o", "--output", help=".tmx or .tsv, also with .gz or .xz.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help=".tmx or .tsv, also with .gz or .xz.", callback=no_stdout)
+    ],
     document: DOCUMENT = None,
     origin: ORIGIN = None,
     user: USER = None,
@@ -111,7 +114,10 @@ def export(
 @app.command()
 def reverse(
     index: INDEX,
-    output: Annotated[str, typer.Option("-o", "--output", help="Folder or Elasticsearch address of the new index.")],
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", help="Folder or Elasticsearch address of the new index.", callback=no_stdout),
+    ],
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
 ) -> None:
     """Build an index for the other direction: source and target change places, all other fields stay."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
+from tmnmt.cli.output_options import file_or_stdout, no_stdout
 from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
@@ -52,7 +53,10 @@ def translate(
             "--memory", help="Built index, its Elasticsearch address, or memory file; several: the best of all."
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Written whole, at the end.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Written whole, at the end; none or -: stdout.", callback=file_or_stdout),
+    ] = None,
     mode: Annotated[
         ModeName | None, typer.Option(help="How pairs are used: copy when a memory is given, else off.")
     ] = None,
@@ -80,7 +84,12 @@ def translate(
     explain: Annotated[bool, typer.Option("--explain", help="Show where every word comes from.")] = False,
     explain_html: Annotated[
         Path | None,
-        typer.Option("--explain-html", metavar="FILE", help="Write a page that shows where every word comes from."),
+        typer.Option(
+            "--explain-html",
+            metavar="FILE",
+            help="Write a page that shows where every word comes from.",
+            callback=no_stdout,
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, origins of tokens too.")] = False,
     device: DEVICE = None,

@@ -1,7 +1,8 @@
 """The analyses of Tu et al. 2018, sections 4.2 to 4.5, of one model on test sets of documents.
 
 An arm is one setting of the session cache. Every arm translates every test set alone, without translation memory;
-what it gave is kept in RUNS/HASH.jsonl, a line a group of documents, so that a run that was stopped goes on.
+what it gave is kept in RUNS/HASH.jsonl, a line a group of documents, so that a run that was stopped goes on. What is
+read there is checked: each line must be the results of the group whose turn it is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tmnmt.engine import Settings
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache_watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
 from tmnmt.eval.metrics import count, metrics
+from tmnmt.eval.run_folder import Node, parsed
 from tmnmt.eval.scores import Scores, score
 from tmnmt.eval.significance import Scored, binomial_two_sided, signs
 from tmnmt.memories.combine import Memories
@@ -28,8 +30,10 @@ from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 
 TOGETHER = 8  # documents side by side, and in a group
+HELD = "in the cache"
 TELLING = range(5, 26)  # subwords of a sentence whose matching matrix can be read
-FORMAT = 1  # of a line in RUNS/HASH.jsonl
+FORMAT = 2  # of a line in RUNS/HASH.jsonl; files of another have other names
+PLACES = {f"{kind}, {where}": (kind, where == HELD) for kind in CLASSES for where in (HELD, "not " + HELD)}
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,11 @@ class Analysis:
         self.model, self.memories, self.name, self.segments, self.runs = model, memories, name, segments, runs
         self.settings = replace(settings, mode="off", batch=TOGETHER)
         self.documents = [list(group) for _, group in groupby(segments, key=lambda s: s.document)]
+        if len(self.documents) == len(segments):
+            raise DataError(
+                f"{name}: every document is of one segment, which has no cache to read; name documents by a column of "
+                "a TSV or a property of a TMX"
+            )
         self.references = [s.tgt for s in segments]
         self.frequent = frequent_words(self.references)
 
@@ -170,17 +179,18 @@ class Analysis:
 
     def outcome(self, arm: Arm) -> Outcome:
         """What the arm gives; groups of documents that are in its file are not translated again."""
-        path, done = self.runs / f"{self.digest(arm)}.jsonl", 0
-        total = Outcome()
+        path, total = self.runs / f"{self.digest(arm)}.jsonl", Outcome()
+        groups = [self.documents[at : at + TOGETHER] for at in range(0, len(self.documents), TOGETHER)]
+        kept = _kept(path, [sum(map(len, group)) for group in groups])
         with Progress(f"{self.name}, {arm.name}", "segments", len(self.segments)) as progress:
-            for found in _kept(path):
-                total.extend(found)
-                done += TOGETHER
-            progress.advance(len(total.lines))
-            for at in range(done, len(self.documents), TOGETHER):
-                found = self._translated(arm, self.documents[at : at + TOGETHER])
-                with path.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(asdict(found) | {"format": FORMAT}, ensure_ascii=False) + "\n")
+            for number, group in enumerate(groups):
+                if number < len(kept):
+                    found = kept[number]
+                else:
+                    found = self._translated(arm, group)
+                    with path.open("a", encoding="utf-8") as out:
+                        record = asdict(found) | {"format": FORMAT, "group": number + 1}
+                        out.write(json.dumps(record, ensure_ascii=False) + "\n")
                 total.extend(found)
                 progress.advance(len(found.lines))
         return total
@@ -190,7 +200,7 @@ class Analysis:
         path = self.model.folder / "memory.safetensors"
         made_of = [
             self.model.hash, hashlib.sha256(path.read_bytes()).hexdigest(), asdict(arm), asdict(self.settings),
-            [(s.document, s.src, s.tgt) for s in self.segments],
+            [(s.document, s.src, s.tgt) for s in self.segments], FORMAT,
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -252,15 +262,13 @@ def sizes_of(model: Model, memories: Memories) -> dict[str, int]:
 
 
 def _outcome(lines: list[str], seconds: float, watched: Watched) -> Outcome:
-    gates = {
-        f"{kind}, {where}": watched.gates[kind, held]
-        for kind in CLASSES for held, where in ((True, "in the cache"), (False, "not in the cache"))
-    }  # fmt: skip
+    gates = {place: watched.gates[seen] for place, seen in PLACES.items()}
     return Outcome(lines, seconds, watched.matching, gates, [watched.by_segment[i] for i in range(len(lines))])
 
 
-def _kept(path: Path) -> list[Outcome]:
-    """The groups in a file; a last line that was not finished is taken away."""
+def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
+    """The groups in a file, of so many segments each; a last line that was not finished is taken away. Raises DataError
+    for a line that is not the results of the group whose turn it is."""
     if not path.exists():
         return []
     held, found = path.read_bytes(), []
@@ -269,16 +277,24 @@ def _kept(path: Path) -> list[Outcome]:
         os.truncate(path, len(whole))
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            found.append(_read(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}, line {number}: no results of this command; delete the file") from error
+            group = Node(parsed(line, "the group"), "the group")
+            if (group.raw("format"), group.raw("group")) != (FORMAT, number) or number > len(sizes):
+                raise DataError("of another group")
+            found.append(_read(group, sizes[number - 1]))
+        except DataError as error:
+            raise DataError(f"{path}, line {number}: no results of this command ({error}); delete the file") from error
     return found
 
 
-def _read(record: dict[str, Any]) -> Outcome:
-    if record.pop("format") != FORMAT:
-        raise ValueError
-    record["matching"] = [Mean(**mean) for mean in record["matching"]]
-    record["by_segment"] = [Mean(**mean) for mean in record["by_segment"]]
-    record["gates"] = {name: Mean(**mean) for name, mean in record["gates"].items()}
-    return Outcome(**record)
+def _read(group: Node, size: int) -> Outcome:
+    """The results of a group of so many segments."""
+    lines, seconds, gates = group.texts("lines"), group.number("seconds"), group.node("gates")
+    by_segment = [_mean(mean) for mean in group.nodes("by_segment")]
+    if len(lines) != size or len(by_segment) != size or not seconds or seconds < 0 or {*gates.keys()} != {*PLACES}:
+        raise DataError(f"{size} lines, seconds and gates are expected")
+    matching = [_mean(mean) for mean in group.nodes("matching")]
+    return Outcome(lines, seconds, matching, {place: _mean(gates.node(place)) for place in PLACES}, by_segment)
+
+
+def _mean(mean: Node) -> Mean:
+    return Mean(mean.number("total") or 0.0, int(mean.number("count") or 0))

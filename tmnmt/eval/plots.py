@@ -86,11 +86,13 @@ def swatch(series: Series, line: bool) -> Element:
 
 
 def ticks(low: float, high: float, about: int = 6) -> list[float]:
-    """Round numbers, evenly spaced, from at most `low` to at least `high`; some `about` of them."""
+    """Two or more round numbers, evenly spaced, from at most `low` to at least `high`; some `about` of them."""
+    if high <= low:
+        low, high = low - (abs(low) or 1) / 10, low + (abs(low) or 1) / 10
     step = 10 ** math.floor(math.log10((high - low) / about))
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 10) for i in range(first, last + 1)]
+    return [round(i * step, 12) for i in range(first, last + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -11,7 +11,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -308,12 +308,17 @@ def _whole_folder(out: Path) -> Iterator[Path]:
         raise UsageError(f"{out}: is there already; give a folder that is new or empty")
     partial = out.with_name(f"{out.name}.partial")
     _remove_partial(partial)
+    made = [parent for parent in out.parents if not parent.exists()]  # the innermost first
     try:
         partial.mkdir(parents=True)
         yield partial
         partial.replace(out)
-    finally:
+    except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # not there, or no longer empty
+            for parent in made:
+                parent.rmdir()
+        raise
 
 
 def _remove_partial(partial: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from tmnmt.eval.effort import WEIGHTS
 from tmnmt.eval.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
 from tmnmt.index.elastic_address import is_address
-from tmnmt.training.bounds import Bound, Name, Share
-from tmnmt.training.config import build, read_toml
+from tmnmt.training.bounds import Bound, Count, Name, Share
+from tmnmt.training.tables import build, read_toml
 
 OWN = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
@@ -53,13 +54,13 @@ class SystemConfig:
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
     mode: Literal["off", "copy", "fusion", "both"] = "off"
     cache: int = 0
-    top_k: int = 4
-    threshold: float = 0.5
+    top_k: Count = 4
+    threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
     similarity: Literal["fuzzy", "bleu"] = "fuzzy"
     alpha: float | None = None
-    beam: int = 5
-    batch: int = 32
+    beam: Count = 5
+    batch: Count = 32
     length_penalty: float = 1.0
     precision: Literal["fp32", "bf16"] = "fp32"
     explain: bool = False  # keep where every word came from; takes longer
@@ -200,7 +201,7 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
     """With every path led from `folder`."""
 
     def led(path: str) -> str:
-        return path if not path or is_address(path) else str(folder / path)
+        return path if not path or is_address(path) else _plain(str(folder / path))
 
     return replace(
         recipe,
@@ -212,6 +213,12 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
         system=tuple(replace(s, hypothesis=led(s.hypothesis)) for s in recipe.system),
     )
+
+
+def _plain(path: str) -> str:
+    """Without a/.., where that leads to the same place, links followed."""
+    plain = os.path.normpath(path)
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else path
 
 
 def _files(recipe: Recipe) -> Iterator[str]:

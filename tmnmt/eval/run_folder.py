@@ -80,7 +80,7 @@ def read_report(run: Path) -> Node:
     """report.json of a run folder. DataError when it is missing, no JSON, of another format, or without tests, and when
     two test sets, or two systems of one, have the same name."""
     path = run / REPORT
-    report = Node(_parsed(_read(path), str(path)), str(path))
+    report = Node(parsed(_read(path), str(path)), str(path))
     if report.raw("format") != FORMAT:
         raise DataError(f"{path}: format {report.raw('format')!r} is not known; this version reads format {FORMAT}")
     if not report.nodes("tests"):
@@ -105,7 +105,7 @@ def read_segments(run: Path) -> Iterator[Node]:
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                yield Node(_parsed(line, f"{path}:{number}"), f"{path}:{number}")
+                yield Node(parsed(line, f"{path}:{number}"), f"{path}:{number}")
     except OSError as error:
         raise DataError(_unreadable(path, error)) from error
 
@@ -121,7 +121,8 @@ def _unreadable(path: Path, error: OSError) -> str:
     return f"{path}: cannot be read: {error.strerror or error}; a run folder holds {REPORT} and {SEGMENTS}"
 
 
-def _parsed(data: bytes, where: str) -> Any:
+def parsed(data: bytes, where: str) -> Any:
+    """What JSON says. Raises DataError, with `where`, for what is no JSON in UTF-8."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:

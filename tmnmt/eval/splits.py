@@ -46,9 +46,9 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
     """
     total = sum(sizes.values())
     if 4 * segments > total:
+        most = f"--segments may be at most {total // 4:,}" if total >= 4 else "there must be four at least"
         raise UsageError(
-            f"{counted(total, 'segment')} are too few to keep out {segments:,} each for dev and test; "
-            f"--segments may be at most {total // 4:,}"
+            f"{counted(total, 'segment')} are too few to keep out {segments:,} each for dev and test; {most}"
         )
     order = sorted(sizes, key=lambda document: (point_of(split_id(document)), document))
     test = _filled(order, sizes, segments)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
+
+from tmnmt.eval.plots import ticks
 
 INK = "#7a7a7a"  # as far from white as from black
 GRID = 'stroke="#7a7a7a" stroke-opacity="0.3"'
@@ -27,8 +28,8 @@ def line_chart(
 
     There must be a label and a number. Titles are to name units."""
     values = [value for line in series.values() for value in line if value is not None]
-    ticks = nice_ticks(min(values), max(values))
-    low, high = min(ticks[0], *values), max(ticks[-1], *values)
+    lines_at = ticks(min(values), max(values))
+    low, high = min(lines_at[0], *values), max(lines_at[-1], *values)
 
     def x(i: int) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * (i / (len(labels) - 1) if len(labels) > 1 else 0.5)
@@ -37,7 +38,7 @@ def line_chart(
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / (high - low)
 
     parts = [_text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 15)]
-    for tick in ticks:
+    for tick in lines_at:
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" {GRID}/>')
         parts.append(_text(LEFT - 8, y(tick) + 4, f"{tick:.6g}", "end"))
     every = -(-len(labels) // TICKS)
@@ -80,17 +81,6 @@ def heat_map(
     parts.append(_text(left, bottom + 40, f"full colour: {greatest:.3f}; no colour: 0"))
     parts.append(_text(14, (top + bottom) / 2, y_title, "middle", turned=-90))
     return _document(width, max(bottom + 52, top + LETTER * len(y_title)), parts)
-
-
-def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At least two round numbers from `low` or below it to `high` or above it, `most` + 2 at most."""
-    if high <= low:
-        low, high = low - (abs(low) or 1) / 10, low + (abs(low) or 1) / 10
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
 
 
 def _line(points: Sequence[tuple[float, float]], colour: str) -> list[str]:

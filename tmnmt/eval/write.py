@@ -45,15 +45,18 @@ def write_report(
     said = made(time.monotonic() - start, recipe_sha256)
     report = {"format": FORMAT, "name": name, "description": description, "made": said, "tests": tests}
     folder.mkdir(parents=True, exist_ok=True)
-    with writing(folder / SEGMENTS) as file:
-        for one in measured:
-            for line in one.lines():
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    with writing(folder / TABLE) as file:
-        file.write(table(report))
-    with writing(folder / REPORT) as file:
-        file.write(json.dumps(report, ensure_ascii=False, indent=1) + "\n")
+    lines = (json.dumps(line, ensure_ascii=False) + "\n" for one in measured for line in one.lines())
+    _write(folder / SEGMENTS, lines)
+    _write(folder / TABLE, [table(report)])
+    _write(folder / REPORT, [json.dumps(report, ensure_ascii=False, indent=1) + "\n"])
     return report
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
+    """A byte of a file's name that is no UTF-8, a lone surrogate here, becomes a question mark."""
+    with writing(path) as file:
+        for part in parts:
+            file.write(part.encode(errors="replace").decode())
 
 
 def table(report: Mapping[str, Any]) -> str:
@@ -73,7 +76,7 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
     for warning in test["warnings"]:
         yield f"Note: {warning}."
     metrics = list(test["systems"][0]["metrics"])
-    yield from ("", f"| system | {' | '.join(metrics)} | edit rate | LTCR | LTCR-1 | words/s |")
+    yield from ("", _row(["system", *metrics, "edit rate", "LTCR", "LTCR-1", "words/s"]))
     yield "|---|" + "---|" * (len(metrics) + 4)
     for system in test["systems"]:
         yield _row([system["name"], *(_score(system, name) for name in metrics), *_rest(system)])
@@ -86,7 +89,7 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _score(system: Mapping[str, Any], metric: str) -> str:
@@ -109,7 +112,7 @@ def _share(share: float | None) -> str:
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU by the score of the best match."""
-    yield f"| best match | segments | words | {' | '.join(s['name'] for s in test['systems'])} |"
+    yield _row(["best match", "segments", "words", *(system["name"] for system in test["systems"])])
     yield "|---|---|---|" + "---|" * len(test["systems"])
     for number, band in enumerate(test["bands"]):
         scores = [f"{system['by_band'][number]['metrics']['BLEU']:.2f}" for system in test["systems"]]

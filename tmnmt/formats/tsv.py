@@ -71,8 +71,8 @@ def parse_columns(text: str) -> Columns:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in known:
             nearest = get_close_matches(key, known, 1)
-            hint = f"; did you mean {nearest[0]}?" if nearest else ""
-            raise UsageError(f"columns {text!r}: unknown column {key!r}{hint} allowed: {', '.join(NAMES)}")
+            hint = f"did you mean {nearest[0]}? " if nearest else ""
+            raise UsageError(f"columns {text!r}: unknown column {key!r}; {hint}allowed: {', '.join(NAMES)}")
         if not equals or not value or value == "0":
             raise UsageError(f"columns {text!r}: {part!r} needs a column counted from 1, or its name, as in src=5")
         found[known[key]] = int(value) if value.isdecimal() else value

@@ -1,4 +1,4 @@
-"""Compiled code: its decorator, and the notice that the first use on a machine takes longer."""
+"""Compiled code: its decorator, and the notice that the first use on a machine compiles it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., object])
-SECONDS = 1.5  # loading compiled code takes half a second; only compiling takes longer
 
 _NOTHING = nullcontext()
 _used: set[str] = set()
@@ -24,12 +23,6 @@ def compiled(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
-def announced(what: str) -> AbstractContextManager[None]:
-    """Around the use of compiled code: the first one of a process says so on the log when it takes long, and
-    others wait for it."""
-    return _NOTHING if what in _used else _announced(what)
-
-
 def inner(function: Function) -> Function:
     """As `compiled`, for what is called in inner loops: it can allocate nothing, and so counts no references to arrays,
     which would take longer than its work."""
@@ -39,16 +32,27 @@ def inner(function: Function) -> Function:
     return cast(Function, njit(cache=True, nogil=True, _nrt=False)(function))
 
 
+def announced(what: str) -> AbstractContextManager[None]:
+    """Around the use of compiled code: the first one of a process says so on the log where numba has to compile it,
+    and others wait for it."""
+    return _NOTHING if what in _used else _announced(what)
+
+
 @contextmanager
 def _announced(what: str) -> Iterator[None]:
-    with _first_use:
-        notice = threading.Timer(
-            SECONDS, log.info, [f"loading the {what}; its first use on a machine compiles it, some 20 s ..."]
-        )
-        notice.daemon = True
-        notice.start()
-        try:
-            yield
-        finally:
-            notice.cancel()
+    from numba.core import event
+
+    class Notice(event.Listener):
+        told = False
+
+        def on_start(self, _: object) -> None:
+            if not self.told:  # every function is an event
+                log.info("compiling the %s, once on this machine; some 20 s ...", what)
+            self.told = True
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    with _first_use, event.install_listener("numba:compile", Notice()):
+        yield
         _used.add(what)

@@ -42,11 +42,11 @@ class Generation:
         alive = sum(segment is not None for segment in self._changed.values())
         return self.manifest.segments - len(self._built.dead) + alive
 
-    def refresh(self) -> bool:
-        """Takes over the changes that were acknowledged since the last time; whether there is a journal."""
+    def refresh(self) -> None:
+        """Takes over the changes that were acknowledged since the last time. Raises MemoryIndexError where the journal
+        is missing or damaged."""
         if changes := self.journal.read():
             self._apply(changes)
-        return changes is not None
 
     def append(self, changes: Sequence[Change]) -> None:
         """Makes changes durable, and takes them over. Only under the index's lock, and refreshed."""

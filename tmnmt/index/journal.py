@@ -3,7 +3,7 @@
 One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the body, its CRC-32, and
 the CRC-32 of those two and the frame's place), then the body, one line of JSON a changed segment. A frame that a killed
 writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. Everything else that
-is not as it was written is damage.
+is not as it was written is damage; so is a file that is missing, for a build makes an empty one.
 """
 
 from __future__ import annotations
@@ -25,31 +25,34 @@ Change = tuple[int, Segment | None]  # the segment that the id has from now on; 
 
 
 class Journal:
-    """The changes in the file at `path`, which need not exist yet. `offset`: bytes that have been read."""
+    """The changes in the file at `path`. `offset`: bytes that have been read; `unfinished`: bytes found behind them, of
+    a change that was never acknowledged."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._name = str(path)
-        self.offset = 0
+        self.offset = self.unfinished = 0
 
-    def read(self) -> list[Change] | None:
-        """The changes acknowledged since the last call, in order; None where there is no file. Raises MemoryIndexError
-        where one is damaged."""
+    def read(self) -> list[Change]:
+        """The changes acknowledged since the last call, in order. Raises MemoryIndexError where the file is missing or
+        damaged."""
         try:
             size = os.stat(self._name).st_size  # noqa: PTH116  # every search asks: half the time of Path.stat
             if size == self.offset:
+                self.unfinished = 0
                 return []
             if size < self.offset:
-                raise self._damaged(size)
+                raise self._damaged(f"damaged at byte {size:,}")
             with self.path.open("rb") as file:
                 file.seek(self.offset)
                 content = file.read()
         except FileNotFoundError:
-            return None
+            raise self._damaged("is missing") from None
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
         changes, used = self._frames(content.rstrip(b"\0"))  # zeros: all that a power cut may leave of a frame
         self.offset += used
+        self.unfinished = len(content) - used
         return changes
 
     def append(self, changes: Sequence[Change]) -> None:
@@ -59,15 +62,13 @@ class Journal:
         """
         frame = _frame(changes, self.offset)
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be written to: {error.strerror}") from error
         try:
             os.ftruncate(handle, self.offset)  # what a killed writer left
             _write(handle, frame, self.offset)
             os.fsync(handle)
-            if not self.offset:
-                _sync_folder(self.path.parent)  # a file is only as durable as its name
         except OSError as error:
             os.ftruncate(handle, self.offset)
             raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
@@ -83,7 +84,7 @@ class Journal:
             if len(body) < size:
                 break
             if zlib.crc32(body) != checksum:
-                raise self._damaged(self.offset + at)
+                raise self._damaged(f"damaged at byte {self.offset + at:,}")
             changes += [_change(line) for line in body.splitlines()]
             at += _HEADER_BYTES + size
         return changes, at
@@ -92,15 +93,15 @@ class Journal:
         try:
             size, checksum = int(header[:8], 16), int(header[9:17], 16)
         except ValueError:
-            raise self._damaged(at) from None
+            raise self._damaged(f"damaged at byte {at:,}") from None
         if header != _header(size, checksum, at):
-            raise self._damaged(at)
+            raise self._damaged(f"damaged at byte {at:,}")
         return size, checksum
 
-    def _damaged(self, at: int) -> MemoryIndexError:
+    def _damaged(self, how: str) -> MemoryIndexError:
         return MemoryIndexError(
-            f"{self.path}: damaged at byte {at:,}; take the file from a backup, or move it away and lose the "
-            "changes made since the index was built or compacted"
+            f"{self.path}: {how}; take the file from a backup, or put an empty one in its place and lose the changes "
+            "made since the index was built or compacted"
         )
 
 
@@ -137,11 +138,3 @@ def _write(handle: int, content: bytes, at: int) -> None:
     while rest:
         done = os.pwrite(handle, rest, at)
         rest, at = rest[done:], at + done
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

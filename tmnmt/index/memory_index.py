@@ -220,8 +220,12 @@ class MemoryIndex:
             version = manifest_version(self._manifest_path)
             if version != self._version:
                 self._follow(read_manifest(self.path))
-            there = self._now.refresh()
-            if there or version == manifest_version(self._manifest_path):  # else it may have gone before it was read
+            try:
+                self._now.refresh()
+            except MemoryIndexError:
+                if version == manifest_version(self._manifest_path):
+                    raise  # else replaced before its journal was read
+            else:
                 self._version = version
                 return self._now
 

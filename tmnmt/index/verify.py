@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from tmnmt.index.key_faiss import check_faiss
 from tmnmt.index.keys import verify_keys
 from tmnmt.index.manifest import Manifest, check_content, read_manifest
 
+log = logging.getLogger(__name__)
+
 
 def verify(index_dir: Path) -> int:
     """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what was
     written: the manifest and every immutable file by sha256, every row and every change by its checksum, and
-    so the keys that were computed and the search over them."""
+    so the keys that were computed and the search over them. A change that a killed writer left unfinished is no damage,
+    and is told on the log."""
     while True:
         manifest = read_manifest(index_dir)
         try:
@@ -36,4 +40,7 @@ def _verify(manifest: Manifest, index_dir: Path) -> int:
         if built != manifest.segments:
             counts = f"{counted(built, 'segment')} instead of {manifest.segments:,}"
             raise MemoryIndexError(f"{generation.store.path}: {counts}; build the index again with --force")
+        if unfinished := generation.journal.unfinished:
+            told = "of a change that was not finished, so never acknowledged; the next change takes its place"
+            log.info("%s: ends with %s %s", generation.journal.path, counted(unfinished, "byte"), told)
         return len(generation)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import os
-import re
-import tomllib
-import types
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import UsageError
 from tmnmt.training.bounds import (
     AboveZero,
     Bound,
@@ -30,6 +23,7 @@ from tmnmt.training.bounds import (
     Where,
 )
 from tmnmt.training.memory import MemoryConfig, check
+from tmnmt.training.tables import build, read_toml
 
 
 @dataclass(frozen=True)
@@ -98,9 +92,6 @@ class TrainConfig:
     memory: MemoryConfig | None = None
 
 
-T = TypeVar("T")
-
-
 def load_config(path: Path) -> TrainConfig:
     """The configuration in a TOML file. ${NAME} in strings is taken from the environment.
 
@@ -114,78 +105,9 @@ def load_config(path: Path) -> TrainConfig:
     return config
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no TOML."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: no valid TOML: {error}") from error
-
-
 def _check(config: TrainConfig) -> None:
     """Raises UsageError where keys do not go together."""
     if config.data.src_lang == config.data.tgt_lang:
         raise UsageError(f"data: src_lang and tgt_lang are both {config.data.src_lang!r}")
     if config.memory is not None:
         check(config.memory)
-
-
-def build(kind: type[T], table: dict[str, Any], where: str) -> T:
-    """A dataclass from a TOML table, nested tables included."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    for key in table:
-        if key not in hints:
-            near = difflib.get_close_matches(key, hints, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(hints))}"
-            raise UsageError(f"{where}: unknown key `{key}`{hint}")
-    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
-        no_default = entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
-        if no_default and entry.name not in table:
-            raise UsageError(f"{where}: key `{entry.name}` is missing")
-    return kind(**{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()})
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return _bounded(_value(arguments[0], value, where), arguments[1], where)
-    if origin in (typing.Union, types.UnionType):
-        return _value(arguments[0], value, where)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_value(arguments[0], item, where) for item in value)
-    if origin is dict and isinstance(value, dict):
-        return {key: _value(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
-    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        return build(hint, value, where)  # type: ignore[arg-type]
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is str and isinstance(value, str):
-        return _expand(value, where)
-    if origin is typing.Literal:
-        if value in arguments:
-            return value
-        raise UsageError(f"{where}: {value!r} is none of {', '.join(arguments)}")
-    if type(value) is hint:
-        return value
-    raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")
-
-
-def _bounded(value: Any, bound: Bound, where: str) -> Any:
-    if bound.holds(value):
-        return value
-    shown = repr(value) if value else "empty" if value in ("", ()) else "0"
-    raise UsageError(f"{where}: {shown}; it must be {bound.allowed}")
-
-
-def _expand(text: str, where: str) -> str:
-    def variable(found: re.Match[str]) -> str:
-        try:
-            return os.environ[found[1]]
-        except KeyError:
-            raise UsageError(f"{where}: the environment variable {found[1]} is not set") from None
-
-    return re.sub(r"\$\{(\w+)\}", variable, text)
