@@ -13,6 +13,7 @@ import torch
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.memories.cache import CacheFusion, CacheKind, CacheMatching, Combining, SessionCache
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.coverage import CoverageKind
@@ -20,7 +21,7 @@ from tmnmt.memories.tm import FusionGate, Matching, TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.training.bounds import AboveZero, AtLeastTwo, Count, Seed, Share, ShareBelowOne
+from tmnmt.training.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, Seed, Share, ShareBelowOne
 from tmnmt.training.cache import CachePart, stretches
 from tmnmt.training.parts import Part, PartTrainer
 from tmnmt.training.retrieve import Found, Shares, choose, retrieve
@@ -48,6 +49,9 @@ class MemoryConfig:
     cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
     k: Count = 4  # pairs a sentence, as in decoding
+    select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
+    similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
+    alpha: AtLeastZero | None = None  # of contrastive: how much likeness to the pairs taken counts against; 0.5
     threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
     weak_threshold: Share = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
     share_weak: ShareBelowOne = 0.3  # of the sentences: so that pairs of little use, or of none, do no harm
@@ -57,6 +61,7 @@ class MemoryConfig:
     share_exact: ShareBelowOne = (
         0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
     )
+    share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words in their targets
     max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
     tm_epochs: Count = 2  # the best on dev is kept
     cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
@@ -74,6 +79,14 @@ class MemoryConfig:
     validate_every: Count = 200  # updates
     checkpoint_every: Count = 50  # updates
     seed: Seed = 1
+
+    def selection(self) -> Selection:
+        """Which of the pairs found are taken. Raises UsageError where alpha does not go with `select`."""
+        return Selection(self.select, self.similarity, self.alpha)
+
+    def shares(self) -> Shares:
+        """What a sentence is shown in an epoch."""
+        return Shares(self.threshold, self.share_irrelevant, self.share_exact, self.share_noise)
 
 
 class Trained(NamedTuple):
@@ -116,10 +129,14 @@ def train_memories(
 
 def check(config: MemoryConfig) -> None:
     """Raises UsageError for values that do not go together."""
+    try:
+        config.selection()
+    except UsageError as error:
+        raise UsageError(f"[memory] {error}") from error
     if not (config.copy or config.fusion or config.cache):
         raise UsageError("[memory]: copy, fusion and cache are all false; nothing is to be trained")
-    if config.share_irrelevant + config.share_exact > 1:
-        raise UsageError("[memory] share_irrelevant and share_exact are more than 1 together")
+    if sum(config.shares()[1:]) > 1:
+        raise UsageError("[memory] share_irrelevant, share_exact and share_noise are more than 1 together")
 
 
 def _tm_kind(config: MemoryConfig) -> TMKind:
@@ -184,13 +201,14 @@ def _tm_part(
     def paired(name: str, segments: list[Segment], most: int, share_weak: float) -> PairedSentences:
         path, lowest = folder / f"retrieved-{name}.jsonl.gz", config.weak_threshold if share_weak else config.threshold
         with Progress(f"retrieving for {name}", "sentences", len(segments)) as progress:
-            found: list[list[Found]] = retrieve(open_index, segments, config.k, lowest, path, progress.advance)
+            found: list[list[Found]] = retrieve(
+                open_index, segments, config.k, lowest, path, progress.advance, config.selection(), config.threshold
+            )
         chosen = choose(found, config.threshold, most, share_weak, config.seed)
         _count(name, found, chosen, config)
         return PairedSentences(
-            segments, found, chosen, memory, config.k,
-            Shares(config.threshold, config.share_irrelevant, config.share_exact), config.max_subwords, config.seed,
-        )  # fmt: skip
+            segments, found, chosen, memory, config.k, config.shares(), config.max_subwords, config.seed
+        )
 
     searched = [memory[i] for i in evenly(len(memory), round(SEARCHED_A_SENTENCE * config.max_pairs))]
     held_out = [segment for document in dev for segment in document]

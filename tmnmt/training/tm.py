@@ -21,13 +21,13 @@ from tmnmt.models.base import Backbone, shift
 from tmnmt.pair_keys import PairKeyStore, padded
 from tmnmt.segments import Segment
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, with_itself
+from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, noisy, with_itself
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 SCALARS_FASTER = (
     10.0  # lambda, mu, nu, kappa, eta and trust must travel over several units while the weights move by hundredths
 )
-IRRELEVANT, EXACT = " irrelevant", " exact"  # kinds of dev figures
+IRRELEVANT, EXACT, NOISY = " irrelevant", " exact", " noisy"  # kinds of dev figures
 ROWS_READ_OUT = 1024  # positions read out at once: their logits stay in the processor's cache
 
 
@@ -110,6 +110,23 @@ class PairedSentences:
         """The pairs that decoding would give sentence i."""
         return [pair for pair in self.found[i] if pair.score >= self.shares.threshold][: self.k]
 
+    def shown_on_dev(self, sentences: Sequence[int], foreign: Random, noise: Random) -> dict[str, list[list[Found]]]:
+        """The pairs of these sentences by the kind of dev figure: what decoding would give, irrelevant ones, the pair
+        itself before the others, and with noise."""
+        relevant = [self.strongest(i) for i in sentences]
+        own = [with_itself(self.segments[i], pairs) for i, pairs in zip(sentences, relevant, strict=True)]
+        return {
+            "": relevant,
+            IRRELEVANT: [irrelevant(self.segments[i], self.pool, self.k, foreign) for i in sentences],
+            EXACT: [pairs[: self.k] for pairs in own],
+            NOISY: [[noisy(pair, self.pool, noise) for pair in pairs] for pairs in relevant],
+        }
+
+    def weights(self) -> dict[str, float]:
+        """How much of training each kind is."""
+        kinds = {IRRELEVANT: self.shares.irrelevant, EXACT: self.shares.exact, NOISY: self.shares.noise}
+        return {"": 1 - sum(kinds.values()), **kinds}
+
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
         return len(vocab.encode(self.segments[i].src)) + 1, len(vocab.encode(self.segments[i].tgt)) + 1
@@ -155,31 +172,20 @@ class TMPart(Part):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, and
-        with the pair itself before the others. The criterion weighs these as training does."""
+        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, with
+        the pair itself before the others, and with noisy ones. The criterion weighs these as training does."""
         totals: dict[str, float] = {}
         tokens = 0
-        random = Random("dev")
+        foreign, noise = Random("dev"), Random("dev noise")
         for unit in self._dev_units:
-            relevant = [self.dev.strongest(i) for i in unit]
-            foreign = [irrelevant(self.dev.segments[i], self.dev.pool, self.dev.k, random) for i in unit]
-            exact = [
-                with_itself(self.dev.segments[i], pairs)[: self.dev.k] for i, pairs in zip(unit, relevant, strict=True)
-            ]
-            shown = (("", relevant), (IRRELEVANT, foreign), (EXACT, exact))
-            for suffix, pairs in shown:
+            for kind, pairs in self.dev.shown_on_dev(unit, foreign, noise).items():
                 for name, log_p in self._log_probs(self.dev, unit, pairs).items():
-                    totals[name + suffix] = totals.get(name + suffix, 0.0) - float(log_p.sum())
+                    if name != "plain" or not kind:
+                        totals[name + kind] = totals.get(name + kind, 0.0) - float(log_p.sum())
             tokens += int(sum(self.dev.size(i, self.vocab)[1] for i in unit))
-        losses = {
-            name: total / tokens
-            for name, total in totals.items()
-            if name not in ("plain" + IRRELEVANT, "plain" + EXACT)
-        }
-        shares = {IRRELEVANT: self.train.shares.irrelevant, EXACT: self.train.shares.exact}
-        shares[""] = 1 - sum(shares.values())
-        modes = [name for name in losses if name in ("copy", "fusion")]
-        losses["criterion"] = sum(share * losses[mode + kind] for mode in modes for kind, share in shares.items())
+        losses = {name: total / tokens for name, total in totals.items()}
+        modes, weights = [name for name in losses if name in ("copy", "fusion")], self.train.weights()
+        losses["criterion"] = sum(weight * losses[mode + kind] for mode in modes for kind, weight in weights.items())
         return losses
 
     def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]) -> dict[str, Tensor]:
