@@ -24,11 +24,13 @@ from tmnmt.pair_keys import PairKeyStore
 from tmnmt.retrieve import Retriever
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.cache import CachePart, stretches
-from tmnmt.training.memory import MemoryConfig, train_memories
+from tmnmt.training.cache import CachePart, SideBySide, stretches
+from tmnmt.training.forced import ForcedBatch, force_references
+from tmnmt.training.memory import train_memories
+from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import Found, Shares, choose, draw, noisy, retrieve
-from tmnmt.training.tm import ForcedBatch, batches, force_references, tm_log_probs
+from tmnmt.training.tm import batches, tm_log_probs
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 PLACES = [("court", "tribunal"), ("minister", "ministre"), ("board", "conseil"), ("bank", "banque"), ("agent", "agent")]
@@ -72,11 +74,14 @@ class BruteForce:
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:  # fmt: skip
         self.searches += 1
-        return [self._best(query, threshold, exclude_sources)[:k] for query in queries]
+        documents = exclude_documents or [""] * len(queries)
+        both = zip(queries, documents, strict=True)
+        return [self._best(query, threshold, exclude_sources, document)[:k] for query, document in both]
 
-    def _best(self, query: str, threshold: float, exclude: bool) -> list[Match]:
+    def _best(self, query: str, threshold: float, exclude: bool, document: str) -> list[Match]:
         tokens = match_tokens(query)
-        others = [s for s in self.segments if not (exclude and match_tokens(s.src) == tokens)]
+        others = [s for s in self.segments if not document or s.document != document]
+        others = [s for s in others if not (exclude and match_tokens(s.src) == tokens)]
         scored = [Match(s, fuzzy_score(tokens, match_tokens(s.src)), 0) for s in others]
         return sorted((m for m in scored if m.score >= threshold), key=lambda m: -m.score)
 
@@ -141,15 +146,15 @@ CACHES = [CacheKind(), CacheKind(words=False, matching="learned", combining="add
 @pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}")
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
-    part = CachePart(SessionCache(16, 16, 8, kind), backbone, vocab, [], [], 7, 2, 1)
+    part = CachePart(SideBySide(SessionCache(16, 16, 8, kind), backbone, vocab, 7, 2), [], [], 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")
-        part._write(before, contents)
+        part.documents.write(before, contents)
         batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
-        log_p = part._log_probs(batch, contents)
+        log_p = part.log_probs(batch, contents)
         state = MemoryState(cache=collate_caches(contents))
-        expected = by_steps(Memories(None, part.cache), backbone, batch, state, "off")
+        expected = by_steps(Memories(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
@@ -214,6 +219,20 @@ def test_noise_replaces_some_words_of_the_target_by_words_of_other_pairs() -> No
     assert noisy(Found("a", "un", 0.5), [Segment("x", "z")], Random(1)).tgt == "z"
     assert noisy(Found("a", "", 0.5), pool, Random(1)).tgt == ""
     assert sorted(noisy(Found("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (["z", "们"], ["z", "我"])
+
+
+def test_the_whole_document_is_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    documents_of = {(s.src, s.tgt): s.document for s in sentences()}
+    kept, left_out = (
+        retrieve(lambda: BruteForce(sentences()), sentences(), 4, 0.3, tmp_path / "found.gz", whole_documents=whole)
+        for whole in (False, True)
+    )
+
+    def own(found: list[list[Found]]) -> int:
+        both = zip(sentences(), found, strict=True)
+        return sum(documents_of[pair.src, pair.tgt] == s.document for s, pairs in both for pair in pairs)
+
+    assert own(kept) > 0 == own(left_out) and all(left_out)
 
 
 def test_retrieval_is_done_once_for_the_same_questions(tmp_path: Path) -> None:
@@ -314,7 +333,8 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     assert reached_again == reached
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
-    loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", backbone)
+    resumed.save(tmp_path / "memory.safetensors")
+    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == ("copy", "fusion", "both", "off") and loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
         train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)

@@ -43,7 +43,7 @@ def adapt(
     from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
-    from tmnmt.training.memory import MemoryConfig
+    from tmnmt.training.memory_config import MemoryConfig
 
     if threads:
         torch.set_num_threads(threads)

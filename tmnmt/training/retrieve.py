@@ -43,22 +43,26 @@ class Found(NamedTuple):
 def retrieve(
     open_index: Callable[[], Index], segments: Sequence[Segment], k: int, threshold: float, path: Path,
     progress: Callable[[int], None] | None = None, selection: Selection = TOP, strong: float = 0.0,
+    whole_documents: bool = False,
 ) -> list[list[Found]]:  # fmt: skip
     """For every segment at most `k` distinct pairs of fuzzy score >= `threshold`, leave-one-out, as `selection` chooses
-    them: among those of a score >= `strong` where there is one, as decoding does, else among the weaker ones.
+    them: among those of a score >= `strong` where there is one, as decoding does, else among the weaker ones. With
+    `whole_documents` every pair of the segment's own document is left out.
 
     Read from `path` where that holds the answer to the same questions; else searched for, in the index that
     `open_index` gives, and kept there."""
     header = {"format": FORMAT, "k": k, "threshold": threshold, "strong": strong, **asdict(selection)}
-    header["queries"] = digest(segments)
+    header |= {"whole_documents": whole_documents, "queries": digest(segments)}
     kept = _read(path, header)
     if kept is not None:
         return kept
     index, found = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
-        queries = [segment.src for segment in segments[at : at + QUERIES_A_SEARCH]]
-        wanted = selection.candidates(k) * OVERSAMPLED
-        for query, matches in zip(queries, index.search(queries, wanted, threshold, exclude_sources=True), strict=True):
+        some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
+        queries = [segment.src for segment in some]
+        own = [segment.document for segment in some] if whole_documents else None
+        answers = index.search(queries, wanted, threshold, exclude_sources=True, exclude_documents=own)
+        for query, matches in zip(queries, answers, strict=True):
             candidates = distinct(matches)[: selection.candidates(k)]
             candidates = [match for match in candidates if match.score >= strong] or candidates
             found.append(_chosen(query, candidates, k, selection))
