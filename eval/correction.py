@@ -39,7 +39,7 @@ from tmnmt.models.base import shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.training.tm import force_references
+from tmnmt.training.forced import force_references
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from tiny_model import PAIRS, write_tiny_model
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.index import build
+from tmnmt.index.select import Selection
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 from tmnmt.training import memory
@@ -102,6 +104,24 @@ def test_an_interrupted_run_is_gone_on_with(
     assert adapt(model, index, tmp_path / "out", *parts, "--resume") == 0
     made, whole = (load_file(tmp_path / name / "memory.safetensors") for name in ("out", "whole"))
     assert made.keys() == whole.keys() and all(torch.equal(made[key], whole[key]) for key in whole)
+
+
+def test_which_pairs_are_learned_from_is_an_option(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def told(*arguments: Any) -> None:
+        asked.append(arguments[5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tmnmt.training.adapt.train_memories", told)
+    options = ("--top-k", "2", "--select", "contrastive", "--alpha", "0.3", "--similarity", "bleu")
+    assert adapt(model, index, tmp_path / "out", *options) == 130
+    (config,) = asked
+    assert (config.k, config.selection()) == (2, Selection("contrastive", "bleu", 0.3))
+    assert adapt(model, index, tmp_path / "other", "--alpha", "0.3") == 2
+    assert "alpha is of select contrastive" in capsys.readouterr().err
 
 
 def test_nothing_to_train_is_a_usage_error(tmp_path: Path, model: Path, index: Path) -> None:

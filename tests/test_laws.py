@@ -26,7 +26,8 @@ from tmnmt.memories.tm import Gate, Matching, TMKind, TranslationMemory, collate
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.training.tm import ForcedBatch, tm_log_probs
+from tmnmt.training.forced import ForcedBatch
+from tmnmt.training.tm import tm_log_probs
 from tmnmt.vocab import BOS, PAD
 
 D = 16  # l = d

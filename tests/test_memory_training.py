@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
+from tmnmt.index.select import Selection
 from tmnmt.memories.base import MemoryState
 from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories, Mode
@@ -20,13 +21,16 @@ from tmnmt.memories.tm import TMKind, TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.pair_keys import PairKeyStore
+from tmnmt.retrieve import Retriever
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.cache import CachePart, stretches
-from tmnmt.training.memory import MemoryConfig, train_memories
+from tmnmt.training.cache import CachePart, SideBySide, stretches
+from tmnmt.training.forced import ForcedBatch, force_references
+from tmnmt.training.memory import train_memories
+from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
-from tmnmt.training.retrieve import Found, Shares, choose, draw, retrieve
-from tmnmt.training.tm import ForcedBatch, batches, force_references, tm_log_probs
+from tmnmt.training.retrieve import Found, Shares, choose, draw, noisy, retrieve
+from tmnmt.training.tm import batches, tm_log_probs
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 PLACES = [("court", "tribunal"), ("minister", "ministre"), ("board", "conseil"), ("bank", "banque"), ("agent", "agent")]
@@ -70,11 +74,14 @@ class BruteForce:
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:  # fmt: skip
         self.searches += 1
-        return [self._best(query, threshold, exclude_sources)[:k] for query in queries]
+        documents = exclude_documents or [""] * len(queries)
+        both = zip(queries, documents, strict=True)
+        return [self._best(query, threshold, exclude_sources, document)[:k] for query, document in both]
 
-    def _best(self, query: str, threshold: float, exclude: bool) -> list[Match]:
+    def _best(self, query: str, threshold: float, exclude: bool, document: str) -> list[Match]:
         tokens = match_tokens(query)
-        others = [s for s in self.segments if not (exclude and match_tokens(s.src) == tokens)]
+        others = [s for s in self.segments if not document or s.document != document]
+        others = [s for s in others if not (exclude and match_tokens(s.src) == tokens)]
         scored = [Match(s, fuzzy_score(tokens, match_tokens(s.src)), 0) for s in others]
         return sorted((m for m in scored if m.score >= threshold), key=lambda m: -m.score)
 
@@ -139,15 +146,15 @@ CACHES = [CacheKind(), CacheKind(words=False, matching="learned", combining="add
 @pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}")
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
-    part = CachePart(SessionCache(16, 16, 8, kind), backbone, vocab, [], [], 7, 2, 1)
+    part = CachePart(SideBySide(SessionCache(16, 16, 8, kind), backbone, vocab, 7, 2), [], [], 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")
-        part._write(before, contents)
+        part.documents.write(before, contents)
         batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
-        log_p = part._log_probs(batch, contents)
+        log_p = part.log_probs(batch, contents)
         state = MemoryState(cache=collate_caches(contents))
-        expected = by_steps(Memories(None, part.cache), backbone, batch, state, "off")
+        expected = by_steps(Memories(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
@@ -160,6 +167,72 @@ def test_leave_one_out_never_gives_the_pair_itself_nor_a_duplicate(tmp_path: Pat
     for segment, pairs in zip(segments, found, strict=True):
         assert all(match_tokens(pair.src) != match_tokens(segment.src) for pair in pairs)
         assert len({(pair.src, pair.tgt) for pair in pairs}) == len(pairs)
+
+
+SELECTIONS = [
+    Selection("topk"), Selection("greedy"), Selection("walk"), Selection("contrastive", alpha=0.9),
+    Selection("greedy", "bleu"), Selection("topk", "bleu"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda s: f"{s.method}-{s.similarity}")
+def test_pairs_are_chosen_as_decoding_chooses_them(tmp_path: Path, selection: Selection) -> None:
+    segments = [*sentences()[::3], Segment("A bank shall keep the appeal and a fee .", "u", "d9")]
+    found = retrieve(
+        lambda: BruteForce(segments), segments, 3, 0.2, tmp_path / "found.gz", selection=selection, strong=0.6
+    )
+    weaker = 0
+    for segment, pairs in zip(segments, found, strict=True):
+        others = [s for s in segments if match_tokens(s.src) != match_tokens(segment.src)]
+        strong, weak = (
+            Retriever([BruteForce(others)], 3, threshold, selection=selection).search([segment.src])[0]  # type: ignore[list-item]
+            for threshold in (0.6, 0.2)
+        )
+        assert [(m.segment.src, m.segment.tgt) for m in strong or weak] == [(p.src, p.tgt) for p in pairs]
+        for pair in pairs:  # whatever ranks them, the gates read the fuzzy score
+            assert pair.score == pytest.approx(fuzzy_score(match_tokens(segment.src), match_tokens(pair.src)), abs=1e-5)
+        weaker += not strong
+    assert 0 < weaker < len(segments)
+
+
+def test_another_selection_is_retrieved_anew(tmp_path: Path) -> None:
+    index, path = BruteForce(sentences()), tmp_path / "found.gz"
+    made = [retrieve(lambda: index, sentences(), 4, 0.3, path, selection=s) for s in SELECTIONS]
+    assert index.searches == len(SELECTIONS) and made[0] != made[1]
+    retrieve(lambda: index, sentences(), 4, 0.3, path, selection=SELECTIONS[-1], strong=0.5)
+    assert index.searches == len(SELECTIONS) + 1
+
+
+def test_noise_replaces_some_words_of_the_target_by_words_of_other_pairs() -> None:
+    pair = Found("a b", "  une deux, trois quatre cinq six sept huit neuf dix\t", 0.7)
+    pool = [Segment("x", "x1 x2"), Segment("y", " ")]
+    made = [noisy(pair, pool, Random(seed)) for seed in range(50)]
+    assert made == [noisy(pair, pool, Random(seed)) for seed in range(50)]
+    replaced = set()
+    for one in made:
+        words, before = one.tgt.split(), pair.tgt.split()
+        changed = [i for i, word in enumerate(before) if word not in words]
+        assert len(changed) == 2 and one.src == pair.src and one.score == pair.score
+        assert set(words) - set(before) <= {"x1", "x2"} and one.tgt[:2] == "  " and one.tgt[-1] == "\t"
+        replaced.update(changed)
+    assert replaced == set(range(10))
+    assert noisy(Found("a", "un", 0.5), [Segment("x", "z")], Random(1)).tgt == "z"
+    assert noisy(Found("a", "", 0.5), pool, Random(1)).tgt == ""
+    assert sorted(noisy(Found("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (["z", "们"], ["z", "我"])
+
+
+def test_the_whole_document_is_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    documents_of = {(s.src, s.tgt): s.document for s in sentences()}
+    kept, left_out = (
+        retrieve(lambda: BruteForce(sentences()), sentences(), 4, 0.3, tmp_path / "found.gz", whole_documents=whole)
+        for whole in (False, True)
+    )
+
+    def own(found: list[list[Found]]) -> int:
+        both = zip(sentences(), found, strict=True)
+        return sum(documents_of[pair.src, pair.tgt] == s.document for s, pairs in both for pair in pairs)
+
+    assert own(kept) > 0 == own(left_out) and all(left_out)
 
 
 def test_retrieval_is_done_once_for_the_same_questions(tmp_path: Path) -> None:
@@ -196,6 +269,15 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     assert 60 < len(exact) < 140
     assert set(kinds) == {irrelevant, (strongest,), (weaker,), (itself, strongest), (itself, weaker)}
     assert drawn("1") == pairs != drawn("2")
+
+
+def test_noise_and_no_pair_take_their_shares_of_what_was_retrieved() -> None:
+    segments, pair = [Segment("a b", "u v")] * 1000, Found("a c", "y z", 0.6)
+    shares = Shares(0.5, irrelevant=0.1, exact=0.1, noise=0.3, no_pair=0.2)
+    shown = draw(segments, [[pair]] * 1000, range(1000), [Segment("p", "q")], 4, shares, "1").pairs
+    assert 150 < shown.count([]) < 250 and 250 < shown.count([pair]) < 350
+    noise = [pairs for pairs in shown if pairs and pairs[0].tgt in ("q z", "y q")]
+    assert 250 < len(noise) < 350 and all(len(pairs) == 1 for pairs in noise)
 
 
 def test_batches_hold_every_sentence_once_within_the_limit() -> None:
@@ -251,7 +333,8 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     assert reached_again == reached
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
-    loaded = Memories.load(tmp_path / "broken" / "memory.safetensors", backbone)
+    resumed.save(tmp_path / "memory.safetensors")
+    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == ("copy", "fusion", "both", "off") and loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
         train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)

@@ -245,6 +245,10 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         (GOOD + '[training]\nprecision = "fp16"', "training: precision: 'fp16' is none of bf16, fp32"),
         (GOOD + "[memory]\ncopy = false\nfusion = false\ncache = false", "nothing is to be trained"),
         (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_exact = 0.5", "more than 1 together"),
+        (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_noise = 0.4", "more than 1 together"),
+        (GOOD + '[memory]\nselect = "best"', "memory: select: 'best' is none of topk, greedy, walk, contrastive"),
+        (GOOD + '[memory]\nsimilarity = "ter"', "memory: similarity: 'ter' is none of fuzzy, bleu"),
+        (GOOD + "[memory]\nalpha = 0.3", r"\[memory\] alpha is of select contrastive, and select is topk"),
     ],
 )
 def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
@@ -269,7 +273,7 @@ WRONG = {
         *(f"{key} = 0" for key in ("k", "tm_epochs", "cache_epochs", "cache_size", "documents_together", "max_pairs")),
         *(f"{key} = 0" for key in ("cache_pairs", "batch_tokens", "validate_every", "checkpoint_every")),
         *("stretch = 1", "dev_segments = 0", "max_subwords = 0", "learning_rate = 0", "cache_learning_rate = nan"),
-        "seed = -1",
+        *("seed = -1", "share_noise = 1", "alpha = -0.5", "alpha = nan"),
     ],
 }
 

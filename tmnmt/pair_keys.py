@@ -26,9 +26,9 @@ class PairKeyStore:
 
     def __init__(
         self, backbone: Backbone, vocab: Vocabulary, max_subwords: int, positions_kept: int = POSITIONS_KEPT,
-        device: torch.device | str = "cpu", precomputed: Sequence[KeyFiles] = (),
+        device: torch.device | str = "cpu", precomputed: Sequence[KeyFiles] = (), gradients: bool = False,
     ) -> None:  # fmt: skip
-        self.backbone, self.vocab, self.device = backbone, vocab, device
+        self.backbone, self.vocab, self.device, self.gradients = backbone, vocab, device, gradients
         self.max_subwords, self.positions_kept = max_subwords, positions_kept
         self.precomputed = list(precomputed)
         self._kept: OrderedDict[Pair, PairKeys] = OrderedDict()
@@ -46,7 +46,7 @@ class PairKeyStore:
         new = {pair: keys for pair in missing if (keys := self._read(pair)) is not None}
         missing = [pair for pair in missing if pair not in new]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
-        new |= zip(missing, force_all(self.backbone, coded, self.device), strict=True)
+        new |= zip(missing, force_all(self.backbone, coded, self.device, self.gradients), strict=True)
         for pair, keys in new.items():
             found[pair] = self._kept[pair] = keys
             self._positions += len(keys.ids)
@@ -78,22 +78,27 @@ def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:
     return src, tgt
 
 
-def force_all(backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str) -> list[PairKeys]:
+def force_all(
+    backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str, gradients: bool = False
+) -> list[PairKeys]:
     """The keys of encoded pairs, in their order, forced in batches of like length."""
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
     keys: dict[int, PairKeys] = {}
     while order:
         rows = max(1, BATCH_POSITIONS // len(pairs[order[-1]][1]))
         batch, order = order[-rows:], order[:-rows]
-        keys |= zip(batch, force(backbone, [pairs[i] for i in batch], device), strict=True)
+        keys |= zip(batch, force(backbone, [pairs[i] for i in batch], device, gradients), strict=True)
     return [keys[i] for i in range(len(pairs))]
 
 
-def force(backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str) -> list[PairKeys]:
-    """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of teacher forcing."""
+def force(
+    backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str, gradients: bool = False
+) -> list[PairKeys]:
+    """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of teacher forcing; with
+    `gradients` the backbone's graph is recorded, unless torch is told otherwise."""
     src_len = torch.tensor([len(src) for src, _ in pairs], device=device)
     src, tgt = (padded([pair[side] for pair in pairs], device) for side in (0, 1))
-    with torch.inference_mode():
+    with torch.inference_mode(not gradients):
         contexts, hiddens = backbone.forced(backbone.encode(src, src_len), tgt)
     # clones: a view would keep the whole batch alive for as long as one of its pairs is kept
     return [

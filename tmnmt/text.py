@@ -39,3 +39,8 @@ def normalise(text: str) -> str:
 def words(text: str) -> int:
     """The words that translators are paid by: runs between blanks, and every character of CJK."""
     return len(_WORD.findall(text))
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each of those words begins and ends."""
+    return [found.span() for found in _WORD.finditer(text)]

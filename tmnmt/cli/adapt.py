@@ -9,6 +9,7 @@ import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
 from tmnmt.cli.output_options import folder
+from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
 from tmnmt.errors import UsageError
 
 
@@ -23,6 +24,10 @@ def adapt(
     cache: Annotated[bool, typer.Option(help="Train the session cache; the memory needs documents in order.")] = True,
     sentences: Annotated[int, typer.Option(min=50, help="At most so many are learned from, for each.")] = 5000,
     epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 2,
+    top_k: Annotated[int, typer.Option(min=1, max=1000, help="Pairs a sentence is shown.")] = 4,
+    select: SELECT = "topk",
+    similarity: SIMILARITY = "fuzzy",
+    alpha: ALPHA = None,
     dev_share: Annotated[float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")] = False,
@@ -41,15 +46,17 @@ def adapt(
     from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
-    from tmnmt.training.memory import MemoryConfig
+    from tmnmt.training.memory_config import MemoryConfig
 
     if threads:
         torch.set_num_threads(threads)
     loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
     config = MemoryConfig(
-        copy, fusion, cache, max_pairs=sentences, tm_epochs=epochs, cache_pairs=sentences, cache_epochs=epochs,
-        dev_segments=min(600, sentences // 10), learning_rate=2e-3, seed=seed,
+        copy, fusion, cache, k=top_k, select=select, similarity=similarity, alpha=alpha, max_pairs=sentences,
+        tm_epochs=epochs, cache_pairs=sentences, cache_epochs=epochs, dev_segments=min(600, sentences // 10),
+        learning_rate=2e-3, seed=seed,
     )  # fmt: skip
+    config.selection()  # a wrong one is told before the memory is indexed
     with Progress("indexing", "segments", lazy=True) as progress:
         opened = open_memory(memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance)
     try:

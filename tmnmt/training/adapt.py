@@ -18,7 +18,8 @@ from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
-from tmnmt.training.memory import MemoryConfig, train_memories
+from tmnmt.training.memory import train_memories
+from tmnmt.training.memory_config import MemoryConfig
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ def adapt(
         raise DataError("the memory is too small: nothing is left to learn from, or nothing to hold out")
     work.mkdir(parents=True, exist_ok=True)
     languages = model.config["src_lang"], model.config["tgt_lang"]
-    reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages).reached
+    memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
     told = (
         f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items() if with_it >= plain
     )
@@ -55,6 +56,7 @@ def adapt(
             f"nothing is saved, since dev is no better, in nats a subword: {worse}; more --sentences or "
             f"--epochs may help in a new run, or --resume without that part (--no-copy, --no-fusion, --no-cache)"
         )
+    memories.save(work / "memory.safetensors")
     for name in FILES[:3]:
         shutil.copyfile(model.folder / name, work / name)
     for path in work.iterdir():

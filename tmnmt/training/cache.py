@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.memories.tm import mix_gold, words
+from tmnmt.memories.tm import words
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
+from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.tm import ForcedBatch, force_references, gold_log_probs
 from tmnmt.vocab import Vocabulary
 
 Stretch = Sequence[Segment]
@@ -40,72 +40,31 @@ def stretches(documents: Sequence[Sequence[Segment]], longest: int, most: int, s
     return chosen
 
 
-class CachePart(Part):
-    """Groups of stretches of similar length, which are gone through side by side."""
+class SideBySide:
+    """Stretches of similar length, gone through side by side, `together` at a time, each with a cache of `size`."""
 
-    name = "cache"
-
-    def __init__(
-        self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, train: Sequence[Stretch],
-        dev: Sequence[Stretch], size: int, together: int, seed: int,
-    ) -> None:  # fmt: skip
-        self.module = self.cache = cache
-        self.backbone, self.vocab, self.train, self.dev = backbone, vocab, train, dev
-        self.size, self.together, self.seed = size, together, seed
+    def __init__(self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, size: int, together: int) -> None:
+        self.cache, self.backbone, self.vocab, self.size, self.together = cache, backbone, vocab, size, together
         self.device = cache.U.weight.device
 
-    def units(self, epoch: int) -> Sequence[Unit]:
-        random = Random(f"{self.seed} {epoch}")
-        made = self._groups(self.train, random)
-        random.shuffle(made)
-        return made
-
-    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
-        contents = [self._new() for _ in unit]
-        for batch, live in self._side_by_side([self.train[i] for i in unit]):
-            log_p = self._log_probs(batch, [contents[i] for i in live])
-            if log_p is not None:
-                yield -log_p.sum(), len(log_p)
-            self._write(batch, [contents[i] for i in live])
-
-    @torch.no_grad()
-    def validate(self) -> dict[str, float]:
-        """Over the dev sentences with a filled cache: the plain model, with the cache, and with the cache of another
-        document in its place, which shows what history itself is worth."""
-        totals = {"plain": 0.0, "cache": 0.0, "cache of another document": 0.0}
-        tokens = 0
-        for unit in self._groups(self.dev, Random("dev")):
-            contents = [self._new() for _ in unit]
-            for batch, live in self._side_by_side([self.dev[i] for i in unit]):
-                own = [contents[i] for i in live]
-                log_p = self._log_probs(batch, own)
-                # the neighbour's has as many sentences behind it, or ended a little earlier
-                other = self._log_probs(batch, [contents[(i + 1) % len(contents)] for i in live])
-                if log_p is not None and other is not None:
-                    plain = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
-                    for name, found in zip(totals, (plain, log_p, other), strict=True):
-                        totals[name] -= float(found.sum())
-                    tokens += len(plain)
-                self._write(batch, own)
-        losses = {name: total / tokens for name, total in totals.items()}
-        return losses | {"criterion": losses["cache"]}
-
-    def _groups(self, data: Sequence[Stretch], random: Random) -> list[Unit]:
+    def grouped(self, data: Sequence[Stretch], random: Random) -> list[Unit]:
+        """The numbers of the stretches that go together; the last group may be smaller."""
         order = sorted(range(len(data)), key=lambda i: (len(data[i]), random.random()))
         return [order[at : at + self.together] for at in range(0, len(order), self.together)]
 
-    def _new(self) -> CacheContents:
+    def empty(self) -> CacheContents:
+        """The cache at the start of a stretch."""
         return CacheContents(self.size, self.backbone.context_size, self.backbone.hidden_size, device=self.device)
 
-    def _side_by_side(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
+    def steps(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
         """Step s: the references' s-th sentences, and which stretches of the group still have one."""
         for s in range(max(map(len, group))):
             live = [i for i, stretch in enumerate(group) if len(stretch) > s]
             segments = [group[i][s] for i in live]
             yield force_references(self.backbone, self.vocab, segments, self.device), live
 
-    def _log_probs(self, batch: ForcedBatch, contents: list[CacheContents]) -> Tensor | None:
-        """log p of every reference word with the cache (n,); None where all caches are empty."""
+    def remembered(self, batch: ForcedBatch, contents: list[CacheContents]) -> Remembered | None:
+        """What these caches say along the batch; None where all are empty."""
         state = collate_caches(contents, 1, self.device)
         if state is None:
             return None
@@ -113,12 +72,65 @@ class CachePart(Part):
         hidden, context = batch.hiddens[real], batch.contexts[real]
         positions = self.cache.ready(state, self.backbone.embed).rows(real.nonzero()[:, 0])  # one row a position: (n,)
         if self.cache.kind.fusion == "deep":
-            fused, _ = self.cache.fuse(hidden, context, positions)
-            return gold_log_probs(self.backbone, batch, fused, real)
+            return Remembered(self.cache.fuse(hidden, context, positions)[0])
         weights, logit = self.cache.recall(hidden, context, positions)
-        recalled = (weights * (words(positions) == batch.tgt[real][:, None])).sum(-1)
-        return mix_gold(gold_log_probs(self.backbone, batch, hidden, real), recalled, logit)
+        return Remembered(hidden, (weights * (words(positions) == batch.tgt[real][:, None])).sum(-1), logit)
 
-    def _write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
+    def write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
+        """The sentences into their caches."""
         for cache, context, hidden, ids in zip(contents, batch.contexts, batch.hiddens, batch.tgt, strict=True):
             cache.write(context, hidden, ids)
+
+
+class CachePart(Part):
+    """The session cache on groups of stretches."""
+
+    name = "cache"
+
+    def __init__(self, documents: SideBySide, train: Sequence[Stretch], dev: Sequence[Stretch], seed: int) -> None:
+        self.documents, self.module = documents, documents.cache
+        self.train, self.dev, self.seed = train, dev, seed
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        random = Random(f"{self.seed} {epoch}")
+        made = self.documents.grouped(self.train, random)
+        random.shuffle(made)
+        return made
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        contents = [self.documents.empty() for _ in unit]
+        for batch, live in self.documents.steps([self.train[i] for i in unit]):
+            log_p = self.log_probs(batch, [contents[i] for i in live])
+            if log_p is not None:
+                yield -log_p.sum(), len(log_p)
+            self.documents.write(batch, [contents[i] for i in live])
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Over the dev sentences with a filled cache: the plain model, with the cache, and with the cache of another
+        document in its place, which shows what history itself is worth."""
+        totals = {"plain": 0.0, "cache": 0.0, "cache of another document": 0.0}
+        tokens = 0
+        for unit in self.documents.grouped(self.dev, Random("dev")):
+            contents = [self.documents.empty() for _ in unit]
+            for batch, live in self.documents.steps([self.dev[i] for i in unit]):
+                own = [contents[i] for i in live]
+                log_p = self.log_probs(batch, own)
+                # the neighbour's has as many sentences behind it, or ended a little earlier
+                other = self.log_probs(batch, [contents[(i + 1) % len(contents)] for i in live])
+                if log_p is not None and other is not None:
+                    hiddens = batch.hiddens[batch.real]
+                    plain = gold_log_probs(self.documents.backbone, batch, hiddens, batch.real)
+                    for name, found in zip(totals, (plain, log_p, other), strict=True):
+                        totals[name] -= float(found.sum())
+                    tokens += len(plain)
+                self.documents.write(batch, own)
+        losses = {name: total / tokens for name, total in totals.items()}
+        return losses | {"criterion": losses["cache"]}
+
+    def log_probs(self, batch: ForcedBatch, contents: list[CacheContents]) -> Tensor | None:
+        """log p of every reference word with the cache (n,); None where all caches are empty."""
+        remembered = self.documents.remembered(batch, contents)
+        if remembered is None:
+            return None
+        return remembered.mixed(gold_log_probs(self.documents.backbone, batch, remembered.hiddens, batch.real))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
@@ -33,6 +35,25 @@ def load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
         raise DataError(f"{path}: cannot be read: {error}") from error
     except RuntimeError as error:  # what torch says of other names or sizes takes many lines
         raise DataError(f"{path}: not of this configuration; it was made with other sizes or parts") from error
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """The notes alone. Raises DataError where the file cannot be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return dict(file.metadata() or {})
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
+def digest_of(*modules: nn.Module) -> str:
+    """16 hexadecimal digits of all parameters, bit by bit."""
+    made = hashlib.sha256()
+    for module in modules:
+        for name, value in module.state_dict().items():
+            made.update(name.encode())
+            made.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return made.hexdigest()[:16]
 
 
 def _load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tmnmt.training.bounds import (
     Size,
     Where,
 )
-from tmnmt.training.memory import MemoryConfig, check
+from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.tables import build, read_toml
 
 

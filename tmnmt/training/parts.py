@@ -65,17 +65,21 @@ class Standing:
     seconds: float = 0.0  # of training, over all sessions
     best: float = math.inf  # the lowest criterion on dev
     at_best: dict[str, float] = field(default_factory=dict)  # all dev losses then
+    at_start: dict[str, float] = field(default_factory=dict)  # and before the first update
     validated: int = -1  # the update of the last validation
     done: bool = False
 
 
 class PartTrainer:
-    """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in train.jsonl."""
+    """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in train.jsonl.
+
+    begun_from: digest of what the part began from; a checkpoint of another beginning is not gone on with."""
 
     def __init__(
-        self, part: Part, folder: Path, epochs: int, learning_rate: float, validate_every: int, checkpoint_every: int
-    ) -> None:
-        self.part, self.folder, self.epochs = part, folder, epochs
+        self, part: Part, folder: Path, epochs: int, learning_rate: float, validate_every: int, checkpoint_every: int,
+        begun_from: str = "",
+    ) -> None:  # fmt: skip
+        self.part, self.folder, self.epochs, self.begun_from = part, folder, epochs, begun_from
         self.validate_every, self.checkpoint_every = validate_every, checkpoint_every
         self.standing, self.optimiser = Standing(), torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
         self._checkpoint_at = self._line_at = 0
@@ -143,6 +147,7 @@ class PartTrainer:
         standing = self.standing
         standing.validated = standing.update
         losses = self.part.validate()
+        standing.at_start = standing.at_start or losses
         better = losses["criterion"] < standing.best
         if better:
             standing.best, standing.at_best = losses["criterion"], losses
@@ -174,11 +179,18 @@ class PartTrainer:
     def save(self, which: str) -> None:
         """The checkpoint `which`: "last" or "best"."""
         self._checkpoint_at = self.standing.update
-        notes = {"standing": json.dumps(asdict(self.standing))}
+        notes = {"standing": json.dumps(asdict(self.standing)), "begun from": self.begun_from}
         checkpoint.save(self.path(which), self.part.module, self.optimiser, notes)
 
-    def restore(self) -> None:
-        """Takes up the last checkpoint: the run goes on as if it had not been interrupted."""
-        notes = checkpoint.load(self.path("last"), self.part.module, self.optimiser)
+    def restore(self) -> bool:
+        """Takes up the last checkpoint: the run goes on as if it had not been interrupted.
+
+        False, and nothing is taken up, where it began from another base. One of an older version does not say."""
+        path = self.path("last")
+        if checkpoint.read_notes(path).get("begun from", self.begun_from) != self.begun_from:
+            log.warning("%s: began from another base; the part is trained anew", path)
+            return False
+        notes = checkpoint.load(path, self.part.module, self.optimiser)
         self.standing = Standing(**json.loads(notes["standing"]))
         self._checkpoint_at = self._line_at = self.standing.update
+        return True

@@ -1,7 +1,8 @@
 """What the memory would have found for every training sentence if the sentence itself were not in it.
 
 Leave-one-out: the pair itself and every duplicate of its source are left out (docs/design.md, *Training*).
-Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn anew, irrelevant pairs among it.
+Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn anew: irrelevant pairs, the
+sentence's own, pairs with noise, or no pair at all.
 """
 
 from __future__ import annotations
@@ -12,21 +13,23 @@ import json
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.pairs import OVERSAMPLED, distinct
+from tmnmt.index.select import TOP, Selection
 from tmnmt.segments import Match, Segment
-from tmnmt.text import match_tokens
+from tmnmt.text import match_tokens, word_spans
 
 log = logging.getLogger(__name__)
 
-Pair = tuple[str, str]  # source, target
-FORMAT = 1
+FORMAT = 2
 QUERIES_A_SEARCH = 500
-OVERSAMPLED = 3  # as in decoding: the same pair often stands in many documents, and one copy is enough
+NOISY_WORDS = 0.2  # of a target that gets noise: at 0.5 to 0.9 fuzzy, as many of a true pair's words are wrong
 
 
 class Found(NamedTuple):
@@ -39,21 +42,30 @@ class Found(NamedTuple):
 
 def retrieve(
     open_index: Callable[[], Index], segments: Sequence[Segment], k: int, threshold: float, path: Path,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None, selection: Selection = TOP, strong: float = 0.0,
+    whole_documents: bool = False,
 ) -> list[list[Found]]:  # fmt: skip
-    """For every segment at most `k` distinct pairs of score >= `threshold`, best first, leave-one-out.
+    """For every segment at most `k` distinct pairs of fuzzy score >= `threshold`, leave-one-out, as `selection` chooses
+    them: among those of a score >= `strong` where there is one, as decoding does, else among the weaker ones. With
+    `whole_documents` every pair of the segment's own document is left out.
 
     Read from `path` where that holds the answer to the same questions; else searched for, in the index that
     `open_index` gives, and kept there."""
-    header = {"format": FORMAT, "k": k, "threshold": threshold, "queries": digest(segments)}
+    header = {"format": FORMAT, "k": k, "threshold": threshold, "strong": strong, **asdict(selection)}
+    header |= {"whole_documents": whole_documents, "queries": digest(segments)}
     kept = _read(path, header)
     if kept is not None:
         return kept
     index, found = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
-        queries = [segment.src for segment in segments[at : at + QUERIES_A_SEARCH]]
-        for matches in index.search(queries, k * OVERSAMPLED, threshold, exclude_sources=True):
-            found.append(_distinct(matches)[:k])
+        some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
+        queries = [segment.src for segment in some]
+        own = [segment.document for segment in some] if whole_documents else None
+        answers = index.search(queries, wanted, threshold, exclude_sources=True, exclude_documents=own)
+        for query, matches in zip(queries, answers, strict=True):
+            candidates = distinct(matches)[: selection.candidates(k)]
+            candidates = [match for match in candidates if match.score >= strong] or candidates
+            found.append(_chosen(query, candidates, k, selection))
         if progress is not None:
             progress(len(queries))
     _write(path, header, found)
@@ -84,6 +96,8 @@ class Shares(NamedTuple):
     threshold: float  # of what was retrieved, where a pair reaches it
     irrelevant: float  # k random pairs of the pool, so that the gate learns to close; also where nothing was retrieved
     exact: float  # the pair itself before what was retrieved, so that an exact match comes back word by word
+    noise: float = 0.0  # what was retrieved, some of its target's words replaced: the gates learn not to trust blindly
+    no_pair: float = 0.0  # nothing: the base, where it is trained too, stays good without a memory
 
 
 def draw(
@@ -101,6 +115,10 @@ def draw(
             shown.append(irrelevant(segments[i], pool, k, random))
         elif chance < shares.irrelevant + shares.exact:
             shown.append(with_itself(segments[i], pairs)[:k])
+        elif chance < shares.irrelevant + shares.exact + shares.noise:
+            shown.append([noisy(pair, pool, random) for pair in pairs[:k]])
+        elif chance < shares.irrelevant + shares.exact + shares.noise + shares.no_pair:
+            shown.append([])
         else:
             shown.append(list(pairs[:k]))
     return Drawn(list(sentences), shown)
@@ -117,12 +135,23 @@ def irrelevant(segment: Segment, pool: Sequence[Segment], k: int, random: Random
     return [Found(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src))) for s in random.choices(pool, k=k)]
 
 
-def _distinct(matches: Sequence[Match]) -> list[Found]:
-    found: dict[Pair, Found] = {}
-    for match in matches:
-        pair = match.segment.src, match.segment.tgt
-        found.setdefault(pair, Found(*pair, round(match.score, 6)))
-    return list(found.values())
+def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
+    """The pair with a share NOISY_WORDS of its target's words, at least one, each replaced by a word of the target of a
+    random pair of the pool: so frequent words come often, as they do where a pair is wrong."""
+    spans, pieces, at = word_spans(pair.tgt), [], 0
+    for start, end in sorted(random.sample(spans, min(len(spans), max(1, round(NOISY_WORDS * len(spans)))))):
+        other = random.choice(pool).tgt
+        a, b = random.choice(word_spans(other) or [(0, 0)])
+        pieces += [pair.tgt[at:start], other[a:b]]
+        at = end
+    return pair._replace(tgt="".join([*pieces, pair.tgt[at:]]))
+
+
+def _chosen(query: str, candidates: Sequence[Match], k: int, selection: Selection) -> list[Found]:
+    """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs are ranked by."""
+    fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in candidates}
+    pairs = [(match.segment.src, match.segment.tgt) for match in selection.choose(query, candidates, k)]
+    return [Found(*pair, fuzzy[pair]) for pair in pairs]
 
 
 def digest(segments: Iterable[Segment]) -> str:

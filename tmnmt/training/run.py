@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from tmnmt.errors import DataError, UsageError
 from tmnmt.models.folder import Model, load_model, parameters, save_model
@@ -60,11 +62,35 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
     if trainer.rank:
         return folder
     trainer.restore("best")
-    save_model(folder, trainer.model, vocab, model_config(config))
+    _save(folder, trainer.model, vocab, config)
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
-        train_memories(trainer.model, vocab, corpora.train, corpora.dev, folder, config.memory, resume, languages)
+        memories, _ = train_memories(
+            trainer.model, vocab, corpora.train, corpora.dev, folder, config.memory, resume, languages
+        )
+        if config.memory.end_to_end:
+            _save(folder, trainer.model, vocab, config)
+        memories.save(folder / "memory.safetensors")
     return folder
+
+
+def _save(folder: Path, model: RNNsearch, vocab: Vocabulary, config: TrainConfig) -> None:
+    """The base into the model folder; memory parameters of another base go first, so that the two never disagree."""
+    memory = folder / "memory.safetensors"
+    if memory.exists() and not _is_base(folder / "base.safetensors", model):
+        log.info("%s: of another base; removed until its parts are trained on this one", memory)
+        memory.unlink()
+    save_model(folder, model, vocab, model_config(config))
+
+
+def _is_base(path: Path, model: RNNsearch) -> bool:
+    """Does the file hold the model's very weights?"""
+    try:
+        held = load_file(path)
+    except (OSError, SafetensorError):
+        return False
+    weights = model.state_dict()
+    return held.keys() == weights.keys() and all(torch.equal(held[name], weights[name].cpu()) for name in held)
 
 
 def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: Path) -> Trainer:

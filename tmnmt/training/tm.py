@@ -1,4 +1,4 @@
-"""Training of the translation memory's parameters (M, lambda, mu, nu, kappa, eta, the gates), the base fixed.
+"""Training of the translation memory's parameters: M, lambda, mu, nu, kappa, eta, the gates; the base is fixed.
 
 Copy and fusion share all but the gates, but each has its own gate, its own coverage and its own loss, and the
 losses are summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
@@ -13,67 +13,37 @@ from random import Random
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tmnmt.memories.base import TMState
 from tmnmt.memories.tm import TranslationMemory, collate, mix_gold
 from tmnmt.models.base import Backbone, shift
-from tmnmt.pair_keys import PairKeyStore, padded
+from tmnmt.pair_keys import PairKeyStore
 from tmnmt.segments import Segment
+from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, with_itself
-from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
+from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, noisy, with_itself
+from tmnmt.vocab import BOS, Vocabulary
 
 SCALARS_FASTER = (
     10.0  # lambda, mu, nu, kappa, eta and trust must travel over several units while the weights move by hundredths
 )
-IRRELEVANT, EXACT = " irrelevant", " exact"  # kinds of dev figures
-ROWS_READ_OUT = 1024  # positions read out at once: their logits stay in the processor's cache
+IRRELEVANT, EXACT, NOISY = " irrelevant", " exact", " noisy"  # kinds of dev figures
+MODES = ("copy", "fusion")
 
 
-@dataclass(frozen=True)
-class ForcedBatch:
-    """What the fixed base says along the references of B sentences."""
-
-    tgt: Tensor  # (B, T) int64, padded
-    contexts: Tensor  # (B, T, l)
-    hiddens: Tensor  # (B, T, d)
-
-    @property
-    def real(self) -> Tensor:
-        """(B, T) bool"""
-        return self.tgt != PAD
-
-
-def force_references(
-    backbone: Backbone, vocab: Vocabulary, segments: Sequence[Segment], device: torch.device | str
-) -> ForcedBatch:
-    """Contexts and states along the references of `segments`, without gradients."""
-    src = [[*vocab.encode(segment.src), EOS] for segment in segments]
-    target = padded([[*vocab.encode(segment.tgt), EOS] for segment in segments], device)
-    with torch.no_grad():
-        encoded = backbone.encode(padded(src, device), torch.tensor([len(ids) for ids in src], device=device))
-        return ForcedBatch(target, *backbone.forced(encoded, target))
-
-
-def gold_log_probs(backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, where: Tensor) -> Tensor:
-    """log p_gen of the references' words at the positions `where` (B, T) bool, read out from `hiddens` (n, d): (n,)."""
-    prev, gold, contexts = shift(batch.tgt, BOS)[where], batch.tgt[where], batch.contexts[where]
-    found = []
-    for at in range(0, len(gold), ROWS_READ_OUT):
-        part = slice(at, at + ROWS_READ_OUT)
-        logits = backbone.readout(prev[part], hiddens[part], contexts[part])
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        found.append(logits.gather(1, gold[part, None])[:, 0] - logits.logsumexp(1))
-    return torch.cat(found)
-
-
-def tm_log_probs(tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, state: TMState) -> dict[str, Tensor]:
-    """log p of every reference word (n,), in order of (sentence, position): "plain", and for the gates that there are
-    "copy" and "fusion". Equal to `Memories.step` repeated along the references; only the coverage runs over t."""
+def tm_log_probs(
+    tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, state: TMState | None,
+    remembered: Remembered | None = None,
+) -> dict[str, Tensor]:  # fmt: skip
+    """log p of every reference word (n,), in order of (sentence, position): "plain", that is without pairs, and for the
+    gates that there are "copy" and "fusion"; with `remembered`, all after the session cache. Equal to `Memories.step`
+    repeated along the references; only the coverage runs over t."""
     real = batch.real
-    with torch.no_grad():
-        plain = gold_log_probs(backbone, batch, batch.hiddens[real], real)
+    remembered = remembered or Remembered(batch.hiddens[real])
+    plain = remembered.mixed(gold_log_probs(backbone, batch, remembered.hiddens, real))
+    if state is None:
+        return {"plain": plain} | {mode: plain for mode in MODES if getattr(tm, mode) is not None}
     found, prev = {"plain": plain}, shift(batch.tgt, BOS)
     if tm.copy is not None:
         q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, state)
@@ -85,9 +55,32 @@ def tm_log_probs(tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, 
         gate = (torch.sigmoid(logits) * state.mask.any(-1)[:, None, None])[real]
         said = tm.ready(state, backbone.embed).said
         assert said is not None
-        fused = (1 - gate) * batch.hiddens[real] + gate * torch.bmm(q, said)[real]
-        found["fusion"] = gold_log_probs(backbone, batch, fused, real)
+        fused = (1 - gate) * remembered.hiddens + gate * torch.bmm(q, said)[real]
+        found["fusion"] = remembered.mixed(gold_log_probs(backbone, batch, fused, real))
     return found
+
+
+def fresh_keys(
+    backbone: Backbone, vocab: Vocabulary, max_subwords: int, device: torch.device, gradients: bool = False
+) -> PairKeyStore:
+    """Computes keys every time: in another batch a key has other rounding, and a resumed run is to equal an unbroken
+    one; and where the base changes, so do they. A pair may be twice as long as a sentence."""
+    return PairKeyStore(backbone, vocab, 2 * max_subwords, positions_kept=0, device=device, gradients=gradients)
+
+
+def state_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> TMState | None:
+    """What B sentences read of these pairs; None if none has any."""
+    of_pairs = keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
+    return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], 1, keys.device)
+
+
+def by_speed(module: nn.Module, scalars: Sequence[Tensor], learning_rate: float) -> list[dict[str, object]]:
+    """Adam's groups of a module's parameters: those `scalars` among them, and the others."""
+    others = [p for p in module.parameters() if all(p is not scalar for scalar in scalars)]
+    return [
+        {"params": others, "peak": learning_rate},
+        {"params": list(scalars), "peak": SCALARS_FASTER * learning_rate},
+    ]
 
 
 @dataclass(frozen=True)
@@ -110,6 +103,23 @@ class PairedSentences:
         """The pairs that decoding would give sentence i."""
         return [pair for pair in self.found[i] if pair.score >= self.shares.threshold][: self.k]
 
+    def shown_on_dev(self, sentences: Sequence[int], foreign: Random, noise: Random) -> dict[str, list[list[Found]]]:
+        """The pairs of these sentences by the kind of dev figure: what decoding would give, irrelevant ones, the pair
+        itself before the others, and with noise."""
+        relevant = [self.strongest(i) for i in sentences]
+        own = [with_itself(self.segments[i], pairs) for i, pairs in zip(sentences, relevant, strict=True)]
+        return {
+            "": relevant,
+            IRRELEVANT: [irrelevant(self.segments[i], self.pool, self.k, foreign) for i in sentences],
+            EXACT: [pairs[: self.k] for pairs in own],
+            NOISY: [[noisy(pair, self.pool, noise) for pair in pairs] for pairs in relevant],
+        }
+
+    def weights(self) -> dict[str, float]:
+        """How much of training each kind is; no pair at all is none of them."""
+        kinds = {IRRELEVANT: self.shares.irrelevant, EXACT: self.shares.exact, NOISY: self.shares.noise}
+        return {"": 1 - self.shares.no_pair - sum(kinds.values()), **kinds}
+
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
         return len(vocab.encode(self.segments[i].src)) + 1, len(vocab.encode(self.segments[i].tgt)) + 1
@@ -119,16 +129,16 @@ class TMPart(Part):
     """Sentences with the pairs that were found for them, leave-one-out; dev with pairs from the same memory."""
 
     name = "tm"
+    gradients = False  # does the base learn, too?
 
     def __init__(
         self, tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, train: PairedSentences,
         dev: PairedSentences, batch_tokens: int,
     ) -> None:  # fmt: skip
-        self.module = self.tm = tm
+        self.tm, self.module = tm, tm
         self.backbone, self.vocab, self.train, self.dev, self.batch_tokens = backbone, vocab, train, dev, batch_tokens
         self.device = tm.log_eta.device
-        # nothing is kept: in another batch a key has other rounding, and a resumed run is to equal an unbroken one
-        self.keys = PairKeyStore(backbone, vocab, 2 * train.max_subwords, positions_kept=0, device=self.device)
+        self.keys = fresh_keys(backbone, vocab, train.max_subwords, self.device, self.gradients)
         self._drawn = lru_cache(maxsize=2)(self._draw)
         self._lengths = {i: train.size(i, vocab) for i in train.chosen}
         self._dev_units = batches({i: dev.size(i, vocab) for i in dev.chosen}, batch_tokens, "dev")
@@ -137,8 +147,7 @@ class TMPart(Part):
         tm = self.tm
         trusts = [gate.trust for gate in (tm.copy, tm.fusion) if gate is not None]
         scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta, *trusts) if p is not None]
-        others = [p for p in tm.parameters() if all(p is not scalar for scalar in scalars)]
-        return [{"params": others, "peak": learning_rate}, {"params": scalars, "peak": SCALARS_FASTER * learning_rate}]
+        return by_speed(tm, scalars, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
         # the sizes of batches do not depend on the epoch, their order and what is shown with them does
@@ -150,44 +159,37 @@ class TMPart(Part):
         epoch, *sentences = unit
         drawn = self._drawn(epoch)
         found = self._log_probs(self.train, sentences, [drawn[i] for i in sentences])
-        losses = [-log_p.sum() for name, log_p in found.items() if name != "plain"]
-        yield torch.stack(losses).sum(), len(found["plain"])
+        yield -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(), len(found["plain"])
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, and
-        with the pair itself before the others. The criterion weighs these as training does."""
+        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, with
+        the pair itself before the others, and with noisy ones. The criterion weighs these as training does."""
+        losses = self.dev_losses()
+        return losses | {"criterion": self.criterion(losses)}
+
+    def dev_losses(self) -> dict[str, float]:
+        """All figures but the criterion."""
         totals: dict[str, float] = {}
         tokens = 0
-        random = Random("dev")
+        foreign, noise = Random("dev"), Random("dev noise")
         for unit in self._dev_units:
-            relevant = [self.dev.strongest(i) for i in unit]
-            foreign = [irrelevant(self.dev.segments[i], self.dev.pool, self.dev.k, random) for i in unit]
-            exact = [
-                with_itself(self.dev.segments[i], pairs)[: self.dev.k] for i, pairs in zip(unit, relevant, strict=True)
-            ]
-            shown = (("", relevant), (IRRELEVANT, foreign), (EXACT, exact))
-            for suffix, pairs in shown:
+            for kind, pairs in self.dev.shown_on_dev(unit, foreign, noise).items():
                 for name, log_p in self._log_probs(self.dev, unit, pairs).items():
-                    totals[name + suffix] = totals.get(name + suffix, 0.0) - float(log_p.sum())
+                    if name != "plain" or not kind:
+                        totals[name + kind] = totals.get(name + kind, 0.0) - float(log_p.sum())
             tokens += int(sum(self.dev.size(i, self.vocab)[1] for i in unit))
-        losses = {
-            name: total / tokens
-            for name, total in totals.items()
-            if name not in ("plain" + IRRELEVANT, "plain" + EXACT)
-        }
-        shares = {IRRELEVANT: self.train.shares.irrelevant, EXACT: self.train.shares.exact}
-        shares[""] = 1 - sum(shares.values())
-        modes = [name for name in losses if name in ("copy", "fusion")]
-        losses["criterion"] = sum(share * losses[mode + kind] for mode in modes for kind, share in shares.items())
-        return losses
+        return {name: total / tokens for name, total in totals.items()}
+
+    def criterion(self, losses: dict[str, float]) -> float:
+        """The sum over copy and fusion of what is to fall."""
+        weights, modes = self.train.weights(), [mode for mode in MODES if mode in losses]
+        return sum(weight * losses[mode + kind] for mode in modes for kind, weight in weights.items())
 
     def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]) -> dict[str, Tensor]:
-        batch = force_references(self.backbone, self.vocab, [data.segments[i] for i in sentences], self.device)
-        keys = self.keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
-        state = collate(keys, [[pair.score for pair in shown] for shown in pairs], 1, self.device)
-        assert state is not None  # every chosen sentence is shown at least one pair
-        return tm_log_probs(self.tm, self.backbone, batch, state)
+        segments = [data.segments[i] for i in sentences]
+        batch = force_references(self.backbone, self.vocab, segments, self.device, self.gradients)
+        return tm_log_probs(self.tm, self.backbone, batch, state_of(self.keys, pairs))
 
     def _draw(self, epoch: int) -> dict[int, list[Found]]:
         drawn: Drawn = self.train.draw(epoch)

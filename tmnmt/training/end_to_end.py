@@ -1,0 +1,65 @@
+"""The base trained together with the translation memory, end to end (Gu et al. 2017).
+
+The keys of the pairs depend on the base's weights: they are computed anew for every update and differentiated through.
+A share of the sentences has no pair at all, so that the base stays good where the memory has nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.memories.tm import TranslationMemory
+from tmnmt.models.base import Backbone
+from tmnmt.training.forced import force_references, gold_log_probs
+from tmnmt.training.parts import Unit
+from tmnmt.training.tm import MODES, PairedSentences, TMPart, batches
+from tmnmt.vocab import Vocabulary
+
+EVERYWHERE = "plain everywhere"  # the base on all dev sentences, with and without pairs
+
+
+class EndToEndPart(TMPart):
+    """The TM with its base: both are updated, and both are what a checkpoint holds."""
+
+    gradients = True
+
+    def __init__(
+        self, tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, train: PairedSentences,
+        dev: PairedSentences, batch_tokens: int, base_learning_rate: float,
+    ) -> None:  # fmt: skip
+        super().__init__(tm, backbone, vocab, train, dev, batch_tokens)
+        self.module, self.base_learning_rate = nn.ModuleDict({"tm": tm, "base": backbone}), base_learning_rate
+        backbone.requires_grad_(True)
+        sizes = {i: dev.size(i, vocab) for i in range(len(dev.segments))}
+        self._all_dev = batches(sizes, batch_tokens, "dev")
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        base = {"params": list(self.backbone.parameters()), "peak": self.base_learning_rate}
+        return [*super().groups(learning_rate), base]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        # dropout follows from the unit, so that a resumed run drops the same
+        torch.manual_seed(Random(f"{self.train.seed} {unit}").getrandbits(63))
+        self.backbone.train()
+        yield from super().losses(unit)
+
+    def dev_losses(self) -> dict[str, float]:
+        self.backbone.eval()
+        return super().dev_losses() | {EVERYWHERE: self._plain_everywhere()}
+
+    def criterion(self, losses: dict[str, float]) -> float:
+        """The base on all dev sentences counts as much as sentences without pairs do in training."""
+        modes = sum(mode in losses for mode in MODES)
+        return super().criterion(losses) + modes * self.train.shares.no_pair * losses[EVERYWHERE]
+
+    def _plain_everywhere(self) -> float:
+        total, tokens = 0.0, 0
+        for unit in self._all_dev:
+            batch = force_references(self.backbone, self.vocab, [self.dev.segments[i] for i in unit], self.device)
+            log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
+            total, tokens = total - float(log_p.sum()), tokens + len(log_p)
+        return total / tokens

@@ -1,0 +1,143 @@
+"""The gates of translation memory and session cache tuned together, everything else fixed.
+
+OURS: each was trained without the other, so both may claim the same word. Documents go in order with both memories on,
+as in `training/cache.py`. A sentence's own document is left out where its pairs are retrieved: at work it is not in the
+memory while it is translated, but in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, islice
+from random import Random
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.memories.cache import CacheContents
+from tmnmt.memories.combine import Memories
+from tmnmt.training.cache import SideBySide, Stretch
+from tmnmt.training.forced import ForcedBatch
+from tmnmt.training.parts import Part, Unit
+from tmnmt.training.retrieve import Found
+from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, state_of, tm_log_probs
+
+WITH_CACHE = " and cache"
+
+
+class Gates(nn.Module):
+    """The gates of `memories` alone, as one module."""
+
+    def __init__(self, memories: Memories) -> None:
+        super().__init__()
+        tm, cache = memories.tm, memories.cache
+        assert tm is not None and cache is not None
+        self.copy, self.fusion, self.U, self.V, self.W = tm.copy, tm.fusion, cache.U, cache.V, cache.W
+
+
+class PairedStretches:
+    """Stretches of documents, and the pairs of all their sentences one after the other."""
+
+    def __init__(self, stretches: Sequence[Stretch], pairs: PairedSentences) -> None:
+        self.stretches, self.pairs = stretches, pairs
+        self._begin = [0, *accumulate(map(len, stretches))]
+        self.drawn = lru_cache(maxsize=2)(self._drawn)
+
+    def numbers(self, stretches: Sequence[int], step: int) -> list[int]:
+        """The numbers of the sentences that stand at `step` in these stretches."""
+        return [self._begin[i] + step for i in stretches]
+
+    def _drawn(self, time: int) -> dict[int, list[Found]]:
+        """What is shown; nothing, as at work, where nothing was found."""
+        drawn = self.pairs.draw(time)
+        shown = zip(drawn.sentences, drawn.pairs, strict=True)
+        return {i: pairs if self.pairs.found[i] else [] for i, pairs in shown}
+
+
+class GatesPart(Part):
+    """`updates` updates of the gates; a unit is a group of stretches, which is gone through as often as it takes."""
+
+    name = "gates"
+
+    def __init__(
+        self, memories: Memories, documents: SideBySide, train: PairedStretches, dev: PairedStretches, updates: int,
+        seed: int,
+    ) -> None:  # fmt: skip
+        assert memories.tm is not None
+        memories.requires_grad_(False)
+        self.module, self.tm, self.documents = Gates(memories).requires_grad_(True), memories.tm, documents
+        self.train, self.dev, self.updates, self.seed = train, dev, updates, seed
+        self.keys = fresh_keys(documents.backbone, documents.vocab, train.pairs.max_subwords, documents.device)
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        trusts = [gate.trust for gate in (self.tm.copy, self.tm.fusion) if gate is not None]
+        return by_speed(self.module, trusts, learning_rate)
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        """Each is the number of the time that all are gone through, how many updates it has, and the stretches."""
+        made: list[Unit] = []
+        left, time = self.updates, 0
+        while left:
+            random = Random(f"{self.seed} {epoch} {time}")
+            groups = self.documents.grouped(self.train.stretches, random)
+            random.shuffle(groups)
+            for group in groups:
+                updates = min(left, max(len(self.train.stretches[i]) for i in group))
+                left -= updates
+                if updates:
+                    made.append([time, updates, *group])
+            time += 1
+        return made
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        time, updates, *group = unit
+        drawn = self.train.drawn(time)
+        for batch, numbers, contents in islice(self._steps(self.train, group), updates):
+            found = self._log_probs(batch, [drawn[i] for i in numbers], contents)
+            yield -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(), len(found["plain"])
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Over the dev sentences in their documents: the plain model, each memory alone, and both. The criterion is of
+        both, and weighs the kinds of pairs as training does."""
+        totals: dict[str, float] = {}
+        tokens = 0
+        foreign, noise = Random("dev"), Random("dev noise")
+        for group in self.documents.grouped(self.dev.stretches, Random("dev")):
+            for batch, numbers, contents in self._steps(self.dev, group):
+                for name, log_p in self._on_dev(batch, numbers, contents, foreign, noise):
+                    totals[name] = totals.get(name, 0.0) - float(log_p.sum())
+                tokens += int(batch.real.sum())
+        losses = {name: total / tokens for name, total in totals.items()}
+        weights, modes = self.train.pairs.weights(), [mode for mode in MODES if mode in losses]
+        terms = (weight * losses[mode + WITH_CACHE + kind] for mode in modes for kind, weight in weights.items())
+        return losses | {"criterion": sum(terms)}
+
+    def _on_dev(
+        self, batch: ForcedBatch, numbers: Sequence[int], contents: list[CacheContents], foreign: Random, noise: Random
+    ) -> Iterator[tuple[str, Tensor]]:
+        for kind, pairs in self.dev.pairs.shown_on_dev(numbers, foreign, noise).items():
+            found = self._log_probs(batch, pairs, contents)
+            if not kind:
+                yield "cache", found["plain"]
+                yield from self._log_probs(batch, pairs, []).items()
+            yield from ((name + WITH_CACHE + kind, log_p) for name, log_p in found.items() if name != "plain")
+
+    def _steps(
+        self, data: PairedStretches, group: Sequence[int]
+    ) -> Iterator[tuple[ForcedBatch, list[int], list[CacheContents]]]:
+        """Step by step the references of the sentences, their numbers, and the caches that they find."""
+        stretches = [data.stretches[i] for i in group]
+        contents = [self.documents.empty() for _ in group]
+        for step, (batch, live) in enumerate(self.documents.steps(stretches)):
+            own = [contents[i] for i in live]
+            yield batch, data.numbers([group[i] for i in live], step), own
+            self.documents.write(batch, own)
+
+    def _log_probs(
+        self, batch: ForcedBatch, pairs: Sequence[Sequence[Found]], contents: list[CacheContents]
+    ) -> dict[str, Tensor]:
+        """log p of every reference word; "plain": without pairs. No contents: without the cache."""
+        remembered = self.documents.remembered(batch, contents)
+        return tm_log_probs(self.tm, self.documents.backbone, batch, state_of(self.keys, pairs), remembered)

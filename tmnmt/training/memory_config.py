@@ -1,0 +1,92 @@
+"""The table [memory] of a training configuration: which memories, what they learn from, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tmnmt.errors import UsageError
+from tmnmt.index.select import Method, Selection, Similarity
+from tmnmt.memories.cache import CacheFusion, CacheMatching, Combining
+from tmnmt.memories.coverage import CoverageKind
+from tmnmt.memories.tm import FusionGate, Matching
+from tmnmt.training.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, NotNegative, Seed, Share, ShareBelowOne
+from tmnmt.training.retrieve import Shares
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """The table [memory]."""
+
+    copy: bool = True
+    fusion: bool = True
+    cache: bool = True
+    matching: Matching = "diagonal"  # M: identity, diagonal or full
+    coverage: CoverageKind = "gated"  # off, plain, gated (only what was used counts) or gru
+    fusion_gate: FusionGate = "elements"  # one for every element of the state, or scalar as in the paper
+    preferences: bool = True  # better pairs, exact matches and words that follow are preferred; false: as in the paper
+    words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
+    cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
+    cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
+    cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
+    k: Count = 4  # pairs a sentence, as in decoding
+    select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
+    similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
+    alpha: AtLeastZero | None = None  # of contrastive: how much likeness to the pairs taken counts against; 0.5
+    threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
+    weak_threshold: Share = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
+    share_weak: ShareBelowOne = 0.3  # of the sentences: so that pairs of little use, or of none, do no harm
+    share_irrelevant: ShareBelowOne = (
+        0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
+    )
+    share_exact: ShareBelowOne = (
+        0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
+    )
+    end_to_end: bool = False  # the base is trained with the TM: the keys of the pairs are differentiated through
+    share_no_pair: ShareBelowOne = 0.2  # end to end, of the sentences get no pair: the base stays good without a memory
+    base_learning_rate: AboveZero = 1e-4  # end to end, of the base: a tenth of what it was trained with
+    share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words in their targets
+    max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
+    tm_epochs: Count = 2  # the best on dev is kept
+    cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
+    cache_pairs: Count = 20_000  # sentences the cache is trained on
+    cache_epochs: Count = 2  # the paper has 5 on a much smaller corpus of documents
+    stretch: AtLeastTwo = 40  # longest part of a document with one cache: keeps documents side by side of one length
+    documents_together: Count = 32
+    batch_tokens: Count = 2000  # padded target or source tokens of one update of the TM
+    max_subwords: Count = 100  # of a sentence on either side; longer ones are not trained on
+    dev_segments: Count = 600  # of all dev documents, for the TM; as many in stretches for the cache
+    learning_rate: AboveZero = 1e-3  # of the TM
+    cache_learning_rate: AboveZero = (
+        5e-4  # of the session cache: it learns the training documents by heart all too soon
+    )
+    validate_every: Count = 200  # updates
+    checkpoint_every: Count = 50  # updates
+    tune_gates: NotNegative = 0  # updates of the gates of TM and cache together, after each was trained by itself
+    seed: Seed = 1
+
+    def selection(self) -> Selection:
+        """Which of the pairs found are taken. Raises UsageError where alpha does not go with `select`."""
+        return Selection(self.select, self.similarity, self.alpha)
+
+    def shares(self) -> Shares:
+        """What a sentence is shown in an epoch."""
+        no_pair = self.share_no_pair if self.end_to_end else 0.0
+        return Shares(self.threshold, self.share_irrelevant, self.share_exact, self.share_noise, no_pair)
+
+
+def check(config: MemoryConfig) -> None:
+    """Raises UsageError for values that do not go together."""
+    try:
+        config.selection()
+    except UsageError as error:
+        raise UsageError(f"[memory] {error}") from error
+    if not (config.copy or config.fusion or config.cache):
+        raise UsageError("[memory]: copy, fusion and cache are all false; nothing is to be trained")
+    if sum(config.shares()[1:]) > 1:
+        raise UsageError(
+            "[memory] share_irrelevant, share_exact, share_noise and share_no_pair are more than 1 together"
+        )
+    if config.end_to_end and not (config.copy or config.fusion):
+        raise UsageError("[memory] end_to_end trains the base with copy or fusion, and both are false")
+    if config.tune_gates and not (config.cache and (config.copy or config.fusion)):
+        raise UsageError("[memory] tune_gates needs cache and one of copy and fusion")

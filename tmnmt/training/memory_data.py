@@ -1,0 +1,127 @@
+"""What the memories learn from: sentences with the pairs found for them, and stretches of documents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from tmnmt.counted import counted
+from tmnmt.errors import DataError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.training.cache import Stretch, stretches
+from tmnmt.training.gates import PairedStretches
+from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.retrieve import Found, choose, retrieve
+from tmnmt.training.tm import PairedSentences, evenly
+from tmnmt.vocab import Vocabulary
+
+log = logging.getLogger(__name__)
+
+SEARCHED_A_SENTENCE = 1.5  # seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
+Documents = Sequence[Sequence[Segment]]
+
+
+class MemoryData:
+    """Documents to learn from and dev documents, less what is too long; the memory is all that is learned from.
+
+    What was retrieved is kept in `folder`; the index is made there when it is first needed."""
+
+    def __init__(
+        self, documents: Documents, dev_documents: Documents, vocab: Vocabulary, folder: Path, config: MemoryConfig,
+        languages: tuple[str, str],
+    ) -> None:  # fmt: skip
+        self.folder, self.config, self.languages = folder, config, languages
+        self.train, self.dev = (_fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents))
+        self.memory = [segment for document in self.train for segment in document]
+
+    def sentences(self) -> tuple[PairedSentences, PairedSentences]:
+        """For the TM, to learn from and dev: sentences of everywhere. Raises DataError where none has a pair."""
+        config = self.config
+        searched = [self.memory[i] for i in evenly(len(self.memory), round(SEARCHED_A_SENTENCE * config.max_pairs))]
+        held_out = [segment for document in self.dev for segment in document]
+        held_out = [held_out[i] for i in evenly(len(held_out), config.dev_segments)]
+        weak = config.weak_threshold if config.share_weak else config.threshold
+        train, dev = self._retrieve("training", searched, weak), self._retrieve("dev", held_out, config.threshold)
+        return (
+            self._paired("training", searched, train, config.max_pairs, config.share_weak),
+            self._paired("dev", held_out, dev, len(held_out), 0),
+        )
+
+    def stretches(self, most: int) -> tuple[list[Stretch], list[Stretch]]:
+        """For the cache, to learn from and dev: about `most` sentences, and dev_segments."""
+        config = self.config
+        chosen = stretches(self.train, config.stretch, most, config.seed)
+        held_out = stretches(self.dev, config.stretch, config.dev_segments, config.seed)
+        if not chosen or not held_out:
+            raise DataError("[memory] cache: no document of two or more segments to train on, or none in dev")
+        return chosen, held_out
+
+    def paired_stretches(self, most: int) -> tuple[PairedStretches, PairedStretches]:
+        """For the gates of both: stretches, and for every sentence the pairs from outside its document."""
+        train, dev = self.stretches(most)
+        return self._with_pairs("gates", train), self._with_pairs("gates-dev", dev)
+
+    def close(self) -> None:
+        """Closes the index, if it was needed."""
+        if "index" in self.__dict__:
+            self.index.close()
+
+    @cached_property
+    def index(self) -> MemoryIndex:
+        """Of everything that is learned from."""
+        path = self.folder / "index"
+        with Progress("indexing the training pairs", "segments", len(self.memory)) as progress:
+            build(path, self.memory, *self.languages, force=True, progress=progress.advance)
+        return MemoryIndex.open(path)
+
+    def _with_pairs(self, name: str, chosen: list[Stretch]) -> PairedStretches:
+        segments = [segment for stretch in chosen for segment in stretch]
+        found = self._retrieve(name, segments, self.config.threshold, whole_documents=True)
+        return PairedStretches(chosen, self._sentences(segments, found, range(len(segments))))
+
+    def _retrieve(
+        self, name: str, segments: list[Segment], threshold: float, whole_documents: bool = False
+    ) -> list[list[Found]]:
+        config, path = self.config, self.folder / f"retrieved-{name}.jsonl.gz"
+        with Progress(f"retrieving for {name}", "sentences", len(segments)) as progress:
+            return retrieve(
+                lambda: self.index, segments, config.k, threshold, path, progress.advance, config.selection(),
+                config.threshold, whole_documents,
+            )  # fmt: skip
+
+    def _paired(
+        self, name: str, segments: list[Segment], found: list[list[Found]], most: int, share_weak: float
+    ) -> PairedSentences:
+        threshold = self.config.threshold
+        chosen = choose(found, threshold, most, share_weak, self.config.seed)
+        strong = sum(bool(pairs) and pairs[0].score >= threshold for pairs in found)
+        share = f"{100 * strong / max(len(found), 1):.1f} %"
+        log.info("tm: %s of %s %s sentences have a pair of %.2f, %s are used", share, f"{len(found):,}", name,
+                 threshold, f"{len(chosen):,}")  # fmt: skip
+        if not any(found[i] for i in chosen):
+            raise DataError(f"[memory]: none of {len(found):,} {name} sentences has a pair of {threshold} or more")
+        return self._sentences(segments, found, chosen)
+
+    def _sentences(self, segments: list[Segment], found: list[list[Found]], chosen: Sequence[int]) -> PairedSentences:
+        config = self.config
+        return PairedSentences(
+            segments, found, chosen, self.memory, config.k, config.shares(), config.max_subwords, config.seed
+        )
+
+
+def _fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Segment]]:
+    """The segments that are short enough, by document, in order."""
+
+    def fits(text: str) -> bool:
+        # a subword has at least one byte, so most texts need not be encoded to be known as short enough
+        return len(text.encode()) < most or len(vocab.encode(text)) < most
+
+    fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]
+    left_out = sum(map(len, documents)) - sum(map(len, fitting))
+    kept = counted(sum(map(len, fitting)), "segment")
+    log.info("memory: %s, %s over %d subwords left out", kept, f"{left_out:,}", most)
+    return [document for document in fitting if document]
