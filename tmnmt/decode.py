@@ -56,6 +56,7 @@ class TokenTrace:
     cache_gate: float
     q: Tensor | None  # (P,) attention over the memory's positions
     slots: Tensor | None  # (C,) matching probability of the session cache's slots
+    found: Tensor | None  # (k,) where the neighbours, the last k of q, stand in the datastore
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class CandidateTrace:
     cache_gate: Tensor
     q: Tensor | None  # (R, P)
     slots: Tensor | None  # (R, C)
+    found: Tensor | None  # (R, k)
 
 
 class Finished:
@@ -188,7 +190,7 @@ def predict(
     Without any memory this is the plain model and nothing else."""
     trace: Trace | None = None
     memory = live.memory
-    if memories is None or (memory.tm is None and memory.cache is None):
+    if memories is None or not (memory.reads_pairs or memory.cache):
         log_probs = torch.log_softmax(backbone.readout(live.prev, hidden, context).float(), -1)
         if explain:
             plain = log_probs.exp()
@@ -283,7 +285,7 @@ def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> Candid
     return CandidateTrace(
         log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_recall), words(trace.p_plain),
         words(trace.p_cache), words(trace.p_gen), gates(trace.copy_gate), gates(trace.recall_gate),
-        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q, trace.slots,
+        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q, trace.slots, trace.found,
     )  # fmt: skip
 
 
@@ -338,7 +340,7 @@ def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
 
 
 def _token_trace(trace: CandidateTrace, row: int, candidate: int) -> TokenTrace:
-    names = [f.name for f in fields(trace)]
-    numbers = {name: float(getattr(trace, name)[candidate]) for name in names if name not in ("q", "slots")}
-    q, slots = (weights[row].cpu() if weights is not None else None for weights in (trace.q, trace.slots))
-    return TokenTrace(q=q, slots=slots, **numbers)
+    names = [f.name for f in fields(trace) if f.name not in ("q", "slots", "found")]
+    numbers = {name: float(getattr(trace, name)[candidate]) for name in names}
+    q, slots, found = (kept[row].cpu() if kept is not None else None for kept in (trace.q, trace.slots, trace.found))
+    return TokenTrace(q=q, slots=slots, found=found, **numbers)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import re
 import time
@@ -24,6 +25,7 @@ from tmnmt.formats.clean import clean
 from tmnmt.formats.text import documents as split_at_blanks
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.cached import open_memory
+from tmnmt.index.datastore import Datastore
 from tmnmt.index.elastic_address import is_address
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.memory_index import MemoryIndex
@@ -32,6 +34,7 @@ from tmnmt.memories.base import MemoryState, PairKeys
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.memories.combine import Memories, Mode
+from tmnmt.memories.neighbours import KNN, Asked, NeighbourState
 from tmnmt.memories.tm import collate
 from tmnmt.memory_keys import header_of, longest, precomputed
 from tmnmt.models.folder import Model, load_model
@@ -40,7 +43,7 @@ from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.pair_keys import PairKeyStore, force, padded
 from tmnmt.pieces import pieces
 from tmnmt.progress import ReadProgress
-from tmnmt.provenance import tokens_of
+from tmnmt.provenance import Neighbouring, tokens_of
 from tmnmt.retrieve import Retriever
 from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.segments import Segment, Translation
@@ -50,9 +53,10 @@ from tmnmt.vocab import EOS
 
 CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
 LIMITS = {
-    "top_k": (1, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "cache_best": (1, 1000),
-    "threads": (1, 1024),
+    "top_k": (0, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "cache_best": (1, 1000),
+    "threads": (1, 1024), "neighbours": (0, 1000),
 }  # fmt: skip
+NEIGHBOURS = 8  # of a word in mode knn, where nothing else is said
 LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
@@ -68,7 +72,7 @@ class Settings:
     cache: int = 0  # slots of the session cache
     overwrite: bool = True  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3)
     cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
-    top_k: int = 4  # pairs retrieved for a sentence
+    top_k: int = 4  # pairs retrieved for a sentence; 0: neighbours alone are read
     threshold: float = 0.5  # smallest fuzzy score of a pair, in [0, 1]
     beam: int = 5
     batch: int = 32  # sentences decoded together
@@ -76,6 +80,14 @@ class Settings:
     precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
     selection: Selection = TOP  # which top_k of the best matches
     verbatim: bool = False  # a segment that the memory holds gets its translation there as it stands
+    neighbours: int = 0  # keys of the whole memory that are read at every word
+    knn_weight: float = 0.3  # of the neighbours' words in mode knn, in [0, 1); chosen on dev: docs/neighbours.md
+    knn_temperature: float = 10.0  # of their squared distances
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether pairs are looked up for a sentence."""
+        return self.mode not in ("off", "knn") and self.top_k > 0
 
 
 class Translator:
@@ -87,6 +99,8 @@ class Translator:
         device: str = "cpu", writable: WritableIndex | None = None,
     ) -> None:  # fmt: skip
         check(settings, memories, len(model.vocab))
+        if settings.mode == "knn":
+            memories = memories or Memories()
         self.settings, self.memories, self.device = settings, memories, device
         self.model_hash = model.hash
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
@@ -99,6 +113,8 @@ class Translator:
             keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
         self.keys = PairKeyStore(self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held)
+        neighbours = settings.neighbours > 0
+        self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -110,6 +126,7 @@ class Translator:
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
         alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
+        neighbours: int | None = None, knn_weight: float = 0.3, knn_temperature: float = 10.0,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -117,8 +134,10 @@ class Translator:
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
         verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
+        neighbours: keys of the whole memory read at every word, which `tmnmt keys` has computed; 8 in mode knn, else 0.
 
-        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, UsageError for
+        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
+        where there are to be neighbours, UsageError for
         an option that is wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
         if isinstance(memories, str | Path):
@@ -135,6 +154,7 @@ class Translator:
         settings = Settings(
             mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
             length_penalty, precision, selection, verbatim,
+            neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
         )  # fmt: skip
         check(settings, parameters, len(model.vocab))  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -199,7 +219,7 @@ class Translator:
             if self.settings.mode != "off"
             else None
         )
-        memory = MemoryState(tm, collate_caches(list(caches), 1, self.device))
+        memory = MemoryState(tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch))
         found = self.decode(batch, memory, explain)
         for cache, hypothesis in zip(caches, found, strict=True):
             remember(cache, hypothesis)
@@ -212,7 +232,7 @@ class Translator:
         """The pieces with their matches; those that have them already stay as they are. The keys of all pairs found are
         computed together."""
         wanted = [piece for piece in pieces if piece.matches is None]
-        if self.settings.mode == "off" or not wanted:
+        if not self.settings.retrieves or not wanted:
             return list(pieces)
         with self._timed("search"):
             found = dict(zip(wanted, self.retriever.search([piece.text for piece in wanted]), strict=True))
@@ -260,6 +280,16 @@ class Translator:
         with self._timed("keys"):
             return self.keys.keys_of([(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces)
 
+    def _neighbours(self, batch: Sequence[Piece]) -> NeighbourState | None:
+        """What is read of the whole memory at every word, before the first; None where nothing is."""
+        if self.datastore is None:
+            return None
+        settings, tm = self.settings, self.memories.tm if self.memories is not None else None
+        knn = KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
+        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in batch]
+        asked = Asked(self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, knn)
+        return NeighbourState.of(asked, len(batch), tm.coverage.width if tm is not None else 0, self.device)
+
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches are ranked by."""
         matches = piece.matches or ()
@@ -288,9 +318,11 @@ class Translator:
         ]
 
     def _translation(self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int) -> Translation:
-        tokens = tokens_of(best, self.vocab, memory, row) if best.traces else ()
+        matches = piece.matches or ()
+        near = Neighbouring(memory.neighbours.asked if memory.neighbours is not None else None, len(matches))
+        tokens = tokens_of(best, self.vocab, memory, row, near) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
-        return Translation(piece.text, text, best.score, piece.matches or (), tokens)
+        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens)
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -374,7 +406,7 @@ def check_count(name: str, count: int) -> None:
 
 def check(settings: Settings, memories: Memories | None, words: int) -> None:
     """Raises UsageError for a setting that is wrong or that the model, of a vocabulary of `words`, cannot serve."""
-    for name in ("top_k", "beam", "batch", "cache", "cache_best"):
+    for name in ("top_k", "beam", "batch", "cache", "cache_best", "neighbours"):
         check_count(name, getattr(settings, name))
     if settings.cache_best > settings.beam:
         raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
@@ -392,11 +424,28 @@ def check(settings: Settings, memories: Memories | None, words: int) -> None:
             raise UsageError(f"{name} is {value!r}; it must be in [0, {largest}]")
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
-    served = memories.modes if memories is not None else ("off",)
+    check_neighbours(settings)
+    served = memories.modes if memories is not None else ("knn", "off")
     if settings.mode not in served:
         raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")
     if settings.cache and (memories is None or memories.cache is None):
         raise UsageError("this model has no parameters for a session cache; use cache 0")
+
+
+def check_neighbours(settings: Settings) -> None:
+    """Raises UsageError where the settings of neighbours are wrong, or do not go with the mode."""
+    if settings.neighbours and settings.mode == "off":
+        raise UsageError("neighbours are read in the modes copy, fusion, both and knn; the mode is off")
+    if settings.mode == "knn" and not settings.neighbours:
+        raise UsageError("mode knn needs neighbours, 1 or more")
+    if not settings.top_k and not settings.neighbours:
+        raise UsageError("top-k is 0, so nothing is read of the memory; it must be at least 1 without neighbours")
+    if settings.verbatim and settings.neighbours and not settings.retrieves:
+        raise UsageError("verbatim needs pairs that are looked up: top-k of at least 1, and another mode than knn")
+    if not 0 <= settings.knn_weight < 1:
+        raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
+    if not 0 < settings.knn_temperature < math.inf:
+        raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0")
 
 
 def load_on(model_dir: Path, device: str) -> Model:

@@ -34,11 +34,12 @@ class PrecisionName(StrEnum):
 
 
 class ModeName(StrEnum):
-    """How the decoder uses the retrieved pairs."""
+    """How the decoder uses the memory."""
 
     copy = "copy"
     fusion = "fusion"
     both = "both"
+    knn = "knn"
     off = "off"
 
 
@@ -58,7 +59,8 @@ def translate(
         typer.Option("--output", "-o", help="Written whole, at the end; none or -: stdout.", callback=file_or_stdout),
     ] = None,
     mode: Annotated[
-        ModeName | None, typer.Option(help="How pairs are used: copy when a memory is given, else off.")
+        ModeName | None,
+        typer.Option(help="How the memory is used: copy when one is given, else off; knn: by neighbours alone."),
     ] = None,
     cache: Annotated[
         int | None, typer.Option(min=0, help="Slots of the session cache: 25 when the model has one; 0: off.")
@@ -67,7 +69,7 @@ def translate(
         bool, typer.Option("--cache-overwrite/--no-cache-overwrite", help="A word has one slot / as many as it came.")
     ] = True,
     cache_best: Annotated[int, typer.Option(min=1, help="Hypotheses that are remembered, of the beam's best.")] = 1,
-    top_k: Annotated[int, typer.Option(min=1, help="Pairs retrieved for a segment.")] = 4,
+    top_k: Annotated[int, typer.Option(min=0, help="Pairs retrieved for a segment; 0: neighbours alone are read.")] = 4,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
@@ -75,6 +77,18 @@ def translate(
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="A segment that a memory holds gets its translation there as it stands.")
     ] = False,
+    neighbours: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Words of the whole memory, by the keys of tmnmt keys, read at every word; 8 with knn, else 0."
+        ),
+    ] = None,
+    knn_weight: Annotated[
+        float, typer.Option(min=0, max=1, help="Of the neighbours' words with --mode knn, below 1.")
+    ] = 0.3,
+    knn_temperature: Annotated[
+        float, typer.Option(min=0, help="Of the neighbours' squared distances with --mode knn, above 0.")
+    ] = 10.0,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -105,6 +119,8 @@ def translate(
         raise UsageError("--explain and --json exclude each other")
     if mode not in (None, ModeName.off) and not memory:
         raise UsageError(f"--mode {mode} needs a --memory to read")
+    if neighbours and not memory:
+        raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
     if verbatim and (not memory or mode is ModeName.off):
         raise UsageError("--verbatim needs " + ("a mode that reads the memory" if memory else "a --memory to read"))
     if explain_html is not None:
@@ -125,6 +141,7 @@ def translate(
                 beam=beam, batch=batch, length_penalty=length_penalty, precision=precision.value, device=device,
                 threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
                 similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
+                neighbours=neighbours, knn_weight=knn_weight, knn_temperature=knn_temperature,
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:

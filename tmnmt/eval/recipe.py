@@ -52,13 +52,16 @@ class SystemConfig:
     model: str = ""  # the first model where it is not given
     memories: tuple[Name, ...] = ()  # names; "own" is that of the test set
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
-    mode: Literal["off", "copy", "fusion", "both"] = "off"
+    mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
     cache: int = 0
     top_k: Count = 4
     threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
     similarity: Literal["fuzzy", "bleu"] = "fuzzy"
     alpha: float | None = None
+    neighbours: int = 0
+    knn_weight: float = 0.3
+    knn_temperature: float = 10.0
     beam: Count = 5
     batch: Count = 32
     length_penalty: float = 1.0

@@ -28,6 +28,7 @@ from tmnmt.eval.write import write_report
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
+from tmnmt.index.datastore import keys_state
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import Selection
 from tmnmt.memories.combine import Memories
@@ -264,9 +265,10 @@ class Job:
         test, system = self.read.test, self.system
         parts = units(test.sources, test.documents, system.cache)
         memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
-        named = digest(
-            model.hash, parameters, memories, system.pairs, system.explain, asdict(settings_of(system)), parts
-        )
+        settings = asdict(settings_of(system))
+        if system.neighbours:
+            settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
+        named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
         return Kept(self.run.out / TRANSLATIONS / f"{named}.jsonl", parts)
 
     def translator(self) -> Translator:
@@ -311,6 +313,7 @@ def settings_of(system: SystemConfig) -> Settings:
     return Settings(
         system.mode, system.cache, top_k=system.top_k, threshold=system.threshold, beam=system.beam, batch=system.batch,
         length_penalty=system.length_penalty, precision=system.precision, selection=selection,
+        neighbours=system.neighbours, knn_weight=system.knn_weight, knn_temperature=system.knn_temperature,
     )  # fmt: skip
 
 

@@ -10,7 +10,9 @@ from tmnmt.errors import UsageError
 from tmnmt.index.key_faiss import BLOCK, Kind, open_faiss
 from tmnmt.index.keys import Array, KeyFiles, digest_of
 from tmnmt.index.memory_index import MemoryIndex
+from tmnmt.segments import Segment
 
+Known = dict[int, Segment | None]  # by number of a distinct pair: a segment that still has it, None where none has
 CANDIDATES = 8  # times k keys of a compressed index are scored again
 
 
@@ -48,11 +50,13 @@ class KeySearch:
         none or only those of another model, UsageError where FAISS is needed and missing."""
         return cls(index, KeyFiles.open(index.path, model))
 
-    def search(self, queries: Array, k: int) -> tuple[Array, Array]:
+    def search(self, queries: Array, k: int, known: Known | None = None) -> tuple[Array, Array]:
         """The `k` best keys for every query: scores and positions, both (n, k), best first, equal ones by position.
 
         queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys, the scores at the end
-        are -inf and the positions -1. Raises UsageError for queries of another size."""
+        are -inf and the positions -1. known: what earlier searches found out of pairs, which is believed, and added to:
+        the memory is then as it was at the first. Raises UsageError for queries of another size."""
+        known = {} if known is None else known
         queries = np.ascontiguousarray(queries, np.float32)
         size = self.files.header.context_size
         if queries.ndim != 2 or queries.shape[1] != size or k < 1:
@@ -61,7 +65,7 @@ class KeySearch:
         left, size = np.arange(len(queries)), k
         while len(left):
             found_scores, found = self.nearest(queries[left], size)
-            alive = self._alive(found)
+            alive = self._alive(found, known)
             for row, ranks in zip(left, alive, strict=True):
                 at = np.flatnonzero(ranks)[:k]
                 i = np.searchsorted(left, row)
@@ -73,13 +77,13 @@ class KeySearch:
     def places(self, positions: Array) -> list[KeyPlace | None]:
         """Where the keys at these positions (n,) come from; of equal pairs the one with the smallest id. None: the
         segment is not there any more, or the position is -1."""
-        segments = self._segments(positions)
-        groups = self._groups(positions)
+        known: Known = {}
+        self.look_up(positions, known)
         return [
-            KeyPlace(segments[group], int(position - self._starts[group]), int(self.files.ids[position]))
-            if position >= 0 and group in segments
+            KeyPlace(segment.id, int(position - self._starts[pair]), int(self.files.ids[position]))
+            if position >= 0 and (segment := known[pair])
             else None
-            for position, group in zip(positions.tolist(), groups.tolist(), strict=True)
+            for position, pair in zip(positions.tolist(), self.pairs(positions).tolist(), strict=True)
         ]
 
     def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
@@ -93,29 +97,39 @@ class KeySearch:
         scores[found < 0] = -np.inf
         return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
 
-    def _alive(self, positions: Array) -> Array:
-        """Which of the positions (n, k) belong to a segment that is there as it was."""
-        alive = np.fromiter(self._segments(positions.ravel()), np.int64)
-        found = np.isin(self._groups(positions.ravel()), alive).reshape(positions.shape)
-        return found & (positions >= 0)
-
-    def _groups(self, positions: Array) -> Array:
-        """Which run of rows, that of one distinct pair, each position lies in."""
+    def pairs(self, positions: Array) -> Array:
+        """The number of the distinct pair whose rows each position is one of, in the shape of `positions`."""
         return np.asarray(np.searchsorted(self._starts, positions, "right") - 1)
 
-    def _segments(self, positions: Array) -> dict[int, int]:
-        """The smallest id of a segment that still has its pair, by group; groups without one are missing."""
-        left = {int(group): int(self._first[group]) for group in np.unique(self._groups(positions[positions >= 0]))}
-        found: dict[int, int] = {}
+    def starts(self, pairs: Array) -> Array:
+        """The first position of each of the pairs with these numbers."""
+        return np.asarray(self._starts[pairs])
+
+    def pair_of(self, src: str, tgt: str) -> int | None:
+        """The number of the pair with these texts; None where it has no keys."""
+        record = self.files.record_of(digest_of(src, tgt))
+        return None if record is None else int(self.pairs(self.files.records["start"][record]))
+
+    def look_up(self, positions: Array, known: Known) -> None:
+        """Adds to `known` those pairs of the positions that it lacks: of each the segment with the smallest id."""
+        pairs = np.unique(self.pairs(positions[positions >= 0])).tolist()
+        left = {pair: int(self._first[pair]) for pair in pairs if pair not in known}
+        known |= dict.fromkeys(left)
         while left:
-            records = {group: self._records[at] for group, at in left.items()}
+            records = {pair: self._records[at] for pair, at in left.items()}
             now = self.index.find(int(record["id"]) for record in records.values())
-            for group, record in records.items():
+            for pair, record in records.items():
                 segment = now.get(int(record["id"]))
                 if segment and digest_of(segment.src, segment.tgt) == tuple(record["digest"].tolist()):
-                    found[group] = segment.id
-            left = {g: at + 1 for g, at in left.items() if g not in found and at + 1 < self._last[g]}
-        return found
+                    known[pair] = segment
+            left = {pair: at + 1 for pair, at in left.items() if not known[pair] and at + 1 < self._last[pair]}
+
+    def _alive(self, positions: Array, known: Known) -> Array:
+        """Which of the positions (n, k) belong to a segment that is there as it was."""
+        self.look_up(positions, known)
+        pairs, at = np.unique(self.pairs(positions), return_inverse=True)
+        alive = np.array([known.get(pair) is not None for pair in pairs.tolist()])
+        return alive[at.reshape(positions.shape)] & (positions >= 0)
 
 
 def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:

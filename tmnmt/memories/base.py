@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from tmnmt.memories.neighbours import NeighbourState
 
 Embed = Callable[[Tensor], Tensor]  # words (...) int64 -> their embeddings (..., word_size)
 
@@ -70,11 +74,18 @@ class MemoryState:
 
     tm: TMState | None = None
     cache: CacheState | None = None
+    neighbours: NeighbourState | None = None
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether there is anything of the translation memory to be read."""
+        return self.tm is not None or self.neighbours is not None
 
     def rows(self, index: Tensor) -> MemoryState:
         return MemoryState(
             self.tm.rows(index) if self.tm is not None else None,
             self.cache.rows(index) if self.cache is not None else None,
+            self.neighbours.rows(index) if self.neighbours is not None else None,
         )
 
 
@@ -82,8 +93,8 @@ class MemoryState:
 class Trace:
     """What one step can say of where each word comes from; kept only when an explanation is asked for."""
 
-    q: Tensor | None  # (R, P) attention over the memory's positions
-    copy_gate: Tensor | None  # (R,)
+    q: Tensor | None  # (R, P) attention over the memory's positions, those of neighbours last; or the weights of kNN
+    copy_gate: Tensor | None  # (R,) or the weight of kNN
     fusion_gate: Tensor | None  # (R,) mean over elements
     cache_gate: Tensor | None  # (R,) mean over elements
     recall_gate: Tensor | None  # (R,) of a shallow cache
@@ -93,3 +104,4 @@ class Trace:
     p_cache: Tensor  # (R, V) + cache effect (p_plain where the cache is empty or off)
     p_gen: Tensor  # (R, V) + fusion effect
     slots: Tensor | None = None  # (R, C) P_m over the slots of the session cache
+    found: Tensor | None = None  # (R, k) where the neighbours stand in the datastore: the last k of q

@@ -15,12 +15,14 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.memories.base import MemoryState, TMState, Trace
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.coverage import Coverage
+from tmnmt.memories.neighbours import beside
 from tmnmt.memories.rows import Rows, compact
 from tmnmt.memories.tm import Read, TMKind, TranslationMemory, has_pairs, mix_copy, words
+from tmnmt.memories.words import with_words
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
-Mode = Literal["copy", "fusion", "both", "off"]
+Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "3"  # of memory.safetensors
 
 
@@ -45,11 +47,11 @@ class Consulted:
 
 
 class Recalled(NamedTuple):
-    """What one step found in a shallow cache."""
+    """Words that are mixed into the probabilities: of a shallow cache's slots, of the TM's positions, of neighbours."""
 
-    weights: Tensor  # (R, C) P_m
-    logit: Tensor  # (R,) of lambda
-    ids: Tensor  # (R, C) the slots' words
+    weights: Tensor  # (R, C) P_m, q, or p_knn
+    logit: Tensor  # (R,) of lambda, zeta, or w
+    ids: Tensor  # (R, C) the words
 
 
 class Memories(nn.Module):
@@ -64,7 +66,9 @@ class Memories(nn.Module):
         """The modes this model can serve."""
         copy = self.tm is not None and self.tm.copy is not None
         fusion = self.tm is not None and self.tm.fusion is not None
-        modes: dict[Mode, bool] = {"copy": copy, "fusion": fusion, "both": copy and fusion, "off": True}
+        modes: dict[Mode, bool] = {
+            "copy": copy, "fusion": fusion, "both": copy and fusion, "knn": True, "off": True,
+        }  # fmt: skip
         return tuple(mode for mode, served in modes.items() if served)
 
     def ready(self, state: MemoryState, backbone: Backbone) -> MemoryState:
@@ -74,7 +78,7 @@ class Memories(nn.Module):
             cache = self.cache.ready(cache, backbone.embed)
         if self.tm is not None and tm is not None and tm.said is None:
             tm = self.tm.ready(tm, backbone.embed)
-        return MemoryState(tm, cache)
+        return replace(state, tm=tm, cache=cache)
 
     def step(
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
@@ -93,25 +97,33 @@ class Memories(nn.Module):
             return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)  # (R, V)
 
         cached, cache_gate, consulted, recalled, trace = hidden, None, None, None, None
+        copied: Recalled | None = None
+        found: Tensor | None = None
         if self.cache is not None and state.cache is not None:
             if self.cache.kind.fusion == "deep":
                 cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
             else:
                 recalled = Recalled(*self.cache.recall(hidden, context, state.cache), words(state.cache))
-        if self.tm is not None and state.tm is not None and mode != "off":
-            consulted = consult(self.tm, prev, hidden, cached, context, state.tm, mode)
-            state = replace(state, tm=consulted.moved(self.tm.coverage))
+        if mode == "knn" and state.neighbours is not None:
+            *votes, found = state.neighbours.asked.vote(context)
+            copied = Recalled(*votes)
+        elif self.tm is not None and state.reads_pairs and mode not in ("off", "knn"):
+            seen, found = _seen(self.tm, backbone, context, state, mode)
+            consulted = consult(self.tm, prev, hidden, cached, context, seen, mode)
+            state = _moved(state, consulted.moved(self.tm.coverage), found)
+            if consulted.copy_logit is not None:
+                copied = Recalled(consulted.read.q, consulted.copy_logit, words(seen))
         fused = consulted.hidden if consulted is not None else cached
         log_gen = log_p(fused)
         if explain:
-            trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted)
+            trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted, copied, found)
             if self.cache is not None and state.cache is not None:
                 trace = replace(trace, slots=self.cache.match(context, state.cache))
         log_probs = log_gen
         if recalled is not None:
             log_probs = mix_copy(log_probs, recalled.weights, recalled.ids, recalled.logit)
-        if consulted is not None and consulted.copy_logit is not None:
-            log_probs = mix_copy(log_probs, consulted.read.q, words(consulted.state), consulted.copy_logit)
+        if copied is not None:
+            log_probs = mix_copy(log_probs, copied.weights, copied.ids, copied.logit)
         return log_probs, state, trace
 
     def _check(self, mode: Mode, state: MemoryState) -> None:
@@ -187,9 +199,34 @@ def consult(
     return Consulted(read, state, fused, gate, logit)
 
 
+def _seen(
+    tm: TranslationMemory, backbone: Backbone, context: Tensor, state: MemoryState, mode: Mode
+) -> tuple[TMState, Tensor | None]:
+    """What this step reads of the translation memory, and where its neighbours (R, k) stand, if it has any."""
+    near = state.neighbours
+    if near is None:
+        assert state.tm is not None
+        return state.tm, None
+    positions, found = near.asked.find(tm.query(context), near.sentence)
+    found = replace(found, worth=tm.worth(found), coverage=near.covered(positions))
+    if tm.fusion is not None and mode != "copy":
+        found = replace(found, said=with_words(tm.word, found.values, found.ids, backbone.embed))
+    return beside(state.tm, found), positions
+
+
+def _moved(state: MemoryState, tm: TMState, found: Tensor | None) -> MemoryState:
+    """The state after a step that left the coverage of `tm`: that of the pairs, and of what was `found` beside them."""
+    if found is None or state.neighbours is None:
+        return replace(state, tm=tm)
+    pairs = tm.coverage.shape[1] - found.shape[1]
+    kept = replace(state.tm, coverage=tm.coverage[:, :pairs]) if state.tm is not None else None
+    return replace(state, tm=kept, neighbours=state.neighbours.moved(found, tm.coverage[:, pairs:]))
+
+
 def _trace(
     log_p: Callable[[Tensor], Tensor], states: tuple[Tensor, Tensor, Tensor], log_gen: Tensor,
-    cache_gate: Tensor | None, recalled: Recalled | None, consulted: Consulted | None,
+    cache_gate: Tensor | None, recalled: Recalled | None, consulted: Consulted | None, copied: Recalled | None,
+    found: Tensor | None,
 ) -> Trace:  # fmt: skip
     """Mixture parts, weights, and the read-outs along plain -> + cache -> + fusion of one step."""
     hidden, cached, fused = states
@@ -200,9 +237,10 @@ def _trace(
     if recalled is not None:
         p_recall = torch.zeros_like(p_gen).scatter_add(1, recalled.ids, recalled.weights)
     if consulted is not None:
-        q, logit, fusion_gate = consulted.read.q, consulted.copy_logit, consulted.fusion_gate
-        if logit is not None:
-            p_copy = torch.zeros_like(p_gen).scatter_add(1, words(consulted.state), q)
+        q, fusion_gate = consulted.read.q, consulted.fusion_gate
+    if copied is not None:
+        q, logit = copied.weights, copied.logit
+        p_copy = torch.zeros_like(p_gen).scatter_add(1, copied.ids, q)
     return Trace(
         q=q,
         copy_gate=torch.sigmoid(logit) if logit is not None else None,
@@ -210,4 +248,5 @@ def _trace(
         cache_gate=cache_gate.mean(-1) if cache_gate is not None else None,
         recall_gate=torch.sigmoid(recalled.logit) if recalled is not None else None,
         p_copy=p_copy, p_recall=p_recall, p_plain=p_plain, p_cache=p_cache, p_gen=p_gen,
+        found=found,
     )  # fmt: skip

@@ -56,7 +56,8 @@ def compact(state: MemoryState) -> MemoryState:
 
     Finished sentences leave the beam but their keys would still be multiplied; dropping them every time would
     copy the rest too often."""
-    return MemoryState(
+    return replace(
+        state,
         tm=_compact(state.tm) if state.tm is not None else None,
         cache=_compact(state.cache) if state.cache is not None else None,
     )

@@ -1,0 +1,177 @@
+"""Neighbours beside base and copy: BLEU and seconds a sentence, by kind of search over the keys; and how kNN was tuned.
+
+    python eval/neighbours.py --test memories/held-out/law.test.en-fr.tsv.gz \\
+        --memory memories/canadian-law.en-fr.tmx.gz --work FOLDER --kinds flat ivf hnsw
+    python eval/neighbours.py --tune --test DEV.tsv.gz --memory memories/canadian-law.en-fr.tmx.gz --work FOLDER
+
+`--segments` of the test file are translated, every n-th. FOLDER keeps index and keys. `--tune` prints the loss of the
+references (nats a subword, </s> too) of p = w p_knn + (1 - w) p_model for every k, T and w: it is for dev documents.
+Dev documents are picked out of a corpus by `--columns` and `--documents`, as in `choose_alpha.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tmnmt.engine import Settings, Translator, load_memories
+from tmnmt.eval.scores import score
+from tmnmt.formats import parse_columns, read_memories
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.datastore import Datastore
+from tmnmt.index.key_faiss import KINDS, update_faiss
+from tmnmt.index.keys import Array, KeyFiles
+from tmnmt.memories.neighbours import KNN_CANDIDATES
+from tmnmt.memory_keys import compute, header_of, longest, plan
+from tmnmt.models.folder import Model, load_model
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.pair_keys import encode_pair, force_all
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.vocab import BOS
+
+ROOT = Path(__file__).resolve().parent.parent
+KS, TEMPERATURES, WEIGHTS = (4, 8, 16, 32), (1.0, 3.0, 10.0, 30.0, 100.0), (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+
+def main() -> None:
+    options = arguments()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    model = load_model(options.model)
+    segments = sample(options)
+    print(f"{len(segments)} segments of {options.test[0].name}; {options.memory.name}; model {model.hash}", flush=True)
+    with index_with_keys(model, options) as index:
+        if options.tune:
+            tune(index, model, segments)
+        else:
+            compare(index, model, segments, options)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--test", type=Path, nargs="+", required=True)
+    parser.add_argument("--columns", help="of a test file in TSV without a header")
+    parser.add_argument("--documents", type=Path, help="only these of the test file, one a line")
+    parser.add_argument("--tag", help="only segments of this origin, as in origin=3 of --columns")
+    parser.add_argument("--memory", type=Path, required=True)
+    parser.add_argument("--model", type=Path, default=ROOT / "models/law.en-fr")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--segments", type=int, default=300)
+    parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=["flat"])
+    parser.add_argument("--neighbours", type=int, nargs="+", default=[8])
+    parser.add_argument("--knn-weight", type=float, default=Settings.knn_weight)
+    parser.add_argument("--knn-temperature", type=float, default=Settings.knn_temperature)
+    parser.add_argument("--only", nargs="+", help="systems, by name")
+    parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--threads", type=int)
+    return parser.parse_args()
+
+
+def sample(options: argparse.Namespace) -> list[Segment]:
+    """Every n-th segment of the test documents, `--segments` of them."""
+    columns = parse_columns(options.columns) if options.columns else None
+    wanted = set(options.documents.read_text(encoding="utf-8").split()) if options.documents else None
+    every = [
+        s for s in read_memories(options.test, "en", "fr", columns=columns)
+        if (wanted is None or s.document in wanted) and options.tag in (None, s.origin)
+    ]  # fmt: skip
+    count = min(options.segments, len(every))
+    return [every[n * len(every) // count] for n in range(count)]
+
+
+def index_with_keys(model: Model, options: argparse.Namespace) -> MemoryIndex:
+    path = options.work / options.memory.name.split(".")[0]
+    if not (path / "manifest.json").exists():
+        path.mkdir(parents=True, exist_ok=True)
+        build(path, read_memories([options.memory], "en", "fr"), "en", "fr")
+    index = MemoryIndex.open(path)
+    wanted = plan(index, header_of(model), model.vocab)
+    with Progress("computing keys", "positions", wanted.positions) as progress:
+        files = compute(index, model, wanted, progress=progress.advance)
+    print(f"{files.positions:,} keys", flush=True)
+    return index
+
+
+def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], options: argparse.Namespace) -> None:
+    """The table: systems that read no neighbours once, the others with every kind of search."""
+    memories = load_memories(model, "cpu")
+    files = KeyFiles.open(index.path, model.hash)
+    knn = {"knn_weight": options.knn_weight, "knn_temperature": options.knn_temperature}
+    copy = Settings(mode="copy")
+    systems = [("base", Settings(), ""), ("copy", copy, "")]
+    for kind, k in product(options.kinds, options.neighbours):
+        systems += [
+            (f"copy, {k} neighbours", replace(copy, neighbours=k), kind),
+            (f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind),
+            (f"kNN, k {k}", Settings(mode="knn", neighbours=k, **knn), kind),
+        ]
+    print("| system | search | BLEU | chrF | seconds a sentence |\n|---|---|---|---|---|")
+    made = None
+    for name, settings, kind in systems:
+        if options.only and name not in options.only:
+            continue
+        if kind and kind != made:
+            update_faiss(files, KINDS[kind])
+            made = kind
+        translator = Translator(model, memories, [index], settings)
+        start = time.perf_counter()
+        found = translator.stream([[segment.src for segment in segments]])
+        lines = [translation.tgt for translation in found]
+        seconds = (time.perf_counter() - start) / len(segments)
+        scores = score(lines, [segment.tgt for segment in segments])
+        print(f"| {name} | {kind} | {scores.bleu:.2f} | {scores.chrf:.2f} | {seconds:.3f} |", flush=True)
+    print(f"\n{scores.bleu_signature}")
+
+
+def tune(index: MemoryIndex, model: Model, segments: Sequence[Segment]) -> None:
+    """The loss of the references by k, T and w, for distances of c alone and of [c; z]."""
+    datastore = Datastore.open([index], model.hash, torch.get_num_threads())
+    log_p, same, of_c, of_both = told(datastore, model, segments)
+    print(f"{len(log_p):,} subwords; model alone: {-log_p.mean():.4f} nats a subword")
+    rows = []
+    for (keys, distances), k, temperature in product((("c", of_c), ("c, z", of_both)), KS, TEMPERATURES):
+        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        nearest, words = np.take_along_axis(distances, order, 1), np.take_along_axis(same, order, 1)
+        shares = np.exp(-(nearest - nearest[:, :1]) / temperature)
+        p_knn = (shares * words).sum(1) / shares.sum(1)
+        for weight in WEIGHTS:
+            loss = -np.log(weight * p_knn + (1 - weight) * np.exp(log_p)).mean()
+            rows.append((loss, keys, k, temperature, weight))
+    print("| loss | distance of | k | T | w |\n|---|---|---|---|---|")
+    best_of_k = [min(row for row in rows if row[1:3] == some) for some in product(("c", "c, z"), KS)]
+    for loss, *told_of in sorted(best_of_k):
+        print(f"| {loss:.4f} | {' | '.join(map(str, told_of))} |")
+
+
+def told(datastore: Datastore, model: Model, segments: Sequence[Segment]) -> tuple[Array, Array, Array, Array]:
+    """Of every subword of the references (n,): log p by the model; of its neighbours (n, candidates): whether they hold
+    it, their squared distances in c, and in [c; z]."""
+    pairs = [encode_pair((s.src, s.tgt), model.vocab, 2 * longest(model)) for s in segments]
+    backbone, parts = FastRNNsearch(model.backbone), []  # type: ignore[arg-type]
+    with Progress("searching", "segments", len(pairs)) as progress, torch.inference_mode():
+        for pair, keys in zip(pairs, force_all(backbone, pairs, "cpu"), strict=True):
+            prev = torch.tensor([BOS, *pair[1][:-1]])
+            log_p = backbone.readout(prev, keys.hiddens, keys.contexts).log_softmax(-1)
+            gold = log_p.gather(1, keys.ids[:, None])[:, 0].numpy()
+            c, z = keys.contexts.numpy(), keys.hiddens.numpy()
+            found = datastore.entries(datastore.search(c, KNN_CANDIDATES * max(KS))[1])
+            of_c = np.square(found.contexts - c[:, None]).sum(-1)
+            both = of_c + np.square(found.hiddens - z[:, None]).sum(-1)
+            parts.append((gold, found.ids == keys.ids.numpy()[:, None], of_c, both))
+            progress.advance()
+    datastore.forget()
+    gold, same, of_c, both = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return gold, same, of_c, both
+
+
+if __name__ == "__main__":
+    sys.exit(main())
