@@ -10,6 +10,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 import lxml.html
 import pytest
@@ -17,7 +18,7 @@ from browser import Browser
 from run_folders import segments, write, write_run
 
 from tmnmt.cli import run
-from tmnmt.eval.plots import log_ticks, ticks
+from tmnmt.eval.plots import Series, log_ticks, swatch, ticks
 from tmnmt.eval.report_html import in_script, write_report
 from tmnmt.eval.report_segments import CHUNK, runs
 
@@ -343,3 +344,8 @@ def test_text_is_found_beyond_the_page_and_the_chunk(browser: Browser, folder: P
     browser.open(f"{(folder / 'report.html').as_uri()}#document=d1&page=5")
     assert _shown(browser, "article h3") == [f"Segment {i + 1}" for i in range(301, CHUNK + 60, 3)]
     assert browser.problems == []
+
+
+def test_more_systems_than_colours_look_unlike_each_other() -> None:
+    swatches = [swatch(Series(f"system {style}", [], style), line=True) for style in range(64)]
+    assert len({tostring(one) for one in swatches}) == 64

@@ -81,7 +81,7 @@ def swatch(series: Series, line: bool) -> Element:
     group = SubElement(root, "g", {"class": _classes(series)})
     if line:
         SubElement(group, "path", {"class": "line", "d": "M-15,0h30"})
-    SubElement(group, "path", {"class": "marker", "d": _MARKERS[series.style % STYLES]})
+    SubElement(group, "path", {"class": "marker", "d": _marker(series)})
     return root
 
 
@@ -184,9 +184,14 @@ def _mark(group: Element, value: float, point: Point, series: Series, plot: Plot
         ends = _numbers(x1=x, x2=x, y1=scale.y(point.low), y2=scale.y(point.high))
         SubElement(group, "line", {"class": "interval", **ends})
     place = " ".join(plot.places[int(point.x)]) if plot.places else f"{point.x:,.0f} {plot.x_label}"
-    where = {"class": "marker", "d": _MARKERS[series.style % STYLES], "transform": f"translate({x:.1f} {y:.1f})"}
+    where = {"class": "marker", "d": _marker(series), "transform": f"translate({x:.1f} {y:.1f})"}
     marker = SubElement(group, "path", where)
     SubElement(marker, "title").text = f"{series.name}, {place}: {value:.2f} {plot.y_label}"
+
+
+def _marker(series: Series) -> str:
+    """Another one for every round through the colours: no two of 64 series look alike."""
+    return _MARKERS[(series.style + series.style // STYLES) % STYLES]
 
 
 def _classes(series: Series) -> str:
