@@ -3,8 +3,10 @@
     python benchmarks/translate_speed.py [--model DIR] [--memory PATH] [--test TSV] [--documents 32] [--output JSON]
 
 All systems translate the same sentences in the same run, interleaved: every round gives each system its turn, and the
-median of the rounds is told. With batch 32 that many documents go side by side in every system, without memory too, so
-that only the memory differs. Words are white-space separated words of the source.
+median of the rounds is told. Every turn is told on stderr as it ends, the table of a batch size when it is whole. With
+batch 32 that many documents go side by side in every system, without memory too, so that only the memory differs; with
+batch 1, which takes longer, a quarter of them one after another. Words are white-space separated words of the source.
+For closer figures --rounds 5 --sentences 4 --alone 32, which take many times as long.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import json
 import platform
 import statistics
+import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -36,6 +39,10 @@ SYSTEMS = {
     "copy + cache": Settings(mode="copy", cache=25),
 }
 
+HEAD = """\
+| batch | system | seconds | words/s | cost | search and keys, s | words/s decoding | cost decoding |
+|---|---|---|---|---|---|---|---|"""
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -57,8 +64,9 @@ def main() -> None:
     options.add_argument("--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz")
     options.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "jrc-acquis.test.en-fr.tsv.gz")
     options.add_argument("--documents", type=int, default=32, help="cut from the test segments, side by side")
-    options.add_argument("--sentences", type=int, default=4, help="of each document")
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--alone", type=int, default=8, help="so many of them, for batch 1")
+    options.add_argument("--sentences", type=int, default=2, help="of each document; with one the cache stays empty")
+    options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--beam", type=int, default=5)
     options.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     options.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -68,19 +76,21 @@ def main() -> None:
     model = load_model(chosen.model)
     index = open_memory(chosen.memory, model.config["src_lang"], model.config["tgt_lang"])
     documents = cut(chosen.test, model, chosen.documents, chosen.sentences)
-    timings = [
-        timing
-        for batch in (1, chosen.documents)
-        for timing in measure(model, index, documents, batch, chosen.rounds, chosen.beam, chosen.precision)
-    ]
-    print(table(timings))
+    print(HEAD, flush=True)
+    timings = []
+    alone = documents[:: -(-len(documents) // chosen.alone)]
+    for batch, some in ((1, alone), (chosen.documents, documents)):
+        found = measure(model, index, some, batch, chosen.rounds, chosen.beam, chosen.precision)
+        print(table(found), flush=True)
+        timings += found
     if chosen.output:
         record = {
             "when": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(),
             "threads": chosen.threads, "torch": torch.__version__, "model": model.hash,
             "beam": chosen.beam, "precision": chosen.precision,
             "memory": chosen.memory.name, "documents": len(documents), "sentences": sum(map(len, documents)),
-            "words": count(documents), "rounds": chosen.rounds, "timings": [asdict(timing) for timing in timings],
+            "words": count(documents), "words_alone": count(alone), "rounds": chosen.rounds,
+            "timings": [asdict(timing) for timing in timings],
         }  # fmt: skip
         chosen.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
@@ -99,7 +109,8 @@ def measure(
     memories = load_memories(model, "cpu")
     whole: dict[str, list[float]] = {name: [] for name in SYSTEMS}
     around: dict[str, list[float]] = {name: [] for name in SYSTEMS}
-    for _ in range(rounds + 1):
+    for number in range(rounds + 1):
+        turn = f"batch {batch}, " + (f"round {number} of {rounds}" if number else "warming up")
         for name, settings in SYSTEMS.items():
             # a new translator each time: no key is known before
             indexes = [index] if settings.mode != "off" else []
@@ -110,6 +121,7 @@ def measure(
             translate(translator, documents)
             whole[name].append(time.perf_counter() - start)
             around[name].append(translator.seconds["search"] + translator.seconds["keys"])
+            print(f"{turn}: {name} {whole[name][-1]:.2f} s", file=sys.stderr, flush=True)
     words, base = count(documents), "without memory"
     decoding = {name: [a - b for a, b in zip(whole[name], around[name], strict=True)] for name in SYSTEMS}
 
@@ -143,16 +155,11 @@ def count(documents: list[list[str]]) -> int:
 
 
 def table(timings: list[Timing]) -> str:
-    lines = [
-        "| batch | system | seconds | words/s | cost | search and keys, s | words/s decoding | cost decoding |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for t in timings:
-        lines.append(
-            f"| {t.batch} | {t.system} | {t.seconds:.2f} | {t.words_per_second:,.0f} | {t.cost:.2f} "
-            f"| {t.search_and_keys:.2f} | {t.words_per_second_decoding:,.0f} | {t.cost_decoding:.2f} |"
-        )
-    return "\n".join(lines)
+    return "\n".join(
+        f"| {t.batch} | {t.system} | {t.seconds:.2f} | {t.words_per_second:,.0f} | {t.cost:.2f} "
+        f"| {t.search_and_keys:.2f} | {t.words_per_second_decoding:,.0f} | {t.cost_decoding:.2f} |"
+        for t in timings
+    )
 
 
 if __name__ == "__main__":

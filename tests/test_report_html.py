@@ -241,6 +241,8 @@ def test_the_report_does_not_replace_what_it_is_made_of(folder: Path, capsys: py
     before = (folder / "segments.jsonl").read_bytes()
     assert run(["evaluate", "report", str(folder), "-o", str(folder / "segments.jsonl")]) == 2
     assert "the report is made of this file" in capsys.readouterr().err
+    assert run(["evaluate", "report", str(folder), "-o", "-"]) == 2
+    assert "- is standard output, to which this cannot be written" in capsys.readouterr().err
     assert (folder / "segments.jsonl").read_bytes() == before
 
 
