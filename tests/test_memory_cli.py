@@ -152,6 +152,18 @@ def test_dedupe_says_what_it_would_delete(memory: Memory) -> None:
     assert "1 duplicate deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
 
 
+def test_stats_dedupe_and_reverse_take_only_what_options_choose(memory: Memory, tmp_path: Path) -> None:
+    memory("add", "--src", "Two", "--tgt", "Deux", "--document", "doc/3")
+    memory("add", "--src", "Two", "--tgt", "Deux", "--document", "doc/3")
+    told = json.loads(memory("stats", "--json", "--document", "doc/3"))
+    assert (told["segments"], told["documents"], told["added"]) == (2, 1, 2)
+    assert memory("dedupe", "--dry-run", "--document", "doc/2") == ""
+    memory("dedupe", "--document", "doc/3")
+    assert "1 duplicate deleted" in memory.err and len(memory.ids("--document", "doc/3")) == 1
+    memory("reverse", "-o", str(tmp_path / "reversed"), "--user", "me")
+    assert "1 segment, fr to en" in memory.err
+
+
 def test_an_index_is_reversed_into_any_other_place_but_its_own(memory: Memory, server: Running, tmp_path: Path) -> None:
     there = str(server.address("memory-reversed")) if not is_address(memory.index) else str(tmp_path / "there")
     memory("reverse", "-o", there)

@@ -54,6 +54,12 @@ def list_segments(
 @app.command()
 def stats(
     index: INDEX,
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
     """How many segments there are, of which documents, origins, users and dates."""
@@ -64,7 +70,7 @@ def stats(
     from tmnmt.index.stats import stats
 
     with open_index(index) as opened:
-        counted = asdict(stats(opened))
+        counted = asdict(stats(opened, chosen(document, origin, user, since, before, property)))
     if json:
         print(dumps(counted, ensure_ascii=False))
         return
@@ -118,6 +124,12 @@ def reverse(
         str,
         typer.Option("-o", "--output", help="Folder or Elasticsearch address of the new index.", callback=no_stdout),
     ],
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
 ) -> None:
     """Build an index for the other direction: source and target change places, all other fields stay."""
@@ -130,7 +142,8 @@ def reverse(
         raise UsageError(f"{output}: the new index needs a place of its own")
     with open_index(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
         languages = opened.tgt_lang, opened.src_lang
-        manifest = build_at(output, _reversed(opened.segments()), *languages, force=force, progress=progress.advance)
+        segments = _reversed(opened.segments(chosen(document, origin, user, since, before, property)))
+        manifest = build_at(output, segments, *languages, force=force, progress=progress.advance)
     print(f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}", file=sys.stderr)
 
 

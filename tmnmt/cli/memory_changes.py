@@ -105,17 +105,25 @@ def dedupe(
     ] = "pair",
     within_documents: Annotated[bool, typer.Option(help="Keep one in every document.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")] = False,
+    document: DOCUMENT = None,
+    origin: ORIGIN = None,
+    user: USER = None,
+    since: SINCE = None,
+    before: BEFORE = None,
+    property: PROPERTY = None,
 ) -> None:
-    """Delete all but the newest of equal segments, compared in words, numbers and punctuation."""
+    """Delete all but the newest of equal segments, compared in words, numbers and punctuation; where options choose
+    segments, only among those."""
     from tmnmt.index.cached import open_index
     from tmnmt.index.dedupe import duplicates
 
+    wanted = chosen(document, origin, user, since, before, property)
     with open_index(index) as opened:
         if dry_run:
-            for number in duplicates(opened.segments(), by, within_documents):
+            for number in duplicates(opened.segments(wanted), by, within_documents):
                 print(number)
             return
-        ids = opened.delete_chosen(lambda segments: duplicates(segments, by, within_documents))
+        ids = opened.delete_chosen(lambda segments: duplicates(filter(wanted.keeps, segments), by, within_documents))
         print(
             f"{index}: {counted(len(ids), 'duplicate')} deleted, {counted(len(opened), 'segment')} left",
             file=sys.stderr,

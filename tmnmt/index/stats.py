@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tmnmt.index.filter import EVERYTHING, Filter
+
 if TYPE_CHECKING:
     from tmnmt.index.cached import OpenIndex
 
@@ -31,11 +33,11 @@ class Stats:
     bytes: int
 
 
-def stats(index: OpenIndex) -> Stats:
-    """The Stats of all segments, which are read."""
+def stats(index: OpenIndex, wanted: Filter = EVERYTHING) -> Stats:
+    """The Stats of the wanted segments, which are read; changes, generation and bytes are those of the whole index."""
     documents, origins, users, properties = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     oldest = newest = ""
-    for segment in index.segments():
+    for segment in index.segments(wanted):
         documents[segment.document] += 1
         origins[segment.origin] += 1
         users[segment.user] += 1
