@@ -15,6 +15,7 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
+from tmnmt.memories.base import TMState
 from tmnmt.memories.cache import CacheContents
 from tmnmt.memories.combine import Memories
 from tmnmt.training.cache import SideBySide, Stretch
@@ -56,7 +57,9 @@ class PairedStretches:
 
 
 class GatesPart(Part):
-    """`updates` updates of the gates; a unit is a group of stretches, which is gone through as often as it takes."""
+    """`updates` updates of the gates; a unit is a group of stretches, which is gone through as often as it takes.
+
+    There are fewer where all the sentences of a step are without pairs and with an empty cache: no gate is asked."""
 
     name = "gates"
 
@@ -94,8 +97,10 @@ class GatesPart(Part):
         time, updates, *group = unit
         drawn = self.train.drawn(time)
         for batch, numbers, contents in islice(self._steps(self.train, group), updates):
-            found = self._log_probs(batch, [drawn[i] for i in numbers], contents)
-            yield -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(), len(found["plain"])
+            found = self._log_probs(batch, state_of(self.keys, [drawn[i] for i in numbers]), contents)
+            loss = -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum()
+            if loss.requires_grad:
+                yield loss, len(found["plain"])
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -118,10 +123,11 @@ class GatesPart(Part):
         self, batch: ForcedBatch, numbers: Sequence[int], contents: list[CacheContents], foreign: Random, noise: Random
     ) -> Iterator[tuple[str, Tensor]]:
         for kind, pairs in self.dev.pairs.shown_on_dev(numbers, foreign, noise).items():
-            found = self._log_probs(batch, pairs, contents)
+            state = state_of(self.keys, pairs)
+            found = self._log_probs(batch, state, contents)
             if not kind:
                 yield "cache", found["plain"]
-                yield from self._log_probs(batch, pairs, []).items()
+                yield from self._log_probs(batch, state, []).items()
             yield from ((name + WITH_CACHE + kind, log_p) for name, log_p in found.items() if name != "plain")
 
     def _steps(
@@ -135,9 +141,7 @@ class GatesPart(Part):
             yield batch, data.numbers([group[i] for i in live], step), own
             self.documents.write(batch, own)
 
-    def _log_probs(
-        self, batch: ForcedBatch, pairs: Sequence[Sequence[Found]], contents: list[CacheContents]
-    ) -> dict[str, Tensor]:
+    def _log_probs(self, batch: ForcedBatch, state: TMState | None, contents: list[CacheContents]) -> dict[str, Tensor]:
         """log p of every reference word; "plain": without pairs. No contents: without the cache."""
         remembered = self.documents.remembered(batch, contents)
-        return tm_log_probs(self.tm, self.documents.backbone, batch, state_of(self.keys, pairs), remembered)
+        return tm_log_probs(self.tm, self.documents.backbone, batch, state, remembered)

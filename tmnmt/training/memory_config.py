@@ -44,7 +44,7 @@ class MemoryConfig:
     end_to_end: bool = False  # the base is trained with the TM: the keys of the pairs are differentiated through
     share_no_pair: ShareBelowOne = 0.2  # end to end, of the sentences get no pair: the base stays good without a memory
     base_learning_rate: AboveZero = 1e-4  # end to end, of the base: a tenth of what it was trained with
-    share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words in their targets
+    share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words; 0, since no gain was shown
     max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
     tm_epochs: Count = 2  # the best on dev is kept
     cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
