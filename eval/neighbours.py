@@ -1,4 +1,4 @@
-"""Neighbours beside base and copy: BLEU and seconds a sentence, by kind of search over the keys; and how kNN was tuned.
+"""Neighbours beside base and copy: BLEU and CPU seconds a sentence, by kind of search over the keys; and kNN's tuning.
 
     python eval/neighbours.py --test memories/held-out/law.test.en-fr.tsv.gz \\
         --memory memories/canadian-law.en-fr.tmx.gz --work FOLDER --kinds flat ivf hnsw
@@ -29,7 +29,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.datastore import Datastore
 from tmnmt.index.key_faiss import KINDS, update_faiss
 from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.neighbours import KNN_CANDIDATES
+from tmnmt.memories.neighbours import KNN_CANDIDATES, squared
 from tmnmt.memory_keys import compute, header_of, longest, plan
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -39,7 +39,8 @@ from tmnmt.segments import Segment
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent
-KS, TEMPERATURES, WEIGHTS = (4, 8, 16, 32), (1.0, 3.0, 10.0, 30.0, 100.0), (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+KS, TEMPERATURES = (4, 8, 16, 32), (1.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
 def main() -> None:
@@ -114,7 +115,7 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
             (f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind),
             (f"kNN, k {k}", Settings(mode="knn", neighbours=k, **knn), kind),
         ]
-    print("| system | search | BLEU | chrF | seconds a sentence |\n|---|---|---|---|---|")
+    print("| system | search | BLEU | chrF | CPU seconds a sentence |\n|---|---|---|---|---|")
     made = None
     for name, settings, kind in systems:
         if options.only and name not in options.only:
@@ -123,10 +124,10 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
             update_faiss(files, KINDS[kind])
             made = kind
         translator = Translator(model, memories, [index], settings)
-        start = time.perf_counter()
+        start = time.process_time()
         found = translator.stream([[segment.src for segment in segments]])
         lines = [translation.tgt for translation in found]
-        seconds = (time.perf_counter() - start) / len(segments)
+        seconds = (time.process_time() - start) / len(segments)
         scores = score(lines, [segment.tgt for segment in segments])
         print(f"| {name} | {kind} | {scores.bleu:.2f} | {scores.chrf:.2f} | {seconds:.3f} |", flush=True)
     print(f"\n{scores.bleu_signature}")
@@ -164,8 +165,8 @@ def told(datastore: Datastore, model: Model, segments: Sequence[Segment]) -> tup
             gold = log_p.gather(1, keys.ids[:, None])[:, 0].numpy()
             c, z = keys.contexts.numpy(), keys.hiddens.numpy()
             found = datastore.entries(datastore.search(c, KNN_CANDIDATES * max(KS))[1])
-            of_c = np.square(found.contexts - c[:, None]).sum(-1)
-            both = of_c + np.square(found.hiddens - z[:, None]).sum(-1)
+            of_c = squared(found.contexts, c)
+            both = of_c + squared(found.hiddens, z)
             parts.append((gold, found.ids == keys.ids.numpy()[:, None], of_c, both))
             progress.advance()
     datastore.forget()

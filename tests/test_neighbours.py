@@ -190,36 +190,39 @@ class TwoWords(RNNsearch):
 
 @pytest.fixture
 def three(tmp_path: Path) -> Datastore:
-    """(0, 0) before word 1, (1, 0) before word 0, (0, 2) before word 1"""
+    """c', z' and word: (0, 0), (log 3, 1), 1; (1, 0), (log 3, 0), 0; (0, 2), (log 3, 0), 1"""
     build(tmp_path / "index", [Segment("x", "y")], "en", "fr")
     with KeyWriter.open(keys_dir(tmp_path / "index", "m"), Header("m", 2, 2, 9)) as writer:
         contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float16)
-        writer.append([1], [digest_of("x", "y")], [Keys(contexts, contexts, np.array([1, 0, 1], np.int32))])
+        hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float16)
+        writer.append([1], [digest_of("x", "y")], [Keys(contexts, hiddens, np.array([1, 0, 1], np.int32))])
     return Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")
 
 
 def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
-    # c = (1, 0): squared distances 1, 0, 5. The two nearest hold the words 1 and 0; T = 2:
-    # p_knn(0) = 1 / (1 + exp(-1/2)) = 0.622459, p_knn(1) = 0.377541
-    # p_model = (3/4, 1/4), w = 0.4: p(0) = 0.4 * 0.622459 + 0.6 * 0.75 = 0.698984
+    # c = (1, 0), s = (log 3, 0): D = 1 + 1, 0 + 0, 5 + 0. The two nearest hold the words 0 and 1; T = 2:
+    # p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941
+    # p_model = (3/4, 1/4), w = 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
     asked = Asked(three, 2, ["x"], [[]], KNN(0.4, 2.0))
     state = MemoryState(neighbours=NeighbourState.of(asked, 1, 0))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     log_probs, _, trace = Memories().step(TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True)
-    torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.698984, 0.301016]]))
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.742423, 0.257577]]))
     assert trace is not None and trace.q is not None and trace.p_copy is not None and trace.found is not None
-    torch.testing.assert_close(trace.q, torch.tensor([[0.622459, 0.377541]]))
-    torch.testing.assert_close(trace.p_copy, torch.tensor([[0.622459, 0.377541]]))
+    torch.testing.assert_close(trace.q, torch.tensor([[0.731059, 0.268941]]))
+    torch.testing.assert_close(trace.p_copy, torch.tensor([[0.731059, 0.268941]]))
     assert trace.found.tolist() == [[1, 0]]
 
 
-def test_equal_words_add_up_and_missing_neighbours_weigh_nothing(three: Datastore) -> None:
-    # c = (0, 1): squared distances 1, 2, 1; a fourth is not there. T = 1, e = exp(-1):
-    # p_knn(1) = 2 e / (2 e + e^2) = 0.844638
-    votes = Asked(three, 4, ["x"], [[]], KNN(0.5, 1.0)).vote(torch.tensor([[0.0, 1.0]]))
+def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
+    # c = (0, 1), s = (log 3, 0): D = 1 + 1, 2 + 0, 1 + 0; three of the four asked for are there. T = 1:
+    # p_knn(1) = (exp(-2) + exp(-1)) / (2 exp(-2) + exp(-1)) = (1 + e) / (2 + e) = 0.788058
+    votes = Asked(three, 4, ["x"], [[]], KNN(0.5, 1.0)).vote(
+        torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]])
+    )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
-    torch.testing.assert_close(p, torch.tensor([[0.155362, 0.844638]]))
-    assert votes.positions[0, 3] == -1 and votes.weights[0, 3] == 0 and float(votes.logit[0]) == 0.0
+    torch.testing.assert_close(p, torch.tensor([[0.211942, 0.788058]]))
+    assert sorted(votes.positions[0].tolist()) == [0, 1, 2] and float(votes.logit[0]) == 0.0
     torch.testing.assert_close(knn_weights(torch.tensor([[torch.inf, 3.0]]), 2.0), torch.tensor([[0.0, 1.0]]))
 
 

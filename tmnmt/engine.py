@@ -425,7 +425,7 @@ def check(settings: Settings, memories: Memories | None, words: int) -> None:
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
     check_neighbours(settings)
-    served = memories.modes if memories is not None else ("knn", "off")
+    served = memories.modes if memories is not None else ("off", "knn")
     if settings.mode not in served:
         raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")
     if settings.cache and (memories is None or memories.cache is None):
@@ -442,9 +442,9 @@ def check_neighbours(settings: Settings) -> None:
         raise UsageError("top-k is 0, so nothing is read of the memory; it must be at least 1 without neighbours")
     if settings.verbatim and settings.neighbours and not settings.retrieves:
         raise UsageError("verbatim needs pairs that are looked up: top-k of at least 1, and another mode than knn")
-    if not 0 <= settings.knn_weight < 1:
+    if not isinstance(settings.knn_weight, float | int) or not 0 <= settings.knn_weight < 1:
         raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
-    if not 0 < settings.knn_temperature < math.inf:
+    if not isinstance(settings.knn_temperature, float | int) or not 0 < settings.knn_temperature < math.inf:
         raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0")
 
 

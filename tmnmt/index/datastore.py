@@ -59,8 +59,9 @@ class Datastore:
         self._known = [{} for _ in self.searches]
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
-        """The `k` keys with the greatest inner product with each query (n, l): scores and positions (n, k), best first;
-        -inf and -1 where there are fewer."""
+        """The `k` keys (all, where there are fewer) with the greatest inner product with each query (n, l): scores and
+        positions (n, k), best first; -inf and -1 in the place of keys whose pair was deleted."""
+        k = min(k, max(1, int(self._first[-1])))
         found = [s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)]
         if len(found) == 1:
             return found[0]

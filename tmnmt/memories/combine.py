@@ -67,7 +67,7 @@ class Memories(nn.Module):
         copy = self.tm is not None and self.tm.copy is not None
         fusion = self.tm is not None and self.tm.fusion is not None
         modes: dict[Mode, bool] = {
-            "copy": copy, "fusion": fusion, "both": copy and fusion, "knn": True, "off": True,
+            "copy": copy, "fusion": fusion, "both": copy and fusion, "off": True, "knn": True,
         }  # fmt: skip
         return tuple(mode for mode, served in modes.items() if served)
 
@@ -105,7 +105,7 @@ class Memories(nn.Module):
             else:
                 recalled = Recalled(*self.cache.recall(hidden, context, state.cache), words(state.cache))
         if mode == "knn" and state.neighbours is not None:
-            *votes, found = state.neighbours.asked.vote(context)
+            *votes, found = state.neighbours.asked.vote(hidden, context)
             copied = Recalled(*votes)
         elif self.tm is not None and state.reads_pairs and mode not in ("off", "knn"):
             seen, found = _seen(self.tm, backbone, context, state, mode)

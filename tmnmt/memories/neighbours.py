@@ -1,8 +1,8 @@
 """Neighbours: at every step the keys of the whole memory that are nearest to the row's query (docs/neighbours.md).
 
     copy, fusion   the k keys of the greatest c M c' are further positions beside those of the pairs, under one softmax
-    knn            p(y) = w p_knn(y) + (1 - w) p_model(y),  p_knn(y) ~ sum of exp(-|c - c'|^2 / T) over the k nearest
-                   keys that hold y                                                    Khandelwal et al. 2021, eq. 3, 4
+    knn            p(y) = w p_knn(y) + (1 - w) p_model(y),  p_knn(y) ~ sum of exp(-D / T) over those of the k nearest
+                   that hold y, D = |c - c'|^2 + |s - z'|^2                            Khandelwal et al. 2021, eq. 3, 4
 
 R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see `Coverage`
 """
@@ -87,14 +87,14 @@ class Asked:
             coverage=queries.new_zeros(*ids.shape, 0),
         )  # fmt: skip
 
-    def vote(self, context: Tensor) -> Votes:
-        """p_knn of the contexts (R, l). The nearest are those of the least distance among the keys of the greatest
-        inner product, which is what the datastore is searched by."""
+    def vote(self, hidden: Tensor, context: Tensor) -> Votes:
+        """p_knn of the states (R, d) and contexts (R, l). The nearest are those of the least distance D among the keys
+        of the greatest c c', which is what the datastore is searched by."""
         assert self.knn is not None
-        queries = context.float().cpu().numpy()
+        queries, states = (x.float().cpu().numpy() for x in (context, hidden))
         _, positions = self.datastore.search(queries, KNN_CANDIDATES * self.k)
         found = self.datastore.entries(positions)
-        distances = np.square(found.contexts - queries[:, None]).sum(-1)  # (R, candidates)
+        distances = squared(found.contexts, queries) + squared(found.hiddens, states)  # (R, candidates)
         distances[positions < 0] = np.inf
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
         chosen = (torch.from_numpy(np.take_along_axis(x, nearest, 1)) for x in (distances, found.ids, positions))
@@ -184,6 +184,11 @@ def beside(state: TMState | None, found: TMState) -> TMState:
         if (new := getattr(found, name)) is not None
     }
     return replace(found, **joined, coverage=torch.cat([state.coverage, found.coverage], 1))
+
+
+def squared(keys: Array, queries: Array) -> Array:
+    """|q - k|^2 of keys (R, k, l) and queries (R, l): (R, k)."""
+    return np.asarray(np.square(keys - queries[:, None]).sum(-1))
 
 
 def knn_weights(distances: Tensor, temperature: float) -> Tensor:
