@@ -61,7 +61,7 @@ class MemoryConfig:
     )
     validate_every: Count = 200  # updates
     checkpoint_every: Count = 50  # updates
-    tune_gates: NotNegative = 0  # updates of the gates of TM and cache together, after each was trained by itself
+    tune_gates: NotNegative = 0  # updates of the gates of TM and cache together; docs/design.md has what it brought
     seed: Seed = 1
 
     def selection(self) -> Selection:
