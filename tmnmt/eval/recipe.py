@@ -59,8 +59,8 @@ class SystemConfig:
     similarity: Literal["fuzzy", "bleu"] = "fuzzy"
     alpha: float | None = None
     neighbours: int = 0
-    knn_weight: float = 0.3
-    knn_temperature: float = 10.0
+    knn_weight: float = 0.02
+    knn_temperature: float = 20.0
     beam: int = 5
     batch: int = 32
     length_penalty: float = 1.0
