@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.engine import Settings, Translator, load_memories
+from tmnmt.engine import NEIGHBOURS, Settings, Translator, load_memories
 from tmnmt.eval.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -71,6 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--neighbours", type=int, nargs="+", default=[8])
     parser.add_argument("--knn-weight", type=float, default=Settings.knn_weight)
     parser.add_argument("--knn-temperature", type=float, default=Settings.knn_temperature)
+    parser.add_argument("--beam", type=int, default=Settings.beam)
     parser.add_argument("--only", nargs="+", help="systems, by name")
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--threads", type=int)
@@ -107,14 +108,12 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
     memories = load_memories(model, "cpu")
     files = KeyFiles.open(index.path, model.hash)
     knn = {"knn_weight": options.knn_weight, "knn_temperature": options.knn_temperature}
-    copy = Settings(mode="copy")
-    systems = [("base", Settings(), ""), ("copy", copy, "")]
-    for kind, k in product(options.kinds, options.neighbours):
-        systems += [
-            (f"copy, {k} neighbours", replace(copy, neighbours=k), kind),
-            (f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind),
-            (f"kNN, k {k}", Settings(mode="knn", neighbours=k, **knn), kind),
-        ]
+    plain, copy = Settings(beam=options.beam), Settings(mode="copy", beam=options.beam)
+    systems = [("base", plain, ""), ("copy", copy, "")]
+    for kind in options.kinds:
+        systems += [(f"copy, {k} neighbours", replace(copy, neighbours=k), kind) for k in options.neighbours]
+        systems += [(f"kNN, {NEIGHBOURS} neighbours", replace(plain, mode="knn", neighbours=NEIGHBOURS, **knn), kind)]
+        systems += [(f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind) for k in options.neighbours]
     print("| system | search | BLEU | chrF | CPU seconds a sentence |\n|---|---|---|---|---|")
     made = None
     for name, settings, kind in systems:

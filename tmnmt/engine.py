@@ -56,7 +56,7 @@ LIMITS = {
     "top_k": (0, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "cache_best": (1, 1000),
     "threads": (1, 1024), "neighbours": (0, 1000),
 }  # fmt: skip
-NEIGHBOURS = 8  # of a word in mode knn, where nothing else is said
+NEIGHBOURS = 16  # of a word in mode knn, where nothing is said; chosen on dev, as its w and T: docs/neighbours.md
 LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
@@ -81,8 +81,8 @@ class Settings:
     selection: Selection = TOP  # which top_k of the best matches
     verbatim: bool = False  # a segment that the memory holds gets its translation there as it stands
     neighbours: int = 0  # keys of the whole memory that are read at every word
-    knn_weight: float = 0.3  # of the neighbours' words in mode knn, in [0, 1); chosen on dev: docs/neighbours.md
-    knn_temperature: float = 10.0  # of their squared distances
+    knn_weight: float = 0.02  # of the neighbours' words in mode knn, in [0, 1)
+    knn_temperature: float = 20.0  # of their squared distances
 
     @property
     def retrieves(self) -> bool:
@@ -126,7 +126,7 @@ class Translator:
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
         alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
-        neighbours: int | None = None, knn_weight: float = 0.3, knn_temperature: float = 10.0,
+        neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -134,11 +134,10 @@ class Translator:
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
         verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
-        neighbours: keys of the whole memory read at every word, which `tmnmt keys` has computed; 8 in mode knn, else 0.
+        neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
-        where there are to be neighbours, UsageError for
-        an option that is wrong or that this model cannot serve."""
+        where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
         if isinstance(memories, str | Path):
             raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")

@@ -80,15 +80,15 @@ def translate(
     neighbours: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Words of the whole memory, by the keys of tmnmt keys, read at every word; 8 with knn, else 0."
+            min=0, help="Words of the whole memory, by the keys of tmnmt keys, read at every word; 16 with knn, else 0."
         ),
     ] = None,
     knn_weight: Annotated[
         float, typer.Option(min=0, max=1, help="Of the neighbours' words with --mode knn, below 1.")
-    ] = 0.3,
+    ] = 0.02,
     knn_temperature: Annotated[
         float, typer.Option(min=0, help="Of the neighbours' squared distances with --mode knn, above 0.")
-    ] = 10.0,
+    ] = 20.0,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,

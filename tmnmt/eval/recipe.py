@@ -60,8 +60,8 @@ class SystemConfig:
     similarity: Literal["fuzzy", "bleu"] = "fuzzy"
     alpha: float | None = None
     neighbours: int = 0
-    knn_weight: float = 0.3
-    knn_temperature: float = 10.0
+    knn_weight: float = 0.02
+    knn_temperature: float = 20.0
     beam: Count = 5
     batch: Count = 32
     length_penalty: float = 1.0
