@@ -89,6 +89,18 @@ def test_the_fast_step_is_the_plain_step() -> None:
         )
 
 
+def test_a_step_reads_annotations_projected_ahead_as_it_does_others() -> None:
+    fast = backbone(fast=True)
+    prev, state = torch.randint(4, VOCABULARY, (6,)), torch.randn(6, 16)
+    with torch.inference_mode():
+        for lengths, ahead in (([5, 3], True), ([9, 8], False)):  # of d = 16 annotations at most
+            encoded = fast.encode(*sources(lengths))
+            wide = fast.for_beam(encoded)
+            assert (wide.values.shape[2] == 16 + 3 * 16) == ahead
+            for a, b in zip(fast.step(prev, state, wide), fast.step(prev, state, encoded), strict=True):
+                torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
 def test_bf16_products_stay_close() -> None:
     fast = backbone(fast=True)
     low = FastRNNsearch(fast.model, torch.bfloat16)  # type: ignore[arg-type]

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.errors import ModelError, UsageError
-from tmnmt.memories.base import MemoryState, TMState, Trace
+from tmnmt.memories.base import MemoryState, TMState, Trace, View
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.coverage import Coverage
-from tmnmt.memories.rows import Rows, compact
-from tmnmt.memories.tm import Read, TMKind, TranslationMemory, has_pairs, mix_copy, words
+from tmnmt.memories.tm import TMKind, TranslationMemory, mix_copy
+from tmnmt.memories.view import seen, view_of
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
@@ -28,7 +28,7 @@ FORMAT = "3"  # of memory.safetensors
 class Consulted:
     """What one step got out of the translation memory, before the read-out."""
 
-    read: Read
+    q: Tensor  # (R, P)
     state: TMState
     hidden: Tensor  # (R, d) h: fused, or what came in
     fusion_gate: Tensor | None  # (R, d) or (R, 1)
@@ -41,7 +41,7 @@ class Consulted:
         else:
             assert self.fusion_gate is not None
             used = self.fusion_gate.mean(-1)
-        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.read.q))
+        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.q))
 
 
 class Recalled(NamedTuple):
@@ -49,7 +49,7 @@ class Recalled(NamedTuple):
 
     weights: Tensor  # (R, C) P_m
     logit: Tensor  # (R,) of lambda
-    ids: Tensor  # (R, C) the slots' words
+    view: View
 
 
 class Memories(nn.Module):
@@ -70,11 +70,19 @@ class Memories(nn.Module):
     def ready(self, state: MemoryState, backbone: Backbone) -> MemoryState:
         """The same state with all that no step changes computed ahead."""
         tm, cache = state.tm, state.cache
-        if self.cache is not None and cache is not None and cache.projected is None:
+        if self.cache is not None and cache is not None and cache.read is None:
             cache = self.cache.ready(cache, backbone.embed)
-        if self.tm is not None and tm is not None and tm.said is None:
+        if self.tm is not None and tm is not None and tm.read is None:
             tm = self.tm.ready(tm, backbone.embed)
         return MemoryState(tm, cache)
+
+    def seen(self, state: MemoryState, backbone: Backbone) -> MemoryState:
+        """The same state made ready, with a view of every memory that there are parameters for."""
+        state = self.ready(state, backbone)
+        return MemoryState(
+            seen(state.tm) if self.tm is not None and state.tm is not None else state.tm,
+            seen(state.cache) if state.cache is not None else None,
+        )
 
     def step(
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
@@ -86,7 +94,7 @@ class Memories(nn.Module):
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
         or a cache whose parameters are not there."""
         self._check(mode, state)
-        state = compact(self.ready(state, backbone))
+        state = self.seen(state, backbone)
 
         def log_p(h: Tensor) -> Tensor:
             logits = backbone.readout(prev, h, context)
@@ -97,7 +105,7 @@ class Memories(nn.Module):
             if self.cache.kind.fusion == "deep":
                 cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
             else:
-                recalled = Recalled(*self.cache.recall(hidden, context, state.cache), words(state.cache))
+                recalled = Recalled(*self.cache.recall(hidden, context, state.cache), view_of(state.cache))
         if self.tm is not None and state.tm is not None and mode != "off":
             consulted = consult(self.tm, prev, hidden, cached, context, state.tm, mode)
             state = replace(state, tm=consulted.moved(self.tm.coverage))
@@ -109,9 +117,11 @@ class Memories(nn.Module):
                 trace = replace(trace, slots=self.cache.match(context, state.cache))
         log_probs = log_gen
         if recalled is not None:
-            log_probs = mix_copy(log_probs, recalled.weights, recalled.ids, recalled.logit)
+            view = recalled.view
+            log_probs = mix_copy(log_probs, recalled.weights, view.ids, view.first, recalled.logit)
         if consulted is not None and consulted.copy_logit is not None:
-            log_probs = mix_copy(log_probs, consulted.read.q, words(consulted.state), consulted.copy_logit)
+            view = view_of(consulted.state)
+            log_probs = mix_copy(log_probs, consulted.q, view.ids, view.first, consulted.copy_logit)
         return log_probs, state, trace
 
     def _check(self, mode: Mode, state: MemoryState) -> None:
@@ -175,16 +185,17 @@ def consult(
     tm: TranslationMemory, prev: Tensor, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
 ) -> Consulted:
     """TM fusion (docs/design.md), before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
-    read = tm.read(prev, hidden, context, state)
-    fused, gate, logit = cached, None, None
+    view, fused, gate, logit = view_of(state), cached, None, None
+    hidden, context = view.pick(hidden), view.pick(context)
+    read = tm.read(view.pick(prev), hidden, context, state)
     if mode in ("fusion", "both"):
-        gate = tm.fusion_gate(hidden, context, read, state)
         assert state.said is not None
-        said = Rows.of(state.sentence, len(state.keys)).blend(read.q, state.said)
-        fused = torch.where(has_pairs(state)[:, None], (1 - gate) * cached + gate * said, cached)
+        opened = tm.fusion_gate(hidden, context, read)
+        blended = torch.lerp(view.pick(cached), view.rows.blend(read.q, state.said), opened)
+        fused, gate = view.put(blended, cached), view.put(opened)
     if mode in ("copy", "both"):
-        logit = tm.copy_logit(hidden, context, read, state)
-    return Consulted(read, state, fused, gate, logit)
+        logit = view.put(tm.copy_logit(hidden, context, read), -torch.inf)
+    return Consulted(view.put(read.q), state, fused, gate, logit)
 
 
 def _trace(
@@ -198,11 +209,11 @@ def _trace(
     p_plain = p_cache if cached is hidden else log_p(hidden).exp()
     q = logit = fusion_gate = p_copy = p_recall = None
     if recalled is not None:
-        p_recall = torch.zeros_like(p_gen).scatter_add(1, recalled.ids, recalled.weights)
+        p_recall = torch.zeros_like(p_gen).scatter_add(1, recalled.view.ids, recalled.weights)
     if consulted is not None:
-        q, logit, fusion_gate = consulted.read.q, consulted.copy_logit, consulted.fusion_gate
+        q, logit, fusion_gate = consulted.q, consulted.copy_logit, consulted.fusion_gate
         if logit is not None:
-            p_copy = torch.zeros_like(p_gen).scatter_add(1, words(consulted.state), q)
+            p_copy = torch.zeros_like(p_gen).scatter_add(1, view_of(consulted.state).ids, q)
     return Trace(
         q=q,
         copy_gate=torch.sigmoid(logit) if logit is not None else None,

@@ -6,6 +6,8 @@ into the read-out), and the annotations are shared by the rows of a sentence's b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -54,6 +56,13 @@ class FastRNNsearch(Backbone):
     def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
         return self.model.encode(src, src_len)
 
+    def for_beam(self, encoded: Encoded) -> Encoded:
+        """Every annotation beside its share of the GRU's input, W h + b, which attention sums up with it: no step reads
+        W. Only where these are fewer numbers than W has, and not in bf16, where W costs less."""
+        if self.dtype is not None or encoded.mask.numel() > self.context_size:
+            return encoded
+        return replace(encoded, values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1))
+
     def start(self, encoded: Encoded) -> Tensor:
         return encoded.start
 
@@ -66,8 +75,10 @@ class FastRNNsearch(Backbone):
         query = projected[:, :a].view(n, -1, 1, a)
         energy = (encoded.keys[:, None] + query).tanh_() @ self.model.attention_vector  # (n, K, S)
         alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
-        context = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l)
-        x2 = self._linear(context, self.context)
+        read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
+        context, x2 = read[:, : self.context_size], read[:, self.context_size :]
+        if not x2.shape[1]:
+            x2 = self._linear(context, self.context)
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
@@ -77,7 +88,7 @@ class FastRNNsearch(Backbone):
         return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev] + self._linear(torch.cat([hidden, context], -1), self.before_output)
+        total = self.readout_table[prev].add_(self._linear(torch.cat([hidden, context], -1), self.before_output))
         return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:

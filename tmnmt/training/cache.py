@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.memories.tm import mix_gold, words
+from tmnmt.memories.tm import mix_gold
+from tmnmt.memories.view import seen, view_of
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training.parts import Part, Unit
@@ -111,12 +112,13 @@ class CachePart(Part):
             return None
         real = batch.real
         hidden, context = batch.hiddens[real], batch.contexts[real]
-        positions = self.cache.ready(state, self.backbone.embed).rows(real.nonzero()[:, 0])  # one row a position: (n,)
+        ready = self.cache.ready(state, self.backbone.embed)
+        positions = seen(ready.rows(real.nonzero()[:, 0]))  # one row a position: (n,)
         if self.cache.kind.fusion == "deep":
             fused, _ = self.cache.fuse(hidden, context, positions)
             return gold_log_probs(self.backbone, batch, fused, real)
         weights, logit = self.cache.recall(hidden, context, positions)
-        recalled = (weights * (words(positions) == batch.tgt[real][:, None])).sum(-1)
+        recalled = (weights * (view_of(positions).ids == batch.tgt[real][:, None])).sum(-1)
         return mix_gold(gold_log_probs(self.backbone, batch, hidden, real), recalled, logit)
 
     def _write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
