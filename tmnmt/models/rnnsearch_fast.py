@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from tmnmt.models.base import Backbone, Encoded, Inject, shift
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.vocab import BOS
+from tmnmt.vocab import BOS, PAD
 
 
 class FastRNNsearch(Backbone):
@@ -92,10 +92,17 @@ class FastRNNsearch(Backbone):
         return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """As `RNNsearch.forced`, but keeps nothing for gradients."""
-        state, contexts, hiddens = encoded.start, [], []
-        for prev in shift(tgt, BOS).unbind(1):
-            state, context, hidden = self.step(prev, state, encoded)
-            contexts.append(context)
-            hiddens.append(hidden)
-        return torch.stack(contexts, 1), torch.stack(hiddens, 1)
+        """As `RNNsearch.forced`, but keeps nothing for gradients; a target leaves at its end, and 0 stands behind it."""
+        lengths = (tgt != PAD).sum(1)
+        order = lengths.argsort(descending=True)
+        going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
+        encoded, words = encoded.rows(order), shift(tgt, BOS)[order]
+        contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
+        hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
+        state = encoded.start
+        for t, n in enumerate(filter(None, going_on.tolist())):
+            if n < len(state):
+                encoded = Encoded(encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n])
+            state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
+        back = order.argsort()
+        return contexts[back], hiddens[back]
