@@ -92,7 +92,7 @@ class FastRNNsearch(Backbone):
         return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """As `RNNsearch.forced`, but keeps nothing for gradients; a target leaves at its end, and 0 stands behind it."""
+        """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and 0 stands behind."""
         lengths = (tgt != PAD).sum(1)
         order = lengths.argsort(descending=True)
         going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
