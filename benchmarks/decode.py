@@ -1,6 +1,6 @@
 """What each memory costs at decoding, over the plain model, one document and 32 side by side; where a step's time goes.
 
-    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--threads 1] [--rounds 3] [--json]
+    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--threads 1] [--rounds 2] [--json]
 
 Every row is the plain model and one system in turn, on the same sentences, round after round: the cost is the median of
 the rounds' ratios. Every output is as long as its source in subwords, so that all systems take as many steps; `</s>` is
@@ -128,8 +128,8 @@ def main() -> None:
         "precision": chosen.precision, "rounds": chosen.rounds,
     }  # fmt: skip
     print(json.dumps(told) if chosen.json else "  ".join(f"{name} {value}" for name, value in told.items()), flush=True)
-    for batch, count in ((1, chosen.segments), (chosen.documents, chosen.sentences)):
-        documents = cut(chosen.test, model, batch, count)
+    for batch in chosen.batches:
+        documents = cut(chosen.test, model, batch, chosen.segments if batch == 1 else chosen.sentences)
         base = Settings(batch=batch, beam=chosen.beam, precision=chosen.precision)
         systems = {name: SYSTEMS[name] for name in chosen.systems}
         measure(model, index, documents, base, systems, chosen.rounds, chosen.json)
@@ -140,10 +140,10 @@ def options() -> argparse.Namespace:
     asked.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     asked.add_argument("--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz")
     asked.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "jrc-acquis.test.en-fr.tsv.gz")
-    asked.add_argument("--segments", type=int, default=12, help="of the one document (12)")
-    asked.add_argument("--documents", type=int, default=32, help="side by side (32)")
-    asked.add_argument("--sentences", type=int, default=3, help="of each of those (3)")
-    asked.add_argument("--rounds", type=int, default=3, help="turns of either side of a row (3)")
+    asked.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="documents side by side (1 32)")
+    asked.add_argument("--segments", type=int, default=32, help="of a document that is alone (32)")
+    asked.add_argument("--sentences", type=int, default=3, help="of each of several documents (3)")
+    asked.add_argument("--rounds", type=int, default=2, help="turns of either side of a row (2)")
     asked.add_argument(
         "--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="beside the plain model (all)"
     )
