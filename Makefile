@@ -31,7 +31,7 @@ lint: $(VENV)/.installed-dev
 	$(RUN) -m mypy
 
 bench: $(VENV)/.installed
-	$(RUN) benchmarks/translate_speed.py
+	$(RUN) benchmarks/decode.py
 	$(RUN) benchmarks/train_speed.py
 
 clean:

@@ -13,6 +13,7 @@ from torch import Tensor
 from tmnmt.memories.base import CacheState, MemoryState
 from tmnmt.memories.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
 from tmnmt.memories.combine import Memories
+from tmnmt.memories.view import seen
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import EOS
 
@@ -120,7 +121,7 @@ def test_read_by_hand() -> None:
     assert state is not None
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
-    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(cache.match(context, ready(cache, state)), torch.tensor([[0.75, 0.25]]))
     gate = 1 / (1 + math.exp(-2) / 3)
     fused, found = cache.fuse(hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate, 0.75]]))
@@ -130,7 +131,7 @@ def test_read_by_hand() -> None:
 def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
     """Words are embedded as (word, 1)."""
     assert state is not None
-    return cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
+    return seen(cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1)))
 
 
 def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
@@ -179,14 +180,21 @@ def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
     cache = SessionCache(2, 2, 2)
     assert cache.word is not None
     state, plain = collate_caches([contents]), SessionCache(2, 2, 2, CacheKind(words=False))
-    assert torch.equal(ready(cache, state).values, ready(plain, state).values)  # E starts at zero
+    assert torch.equal(said(cache, state), said(plain, state))  # E starts at zero
     with torch.no_grad():
         cache.word.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 10.0]]))
     # slots (2, 0) of word 5 and (0, 4) of word 6
-    assert ready(cache, state).values.tolist() == [[[7.0, 10.0], [6.0, 14.0]]]
-    filled = ready(cache, state)
-    assert filled.projected is not None
-    torch.testing.assert_close(filled.projected, cache.W(filled.values))
+    assert said(cache, state).tolist() == [[[7.0, 10.0], [6.0, 14.0]]]
+    read = ready(cache, state).read
+    assert read is not None
+    torch.testing.assert_close(read[..., 2:], cache.W(read[..., :2]))
+
+
+def said(cache: SessionCache, state: CacheState | None) -> Tensor:
+    """What is blended of two slots of states of size 2."""
+    read = ready(cache, state).read
+    assert read is not None
+    return read[..., :2]
 
 
 @pytest.mark.parametrize("combining", ["interpolate", "add"])
@@ -205,7 +213,7 @@ def test_many_slots_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch, combini
     for most in (9, 8):
         monkeypatch.setattr("tmnmt.memories.cache.PROJECTED", most)
         filled = ready(cache, state)
-        assert filled.projected is not None and filled.projected.shape[1] == (9 if most == 9 else 0)
+        assert filled.read is not None and filled.read.shape[2] == (6 if most == 9 else 3)
         found.append(cache.fuse(hidden, context, filled))
     for few, many in zip(*found, strict=True):
         torch.testing.assert_close(many, few)

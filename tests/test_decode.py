@@ -89,6 +89,32 @@ def test_the_fast_step_is_the_plain_step() -> None:
         )
 
 
+def test_a_step_reads_annotations_projected_ahead_as_it_does_others() -> None:
+    fast = backbone(fast=True)
+    prev, state = torch.randint(4, VOCABULARY, (6,)), torch.randn(6, 16)
+    with torch.inference_mode():
+        for lengths, ahead in (([5, 3], True), ([9, 8], False)):  # of d = 16 annotations at most
+            encoded = fast.encode(*sources(lengths))
+            wide = fast.for_beam(encoded)
+            assert (wide.values.shape[2] == 16 + 3 * 16) == ahead
+            for a, b in zip(fast.step(prev, state, wide), fast.step(prev, state, encoded), strict=True):
+                torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
+def test_targets_forced_together_are_what_each_is_alone() -> None:
+    fast, plain = backbone(fast=True), backbone(fast=False)
+    src, src_len = sources([5, 3, 6])
+    lengths = [2, 7, 4]  # in no order, and two positions that no target has
+    tgt = torch.randint(4, VOCABULARY, (3, 9)).masked_fill(torch.arange(9) >= torch.tensor(lengths)[:, None], PAD)
+    with torch.inference_mode():
+        found = fast.forced(fast.encode(src, src_len), tgt)
+        for row, length in enumerate(lengths):
+            alone = plain.encode(src[row : row + 1, : src_len[row]], src_len[row : row + 1])
+            for together, wanted in zip(found, plain.forced(alone, tgt[row : row + 1, :length]), strict=True):
+                torch.testing.assert_close(together[row, :length], wanted[0], atol=1e-5, rtol=0)
+                assert not together[row, length:].any()
+
+
 def test_bf16_products_stay_close() -> None:
     fast = backbone(fast=True)
     low = FastRNNsearch(fast.model, torch.bfloat16)  # type: ignore[arg-type]

@@ -16,9 +16,10 @@ from tmnmt.memories.base import MemoryState, PairKeys, TMState
 from tmnmt.memories.cache import SessionCache
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.coverage import Coverage, CoverageKind
-from tmnmt.memories.rows import Rows, compact
+from tmnmt.memories.rows import Rows
 from tmnmt.memories.tm import Matching, TMKind, TranslationMemory, mix_copy
 from tmnmt.memories.tm import collate as collate_scored
+from tmnmt.memories.view import compact, first_of, seen
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS
 
@@ -144,7 +145,7 @@ def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
 def scored(tm: TranslationMemory, state: TMState, scores: list[float]) -> TMState:
     """The state with other fuzzy scores of its positions."""
     marks = torch.tensor([[[score, float(score == 1)] for score in scores]])
-    return replace(state, marks=marks, worth=tm.worth(replace(state, marks=marks)))
+    return seen(replace(tm.ready(replace(state, marks=marks), TwoWords().embed), coverage=state.coverage))
 
 
 def test_better_pairs_are_read_first_by_hand() -> None:
@@ -202,8 +203,7 @@ def test_fusion_blends_the_words_too_by_hand() -> None:
         memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         base.embedding.weight.copy_(torch.eye(2))
     assert state.tm is not None
-    said = memories.tm.ready(state.tm, base.embed).said
-    state = MemoryState(replace(state.tm, said=said))
+    state = MemoryState(replace(memories.tm.ready(state.tm, base.embed), coverage=state.tm.coverage))
     log_probs, _, _ = memories.step(base, prev, hidden, context, state, "fusion")
     # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added to z~ of above
     total = math.e + 2
@@ -338,7 +338,7 @@ def test_sentences_that_nobody_reads_are_dropped_without_a_change(backbone: RNNs
     alone, after, _ = memories.step(backbone, prev[index], hidden[index], context[index], state.rows(index), "copy")
     torch.testing.assert_close(alone, log_probs[index])
     assert after.tm is not None and len(after.tm.keys) == 1
-    assert compact(state).tm is state.tm
+    assert state.tm is not None and compact(state.tm) is state.tm
 
 
 def test_rows_of_a_sentence_read_its_keys() -> None:
@@ -371,8 +371,10 @@ def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
     dense = zeta * torch.zeros_like(log_gen).scatter_add(1, ids, q) + (1 - zeta) * log_gen.exp()
     weights = torch.randn(3, 6, generator=made, dtype=torch.float64)
     expected = torch.autograd.grad((dense.log() * weights).sum(), (log_gen, q, logit))
-    mixed = mix_copy(log_gen, q, ids, logit)
+    mixed = mix_copy(log_gen, q, ids, first_of(ids), logit)
     torch.testing.assert_close(mixed, dense.log())
+    in_place = mix_copy(log_gen.detach().clone(), q.detach(), ids, first_of(ids), logit.detach())
+    assert torch.equal(in_place, mixed)
     found = torch.autograd.grad((mixed * weights).sum(), (log_gen, q, logit))
     for gradient, wanted in zip(found, expected, strict=True):
         finite = wanted.isfinite()

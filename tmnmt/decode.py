@@ -23,6 +23,7 @@ from tmnmt.memories.combine import Memories, Mode
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
+NEVER = torch.tensor([PAD, BOS, UNK])  # what no translation holds
 BLOCK = 64  # words compared by their maximum alone before any is looked at
 
 
@@ -197,7 +198,7 @@ def predict(
             trace = Trace(None, None, None, None, None, None, None, plain, plain, plain)
     else:
         log_probs, memory, trace = memories.step(backbone, live.prev, hidden, context, memory, mode, explain)
-    log_probs[:, [PAD, BOS, UNK]] = -torch.inf
+    log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
     return log_probs, memory, trace
 
 
@@ -206,8 +207,9 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
 
     Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those are searched."""
     n, beam = scores.shape
-    padded = F.pad(log_probs, (0, -log_probs.shape[1] % BLOCK), value=-torch.inf)
-    blocks = padded.view(n, -1, BLOCK)  # (n, K V / BLOCK, BLOCK)
+    if over := -log_probs.shape[1] % BLOCK:
+        log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
+    blocks = log_probs.view(n, -1, BLOCK)  # (n, K V / BLOCK, BLOCK)
     per_row = blocks.shape[1] // beam
     heads = blocks.amax(-1).view(n, beam, per_row) + scores[..., None]
     chosen = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
@@ -224,7 +226,7 @@ def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: S
     rows = sentence.repeat_interleave(beam)
     scores = torch.full((n, beam), -torch.inf, device=device)
     scores[:, 0] = 0  # all rows of a sentence are the same at first: one of them may be extended
-    state = backbone.start(encoded).index_select(0, rows)
+    state, encoded = backbone.start(encoded).index_select(0, rows), backbone.for_beam(encoded)
     if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
@@ -256,11 +258,13 @@ def _survivors(
     candidates = (order + torch.arange(n, device=order.device)[:, None] * width)[keep].flatten()
     step.live = candidates
     rows = step.parents[candidates]
-    encoded = live.encoded if len(keep) == n else _keep_encoded(live.encoded, keep, beam, n)
-    return Live(
-        live.sentence[keep], live.max_len[keep], scores[keep], step.tokens[candidates],
-        state.index_select(0, rows), encoded, memory.rows(rows),
-    )  # fmt: skip
+    if len(keep) == n:
+        moved = replace(live, scores=scores, memory=memory.reordered(rows))
+    else:
+        encoded = _keep_encoded(live.encoded, keep, beam, n)
+        left = live.sentence[keep], live.max_len[keep], scores[keep]
+        moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
+    return replace(moved, prev=step.tokens[candidates], state=state.index_select(0, rows))
 
 
 def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:

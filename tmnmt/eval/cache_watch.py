@@ -18,6 +18,7 @@ from tmnmt.engine import Settings, Translator
 from tmnmt.memories.base import CacheState, MemoryState
 from tmnmt.memories.cache import CacheContents
 from tmnmt.memories.combine import Memories
+from tmnmt.memories.view import seen
 from tmnmt.models.folder import Model
 from tmnmt.schedule import Piece, side_by_side
 from tmnmt.segments import Translation
@@ -95,7 +96,7 @@ class Watching(Translator):
         contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
         hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
         sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
-        rows = cache.ready(state, self.backbone.embed).rows(sentence)
+        rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
         weights = cache.match(contexts, rows)
         if cache.kind.fusion == "deep":
             gates = cache.fuse(hiddens, contexts, rows)[1].mean(-1)

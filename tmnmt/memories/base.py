@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from tmnmt.memories.rows import Rows
+
 if TYPE_CHECKING:
     from tmnmt.memories.neighbours import NeighbourState
 
@@ -25,6 +27,33 @@ class PairKeys:
     contexts: Tensor  # (T, l) c'
     hiddens: Tensor  # (T, d) z'
     ids: Tensor  # (T,) int64 y'
+
+
+@dataclass(frozen=True)
+class View:
+    """What every row sees of its sentence's positions or slots (P): laid out once, until rows come or go.
+
+    R': the rows that see any"""
+
+    some: Tensor | None  # (R',) int64 which rows these are; None: all
+    rows: Rows  # where the R' stand
+    ids: Tensor  # (R, P)
+    first: Tensor  # (R, P)
+    mask: Tensor | None  # (R', P); None where all are real
+    before: Tensor | None = None  # (R', P), of pairs
+    worth: Tensor | None = None  # (R', P), likewise
+
+    def pick(self, x: Tensor) -> Tensor:
+        """The rows of x (R, ...) that see any: (R', ...)."""
+        return x if self.some is None else x.index_select(0, self.some)
+
+    def put(self, part: Tensor, other: float | Tensor = 0.0) -> Tensor:
+        """(R, ...) of what those rows have (R', ...) and of `other`, a number or (R, ...), for the rest."""
+        if self.some is None:
+            return part
+        if not isinstance(other, Tensor):
+            other = part.new_full((len(self.ids), *part.shape[1:]), other)
+        return other.index_copy(0, self.some, part)
 
 
 @dataclass(frozen=True)
@@ -43,12 +72,17 @@ class TMState:
     coverage: Tensor  # (R, P, W) what was read so far, see `Coverage`; W is 0 before the first step
     said: Tensor | None = None  # (N, P, d) what fusion blends of every position, once the state was made ready
     worth: Tensor | None = None  # (N, P) mu f + nu e, likewise
+    read: Tensor | None = None  # (N, P, d + ...) z', W z' of every gate, f and e side by side, likewise
+    first: Tensor | None = None  # (N, P) int64: the first position that holds the same word, likewise
+    view: View | None = None  # once a step has seen these rows
 
     def rows(self, index: Tensor) -> TMState:
         """The rows `index` (R',) in that order."""
-        return replace(
-            self, sentence=self.sentence.index_select(0, index), coverage=self.coverage.index_select(0, index)
-        )
+        return replace(self.reordered(index), sentence=self.sentence.index_select(0, index), view=None)
+
+    def reordered(self, index: Tensor) -> TMState:
+        """The same, of an `index` (R,) where every row takes the place of one of its own sentence."""
+        return replace(self, coverage=self.coverage.index_select(0, index))
 
 
 @dataclass(frozen=True)
@@ -60,12 +94,14 @@ class CacheState:
     ids: Tensor  # (N, C) int64: the word of every slot
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
-    projected: Tensor | None = (
-        None  # (N, C, d) W v of every slot, once `values` are what is blended; C = 0: in the step
-    )
+    read: Tensor | None = None  # (N, C, 2 d) what is blended of every slot and W of it, once the state was made ready;
+    # (N, C, d) where W is multiplied with in the step
+    first: Tensor | None = None  # (N, C) int64: the first slot that holds the same word, likewise
+    view: View | None = None  # once a step has seen these rows
 
     def rows(self, index: Tensor) -> CacheState:
-        return replace(self, sentence=self.sentence.index_select(0, index))
+        """The rows `index` (R',) in that order."""
+        return replace(self, sentence=self.sentence.index_select(0, index), view=None)
 
 
 @dataclass(frozen=True)
@@ -86,6 +122,14 @@ class MemoryState:
             self.tm.rows(index) if self.tm is not None else None,
             self.cache.rows(index) if self.cache is not None else None,
             self.neighbours.rows(index) if self.neighbours is not None else None,
+        )
+
+    def reordered(self, index: Tensor) -> MemoryState:
+        """The same, of an `index` (R,) where every row takes the place of one of its own sentence."""
+        return replace(
+            self,
+            tm=self.tm.reordered(index) if self.tm is not None else None,
+            neighbours=self.neighbours.rows(index) if self.neighbours is not None else None,
         )
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.memories.base import CacheState, Embed
-from tmnmt.memories.rows import Rows
+from tmnmt.memories.view import first_of, view_of
 from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import EOS, PAD
 
@@ -62,45 +62,55 @@ class SessionCache(nn.Module):
         self.word = word_map(word_size, hidden_size) if deep and kind.words else None
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
-        """The same with all that no step changes: the slots' words in their values, and, of few slots, W v of each."""
-        values = with_words(self.word, state.values, state.ids, embed)
-        few = values.shape[1] <= PROJECTED or self.kind.fusion == "shallow"
-        return replace(state, values=values, projected=self.W(values if few else values[:, :0]))
+        """The same with all that no step changes: the slots' words in what is blended of them, and, of few slots, W of
+        each."""
+        said = with_words(self.word, state.values, state.ids, embed)
+        few = said.shape[1] <= PROJECTED or self.kind.fusion == "shallow"
+        read = torch.cat([said, self.W(said)], -1) if few else said
+        return replace(state, read=read, first=first_of(state.ids), view=None)
 
     def match(self, context: Tensor, state: CacheState) -> Tensor:
         """P_m (R, C) over the slots of the row's sentence (eq. 5); zero where the cache is empty."""
-        mask = state.mask[state.sentence]  # (R, C)
-        query = context if self.A is None else context @ self.A
-        scores = Rows.of(state.sentence, len(state.keys)).dot(query, state.keys)
-        return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
+        view = view_of(state)
+        query = view.pick(context if self.A is None else context @ self.A)
+        scores = view.rows.dot(query, state.keys)
+        if view.mask is not None:
+            scores = scores.masked_fill(~view.mask, -torch.inf)
+        return view.put(scores.softmax(-1))
+
+    def blend(self, weights: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
+        assert state.read is not None
+        d = self.U.in_features
+        blended = view_of(state).rows.blend(weights, state.read)
+        recalled = blended[:, :d]
+        return recalled, blended[:, d:] if blended.shape[1] > d else self.W(recalled)  # W m = sum P_m (W v)
 
     def logits(self, hidden: Tensor, context: Tensor, projected: Tensor) -> Tensor:
         """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache."""
-        logits: Tensor = self.U(hidden) + self.V(context) + projected
-        return logits
+        own: Tensor = self.U(hidden)
+        return torch.addmm(own + projected, context, self.V.weight.t())
 
     def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s and 0 where the cache is empty (eq. 6, 8).
 
-        `state` has been made `ready`."""
-        assert state.projected is not None
-        weights, rows = self.match(context, state), Rows.of(state.sentence, len(state.keys))
-        recalled = rows.blend(weights, state.values)
-        ahead = state.projected.shape[1] > 0  # W m = sum P_m (W v)
-        projected = rows.blend(weights, state.projected) if ahead else self.W(recalled)
-        gate = torch.sigmoid(self.logits(hidden, context, projected))
-        kept = hidden if self.kind.combining == "add" else (1 - gate) * hidden
-        filled = state.mask.any(-1)[state.sentence][:, None]
-        return torch.where(filled, kept + gate * recalled, hidden), gate * filled
+        `state` has been seen."""
+        view = view_of(state)
+        recalled, projected = self.blend(view.pick(self.match(context, state)), state)
+        own = view.pick(hidden)
+        gate = torch.sigmoid(self.logits(own, view.pick(context), projected))
+        added = self.kind.combining == "add"
+        fused = torch.addcmul(own, gate, recalled) if added else torch.lerp(own, recalled, gate)
+        return view.put(fused, hidden), view.put(gate)
 
     def recall(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is empty.
 
-        `state` has been made `ready`."""
-        assert state.projected is not None
-        weights, rows = self.match(context, state), Rows.of(state.sentence, len(state.keys))
-        logit = self.logits(hidden, context, rows.blend(weights, state.projected))[:, 0]
-        return weights, logit.masked_fill(~state.mask.any(-1)[state.sentence], -torch.inf)
+        `state` has been seen."""
+        view, weights = view_of(state), self.match(context, state)
+        projected = self.blend(view.pick(weights), state)[1]
+        logit = self.logits(view.pick(hidden), view.pick(context), projected)[:, 0]
+        return weights, view.put(logit, -torch.inf)
 
 
 class CacheContents:

@@ -12,13 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.errors import ModelError, UsageError
-from tmnmt.memories.base import MemoryState, TMState, Trace
+from tmnmt.memories.base import CacheState, MemoryState, TMState, Trace
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.coverage import Coverage
 from tmnmt.memories.neighbours import beside
-from tmnmt.memories.rows import Rows, compact
-from tmnmt.memories.tm import Read, TMKind, TranslationMemory, has_pairs, mix_copy, words
-from tmnmt.memories.words import with_words
+from tmnmt.memories.tm import TMKind, TranslationMemory, mix_copy
+from tmnmt.memories.view import first_of, seen, view_of
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
@@ -30,7 +29,7 @@ FORMAT = "3"  # of memory.safetensors
 class Consulted:
     """What one step got out of the translation memory, before the read-out."""
 
-    read: Read
+    q: Tensor  # (R, P)
     state: TMState
     hidden: Tensor  # (R, d) h: fused, or what came in
     fusion_gate: Tensor | None  # (R, d) or (R, 1)
@@ -43,15 +42,22 @@ class Consulted:
         else:
             assert self.fusion_gate is not None
             used = self.fusion_gate.mean(-1)
-        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.read.q))
+        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.q))
 
 
 class Recalled(NamedTuple):
     """Words that are mixed into the probabilities: of a shallow cache's slots, of the TM's positions, of neighbours."""
 
     weights: Tensor  # (R, C) P_m, q, or p_knn
-    logit: Tensor  # (R,) of lambda, zeta, or w
     ids: Tensor  # (R, C) the words
+    first: Tensor  # (R, C) where each word stands first
+    logit: Tensor  # (R,) of lambda, zeta, or w
+
+    @classmethod
+    def of(cls, state: TMState | CacheState, weights: Tensor, logit: Tensor) -> Recalled:
+        """Of the positions or slots of a state that has been seen."""
+        view = view_of(state)
+        return cls(weights, view.ids, view.first, logit)
 
 
 class Memories(nn.Module):
@@ -67,18 +73,27 @@ class Memories(nn.Module):
         copy = self.tm is not None and self.tm.copy is not None
         fusion = self.tm is not None and self.tm.fusion is not None
         modes: dict[Mode, bool] = {
-            "copy": copy, "fusion": fusion, "both": copy and fusion, "off": True, "knn": True,
+            "copy": copy, "fusion": fusion, "both": copy and fusion, "knn": True, "off": True,
         }  # fmt: skip
         return tuple(mode for mode, served in modes.items() if served)
 
     def ready(self, state: MemoryState, backbone: Backbone) -> MemoryState:
         """The same state with all that no step changes computed ahead."""
         tm, cache = state.tm, state.cache
-        if self.cache is not None and cache is not None and cache.projected is None:
+        if self.cache is not None and cache is not None and cache.read is None:
             cache = self.cache.ready(cache, backbone.embed)
-        if self.tm is not None and tm is not None and tm.said is None:
+        if self.tm is not None and tm is not None and tm.read is None:
             tm = self.tm.ready(tm, backbone.embed)
         return replace(state, tm=tm, cache=cache)
+
+    def seen(self, state: MemoryState, backbone: Backbone) -> MemoryState:
+        """The same state made ready, with a view of every memory that there are parameters for."""
+        state = self.ready(state, backbone)
+        return replace(
+            state,
+            tm=seen(state.tm) if self.tm is not None and state.tm is not None else state.tm,
+            cache=seen(state.cache) if state.cache is not None else None,
+        )
 
     def step(
         self, backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, state: MemoryState, mode: Mode,
@@ -90,7 +105,7 @@ class Memories(nn.Module):
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit. Raises UsageError for a mode
         or a cache whose parameters are not there."""
         self._check(mode, state)
-        state = compact(self.ready(state, backbone))
+        state = self.seen(state, backbone)
 
         def log_p(h: Tensor) -> Tensor:
             logits = backbone.readout(prev, h, context)
@@ -103,16 +118,16 @@ class Memories(nn.Module):
             if self.cache.kind.fusion == "deep":
                 cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
             else:
-                recalled = Recalled(*self.cache.recall(hidden, context, state.cache), words(state.cache))
+                recalled = Recalled.of(state.cache, *self.cache.recall(hidden, context, state.cache))
         if mode == "knn" and state.neighbours is not None:
-            *votes, found = state.neighbours.asked.vote(hidden, context)
-            copied = Recalled(*votes)
+            votes = state.neighbours.asked.vote(hidden, context)
+            copied, found = Recalled(votes.weights, votes.ids, first_of(votes.ids), votes.logit), votes.positions
         elif self.tm is not None and state.reads_pairs and mode not in ("off", "knn"):
-            seen, found = _seen(self.tm, backbone, context, state, mode)
-            consulted = consult(self.tm, prev, hidden, cached, context, seen, mode)
+            pairs, found = _with_neighbours(self.tm, backbone, context, state)
+            consulted = consult(self.tm, prev, hidden, cached, context, pairs, mode)
             state = _moved(state, consulted.moved(self.tm.coverage), found)
             if consulted.copy_logit is not None:
-                copied = Recalled(consulted.read.q, consulted.copy_logit, words(seen))
+                copied = Recalled.of(pairs, consulted.q, consulted.copy_logit)
         fused = consulted.hidden if consulted is not None else cached
         log_gen = log_p(fused)
         if explain:
@@ -121,9 +136,9 @@ class Memories(nn.Module):
                 trace = replace(trace, slots=self.cache.match(context, state.cache))
         log_probs = log_gen
         if recalled is not None:
-            log_probs = mix_copy(log_probs, recalled.weights, recalled.ids, recalled.logit)
+            log_probs = mix_copy(log_probs, *recalled)
         if copied is not None:
-            log_probs = mix_copy(log_probs, copied.weights, copied.ids, copied.logit)
+            log_probs = mix_copy(log_probs, *copied)
         return log_probs, state, trace
 
     def _check(self, mode: Mode, state: MemoryState) -> None:
@@ -187,31 +202,30 @@ def consult(
     tm: TranslationMemory, prev: Tensor, hidden: Tensor, cached: Tensor, context: Tensor, state: TMState, mode: Mode
 ) -> Consulted:
     """TM fusion (docs/design.md), before the read-out: reading and gates see s and c, fusion changes `cached` (s~)."""
-    read = tm.read(prev, hidden, context, state)
-    fused, gate, logit = cached, None, None
+    view, fused, gate, logit = view_of(state), cached, None, None
+    hidden, context = view.pick(hidden), view.pick(context)
+    read = tm.read(view.pick(prev), hidden, context, state)
     if mode in ("fusion", "both"):
-        gate = tm.fusion_gate(hidden, context, read, state)
         assert state.said is not None
-        said = Rows.of(state.sentence, len(state.keys)).blend(read.q, state.said)
-        fused = torch.where(has_pairs(state)[:, None], (1 - gate) * cached + gate * said, cached)
+        opened = tm.fusion_gate(hidden, context, read)
+        blended = torch.lerp(view.pick(cached), view.rows.blend(read.q, state.said), opened)
+        fused, gate = view.put(blended, cached), view.put(opened)
     if mode in ("copy", "both"):
-        logit = tm.copy_logit(hidden, context, read, state)
-    return Consulted(read, state, fused, gate, logit)
+        logit = view.put(tm.copy_logit(hidden, context, read), -torch.inf)
+    return Consulted(view.put(read.q), state, fused, gate, logit)
 
 
-def _seen(
-    tm: TranslationMemory, backbone: Backbone, context: Tensor, state: MemoryState, mode: Mode
+def _with_neighbours(
+    tm: TranslationMemory, backbone: Backbone, context: Tensor, state: MemoryState
 ) -> tuple[TMState, Tensor | None]:
-    """What this step reads of the translation memory, and where its neighbours (R, k) stand, if it has any."""
+    """What this step reads of the translation memory, seen, and where its neighbours (R, k) stand, if it has any."""
     near = state.neighbours
     if near is None:
         assert state.tm is not None
         return state.tm, None
     positions, found = near.asked.find(tm.query(context), near.sentence)
-    found = replace(found, worth=tm.worth(found), coverage=near.covered(positions))
-    if tm.fusion is not None and mode != "copy":
-        found = replace(found, said=with_words(tm.word, found.values, found.ids, backbone.embed))
-    return beside(state.tm, found), positions
+    found = replace(tm.ready(found, backbone.embed), coverage=near.covered(positions))
+    return seen(beside(state.tm, found)), positions
 
 
 def _moved(state: MemoryState, tm: TMState, found: Tensor | None) -> MemoryState:
@@ -237,7 +251,7 @@ def _trace(
     if recalled is not None:
         p_recall = torch.zeros_like(p_gen).scatter_add(1, recalled.ids, recalled.weights)
     if consulted is not None:
-        q, fusion_gate = consulted.read.q, consulted.fusion_gate
+        q, fusion_gate = consulted.q, consulted.fusion_gate
     if copied is not None:
         q, logit = copied.weights, copied.logit
         p_copy = torch.zeros_like(p_gen).scatter_add(1, copied.ids, q)

@@ -18,12 +18,13 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.linalg import vecdot
 from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.memories.base import CacheState, Embed, PairKeys, TMState
+from tmnmt.memories.base import Embed, PairKeys, TMState
 from tmnmt.memories.coverage import Coverage, CoverageKind
-from tmnmt.memories.rows import Rows
+from tmnmt.memories.view import first_of, view_of
 from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import BOS
 
@@ -38,10 +39,10 @@ SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 
 
 class Read(NamedTuple):
-    """What every row read from its pairs; all zero where a sentence has none."""
+    """What the rows that have pairs read from them."""
 
     q: Tensor  # (R, P)
-    z_tilde: Tensor  # (R, d)
+    of_gates: Tensor  # (R, 128 a gate) W z~ of the gates that there are, copy before fusion
     signs: Tensor  # (R, 5) how far what was read is to be trusted, see `Gate`
 
 
@@ -66,15 +67,13 @@ class Gate(nn.Module):
 
     def before(self, context: Tensor, hidden: Tensor) -> Tensor:
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
-        return torch.add(self.context(context), self.hidden(hidden))
+        return plus_linear(self.context(context), hidden, self.hidden)
 
     def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
         """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5)."""
-        logits: Tensor = self.out(torch.tanh(before + value + self.signs(signs)))
-        return logits + logsigmoid(self.trust[1] * (signs[..., 2:3] - self.trust[0]))
-
-    def forward(self, context: Tensor, hidden: Tensor, read: Read) -> Tensor:
-        return self.after(self.before(context, hidden), self.value(read.z_tilde), read.signs)
+        logits: Tensor = self.out(torch.tanh(plus_linear(before + value, signs, self.signs)))
+        doubt, steep = self.trust.unbind()
+        return logits + logsigmoid(steep * (signs[..., 2:3] - doubt))
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,10 @@ class TranslationMemory(nn.Module):
         """The same with all that no step changes, and nothing read so far."""
         said = with_words(self.word, state.values, state.ids, embed) if self.fusion is not None else state.values
         nothing = state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
-        return replace(state, said=said, worth=self.worth(state), coverage=nothing)
+        of_gates = [gate.value(state.values) for gate in (self.copy, self.fusion) if gate is not None]
+        read = torch.cat([state.values, *of_gates, state.marks], -1)
+        worth, first = self.worth(state), first_of(state.ids)
+        return replace(state, said=said, worth=worth, read=read, first=first, coverage=nothing, view=None)
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
@@ -131,35 +133,39 @@ class TranslationMemory(nn.Module):
             return scores
         return torch.addcmul(scores + worth, follows, self.preferences[2])
 
-    def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
+    def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor | None) -> Tensor:
         """q = softmax((c M c' + mu f + nu e + kappa g - lambda beta) / eta) over the unmasked positions of all pairs,
         (R, P) (eq. 7), of what was read so far (R, P, W). Zero everywhere in a row without any position."""
         energy = (preferred - self.coverage.penalty(coverage)) * torch.exp(-self.log_eta)
+        if mask is None:
+            return energy.softmax(-1)
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
     def read(self, prev: Tensor, hidden: Tensor, context: Tensor, state: TMState) -> Read:
-        """What the rows (R,), (R, d), (R, l) read from the pairs of their sentences."""
-        rows = Rows.of(state.sentence, len(state.keys))
-        scores = rows.dot(self.query(context), state.keys)  # (R, P)
-        follows = (state.before[state.sentence] == prev[:, None]).to(scores.dtype)
-        worth = state.worth[state.sentence] if state.worth is not None else None
-        q = self.attend(self.prefer(scores, worth, follows), state.coverage, state.mask[state.sentence])
-        z_tilde = rows.blend(q, state.values)  # (R, d)
-        match, agreement = (q * scores).sum(-1) / _square(context), (hidden * z_tilde).sum(-1) / _square(hidden)
-        signs = [match[:, None], agreement[:, None], rows.blend(q, state.marks), (q * follows).sum(-1, keepdim=True)]
-        return Read(q, z_tilde, torch.cat(signs, -1))
+        """What the rows with pairs (R',), (R', d), (R', l) read from them; `state` has been seen."""
+        view, d = view_of(state), hidden.shape[1]
+        assert state.read is not None and view.before is not None
+        scores = view.rows.dot(self.query(context), state.keys)  # (R', P)
+        follows = (view.before == prev[:, None]).to(scores.dtype)
+        q = self.attend(self.prefer(scores, view.worth, follows), view.pick(state.coverage), view.mask)
+        z_tilde, of_gates, marks = view.rows.blend(q, state.read).tensor_split((d, -2), -1)
+        found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
+        squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
+        signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
+        return Read(q, of_gates, torch.cat(signs, -1))
 
-    def copy_logit(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
-        """The copy gate's logits (R,); -inf, that is closed, for rows without pairs."""
+    def copy_logit(self, hidden: Tensor, context: Tensor, read: Read) -> Tensor:
+        """The copy gate's logits (R,) of rows with pairs."""
         assert self.copy is not None
-        logit: Tensor = self.copy(context, hidden, read).squeeze(-1)
-        return logit.masked_fill(~has_pairs(state), -torch.inf)
+        before, value = self.copy.before(context, hidden), read.of_gates[:, :GATE_WIDTH]
+        return self.copy.after(before, value, read.signs).squeeze(-1)
 
-    def fusion_gate(self, hidden: Tensor, context: Tensor, read: Read, state: TMState) -> Tensor:
-        """The fusion gate (R, d) or (R, 1); zero for rows without pairs."""
+    def fusion_gate(self, hidden: Tensor, context: Tensor, read: Read) -> Tensor:
+        """The fusion gate (R, d) or (R, 1) of rows with pairs."""
         assert self.fusion is not None
-        return torch.sigmoid(self.fusion(context, hidden, read)) * has_pairs(state)[:, None]
+        before, value = self.fusion.before(context, hidden), read.of_gates[:, -GATE_WIDTH:]
+        return torch.sigmoid(self.fusion.after(before, value, read.signs))
 
     def unroll(
         self, gate: Gate, prev: Tensor, hiddens: Tensor, contexts: Tensor, state: TMState
@@ -185,18 +191,22 @@ class TranslationMemory(nn.Module):
         return torch.stack(q, 1), torch.stack(logits, 1)
 
 
-def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, logit: Tensor) -> Tensor:
-    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P) and the gate's logit (R,);
-    of a shallow cache too, with P_m and the slots' words.
+def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
+    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P), where each word stands
+    first (R, P) and the gate's logit (R,); of a shallow cache too, with P_m and the slots' words.
 
-    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a logarithm."""
-    scaled = log_gen + logsigmoid(-logit)[:, None]  # (R, V)
-    # (R, P), all occurrences of the word; only the memory's words are set to zero: clearing all V would cost more
-    p_copy = torch.empty_like(log_gen).scatter_(1, ids, 0.0).scatter_add_(1, ids, q).gather(1, ids)
-    mixed = torch.logaddexp(scaled.gather(1, ids), logsigmoid(logit)[:, None] + safe_log(p_copy))
-    if mixed.requires_grad:  # a word that stands at several positions is written several times: its gradient once
-        mixed = torch.where(_first(ids), mixed, mixed.detach())
-    return scaled.scatter(1, ids, mixed) if scaled.requires_grad else scaled.scatter_(1, ids, mixed)
+    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a logarithm. Without
+    gradients it is written in place of log p_gen."""
+    p_copy = torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)  # (R, P) all occurrences of the word
+    copied, kept = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
+    if not (log_gen.requires_grad or copied.requires_grad):
+        log_gen += kept
+        return log_gen.scatter_(1, ids, torch.logaddexp(log_gen.gather(1, ids), copied))
+    scaled = log_gen + kept
+    mixed = torch.logaddexp(scaled.gather(1, ids), copied)
+    # a word that stands at several positions is written several times: its gradient once
+    once = first == torch.arange(ids.shape[1], device=ids.device)
+    return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
@@ -206,18 +216,10 @@ def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
 
 def safe_log(p: Tensor) -> Tensor:
     """log p with -inf at 0, where its gradient is 0 instead of NaN."""
+    if not p.requires_grad:
+        return p.log()
     positive = p > 0
     return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)
-
-
-def words(state: TMState | CacheState) -> Tensor:
-    """(R, P) int64: the words of each row's pairs, or of its cache's slots."""
-    return state.ids[state.sentence]
-
-
-def has_pairs(state: TMState) -> Tensor:
-    """(R,) bool: does the row's sentence have any pair?"""
-    return state.mask.any(-1)[state.sentence]
 
 
 def collate(
@@ -267,11 +269,13 @@ def _pad(rows: list[Any], device: torch.device | str, dtype: torch.dtype = torch
     return pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True).to(device)
 
 
+def plus_linear(x: Tensor, y: Tensor, layer: nn.Linear) -> Tensor:
+    """x + layer(y) of a layer without bias: x (..., o), y (..., i)."""
+    if y.dim() == 2:
+        return torch.addmm(x, y, layer.weight.t())
+    projected: Tensor = layer(y)
+    return x + projected
+
+
 def _square(x: Tensor) -> Tensor:
     return x.square().sum(-1).clamp_min(SMALL)
-
-
-def _first(ids: Tensor) -> Tensor:
-    """(R, P) bool: no earlier position of the row holds the same word."""
-    same = ids[:, :, None] == ids[:, None, :]
-    return ~same.tril(-1).any(-1)

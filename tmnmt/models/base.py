@@ -43,6 +43,10 @@ class Backbone(nn.Module, ABC):
     def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
         """src: (B, S) int64, padded with 0; src_len: (B,)."""
 
+    def for_beam(self, encoded: Encoded) -> Encoded:
+        """The same with what pays only where several rows read every sentence: by default as it is."""
+        return encoded
+
     @abstractmethod
     def start(self, encoded: Encoded) -> Tensor:
         """The state before the first word: (B, d); reorderable by row with index_select."""

@@ -6,6 +6,8 @@ into the read-out), and the annotations are shared by the rows of a sentence's b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -13,7 +15,7 @@ from torch.nn import functional as F
 from tmnmt.models.base import Backbone, Encoded, Inject, shift
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.vocab import BOS
+from tmnmt.vocab import BOS, PAD
 
 
 class FastRNNsearch(Backbone):
@@ -54,6 +56,13 @@ class FastRNNsearch(Backbone):
     def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
         return self.model.encode(src, src_len)
 
+    def for_beam(self, encoded: Encoded) -> Encoded:
+        """Every annotation beside its share of the GRU's input, W h + b, which attention sums up with it: no step reads
+        W. Only where these are fewer numbers than W has, and not in bf16, where W costs less."""
+        if self.dtype is not None or encoded.mask.numel() > self.context_size:
+            return encoded
+        return replace(encoded, values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1))
+
     def start(self, encoded: Encoded) -> Tensor:
         return encoded.start
 
@@ -66,8 +75,10 @@ class FastRNNsearch(Backbone):
         query = projected[:, :a].view(n, -1, 1, a)
         energy = (encoded.keys[:, None] + query).tanh_() @ self.model.attention_vector  # (n, K, S)
         alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
-        context = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l)
-        x2 = self._linear(context, self.context)
+        read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
+        context, x2 = read[:, : self.context_size], read[:, self.context_size :]
+        if not x2.shape[1]:
+            x2 = self._linear(context, self.context)
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
@@ -77,14 +88,21 @@ class FastRNNsearch(Backbone):
         return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev] + self._linear(torch.cat([hidden, context], -1), self.before_output)
+        total = self.readout_table[prev].add_(self._linear(torch.cat([hidden, context], -1), self.before_output))
         return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """As `RNNsearch.forced`, but keeps nothing for gradients."""
-        state, contexts, hiddens = encoded.start, [], []
-        for prev in shift(tgt, BOS).unbind(1):
-            state, context, hidden = self.step(prev, state, encoded)
-            contexts.append(context)
-            hiddens.append(hidden)
-        return torch.stack(contexts, 1), torch.stack(hiddens, 1)
+        """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and 0 stands behind."""
+        lengths = (tgt != PAD).sum(1)
+        order = lengths.argsort(descending=True)
+        going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
+        encoded, words = encoded.rows(order), shift(tgt, BOS)[order]
+        contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
+        hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
+        state = encoded.start
+        for t, n in enumerate(filter(None, going_on.tolist())):
+            if n < len(state):
+                encoded = Encoded(encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n])
+            state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
+        back = order.argsort()
+        return contexts[back], hiddens[back]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.memories.tm import words
+from tmnmt.memories.view import seen, view_of
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
@@ -70,11 +70,13 @@ class SideBySide:
             return None
         real = batch.real
         hidden, context = batch.hiddens[real], batch.contexts[real]
-        positions = self.cache.ready(state, self.backbone.embed).rows(real.nonzero()[:, 0])  # one row a position: (n,)
+        ready = self.cache.ready(state, self.backbone.embed)
+        positions = seen(ready.rows(real.nonzero()[:, 0]))  # one row a position: (n,)
         if self.cache.kind.fusion == "deep":
             return Remembered(self.cache.fuse(hidden, context, positions)[0])
         weights, logit = self.cache.recall(hidden, context, positions)
-        return Remembered(hidden, (weights * (words(positions) == batch.tgt[real][:, None])).sum(-1), logit)
+        recalled = (weights * (view_of(positions).ids == batch.tgt[real][:, None])).sum(-1)
+        return Remembered(hidden, recalled, logit)
 
     def write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
         """The sentences into their caches."""

@@ -1,0 +1,310 @@
+"""What each memory costs at decoding, over the plain model, one document and 32 side by side; where a step's time goes.
+
+    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--threads 1] [--rounds 2] [--json]
+
+Every row is the plain model and one system in turn, on the same sentences, round after round: the cost is the median of
+the rounds' ratios. Every output is as long as its source in subwords, so that all systems take as many steps; `</s>` is
+left out of all of them alike. Seconds are those of the processor, and by the clock. A new translator begins every
+turn, so no key is known before. The second cost is that of the decoder alone, without search and keys. Words are
+white-space separated words of the source.
+
+Rows are printed as they are measured. The profile comes from one more turn of every system, with a clock around its
+parts; a part's time does not count what it calls of the others. `--json` prints one object a line instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tmnmt import decode, engine
+from tmnmt.engine import Settings, Translator, load_memories
+from tmnmt.formats import read_memory
+from tmnmt.index import Index
+from tmnmt.index.cached import open_memory
+from tmnmt.memories import combine
+from tmnmt.memories.cache import SessionCache
+from tmnmt.memories.combine import Memories
+from tmnmt.memories.tm import TranslationMemory
+from tmnmt.models.folder import Model, load_model
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.schedule import InOrder, side_by_side
+from tmnmt.vocab import EOS
+
+ROOT = Path(__file__).resolve().parent.parent
+PLAIN = "plain"
+SYSTEMS = {
+    "copy": Settings(mode="copy"),
+    "fusion": Settings(mode="fusion"),
+    "cache": Settings(cache=25),
+    "copy + cache": Settings(mode="copy", cache=25),
+    "fusion + cache": Settings(mode="fusion", cache=25),
+}
+PARTS: list[tuple[str, Any, str]] = [
+    ("encode", FastRNNsearch, "encode"),
+    ("step", FastRNNsearch, "step"),
+    ("read-out", FastRNNsearch, "readout"),
+    ("softmax", decode, "predict"),
+    ("session cache", SessionCache, "fuse"),
+    ("read pairs", TranslationMemory, "read"),
+    ("gates", TranslationMemory, "copy_logit"),
+    ("gates", TranslationMemory, "fusion_gate"),
+    ("copy", combine, "mix_copy"),
+    ("other of memories", Memories, "step"),
+    ("candidates", decode, "continuations"),
+    ("beam", decode, "_survivors"),
+    ("results", decode, "_results"),
+    ("search", Translator, "retrieve"),
+    ("keys", Translator, "_keys"),
+    ("collate", engine, "collate"),
+    ("collate", engine, "collate_caches"),
+    ("remember", engine, "remember"),
+]  # fmt: skip
+NOTHING_INSIDE = ("keys",)  # what these call of the model is theirs
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Seconds of one translation of all documents, and of search and keys alone."""
+
+    cpu: float
+    wall: float
+    cpu_around: float
+    wall_around: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system beside the plain model; costs are medians of the rounds' ratios, words/s of the clock's medians."""
+
+    batch: int
+    system: str
+    cost: float  # processor
+    cost_wall: float
+    cost_decoding: float  # processor, without search and keys
+    cost_decoding_wall: float
+    words_per_second: float
+    words_per_second_decoding: float
+    plain_words_per_second: float
+
+
+class Timed(Translator):
+    """Knows the processor's time of search and keys, too."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.cpu: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.process_time()
+        with super()._timed(what):
+            yield
+        self.cpu[what] += time.process_time() - start
+
+
+def main() -> None:
+    chosen = options()
+    torch.set_num_threads(chosen.threads)
+    model = load_model(chosen.model)
+    index = open_memory(chosen.memory, model.config["src_lang"], model.config["tgt_lang"])
+    forced_length()
+    told = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"), "processor": processor(), "threads": chosen.threads,
+        "torch": torch.__version__, "model": model.hash, "memory": chosen.memory.name, "beam": chosen.beam,
+        "precision": chosen.precision, "rounds": chosen.rounds,
+    }  # fmt: skip
+    print(json.dumps(told) if chosen.json else "  ".join(f"{name} {value}" for name, value in told.items()), flush=True)
+    for batch in chosen.batches:
+        documents = cut(chosen.test, model, batch, chosen.segments if batch == 1 else chosen.sentences)
+        base = Settings(batch=batch, beam=chosen.beam, precision=chosen.precision)
+        systems = {name: SYSTEMS[name] for name in chosen.systems}
+        measure(model, index, documents, base, systems, chosen.rounds, chosen.json)
+
+
+def options() -> argparse.Namespace:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
+    asked.add_argument("--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz")
+    asked.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "jrc-acquis.test.en-fr.tsv.gz")
+    asked.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="documents side by side (1 32)")
+    asked.add_argument("--segments", type=int, default=32, help="of a document that is alone (32)")
+    asked.add_argument("--sentences", type=int, default=3, help="of each of several documents (3)")
+    asked.add_argument("--rounds", type=int, default=2, help="turns of either side of a row (2)")
+    asked.add_argument(
+        "--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="beside the plain model (all)"
+    )
+    asked.add_argument("--beam", type=int, default=5)
+    asked.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    asked.add_argument("--threads", type=int, default=1)
+    asked.add_argument("--json", action="store_true", help="one object a line")
+    return asked.parse_args()
+
+
+def forced_length() -> None:
+    """From now on every output is as long as its source, and nothing ends before."""
+    search, predict = engine.beam_search, decode.predict
+
+    def as_long(*arguments: Any) -> Any:
+        *given, max_len, settings = arguments
+        return search(*given, [(length - 10) // 2 for length in max_len], settings)
+
+    def without_end(*arguments: Any) -> tuple[Tensor, Any, Any]:
+        log_probs, memory, trace = predict(*arguments)
+        log_probs[:, EOS] = -torch.inf
+        return log_probs, memory, trace
+
+    engine.beam_search, decode.predict = as_long, without_end
+
+
+def cut(test: Path, model: Model, documents: int, sentences: int) -> list[list[str]]:
+    """`documents` runs of consecutive segments, spread over the test set."""
+    texts = [segment.src for segment in read_memory(test, model.config["src_lang"], model.config["tgt_lang"])]
+    step = max(sentences, (len(texts) - sentences) // max(documents - 1, 1))
+    return [texts[at : at + sentences] for at in range(0, step * documents, step)]
+
+
+def measure(
+    model: Model, index: Index, documents: list[list[str]], base: Settings, systems: dict[str, Settings], rounds: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Prints every system's row, then every profile."""
+    memories = load_memories(model, "cpu")
+    words = sum(len(text.split()) for document in documents for text in document)
+
+    def translator(settings: Settings) -> Timed:
+        both = replace(settings, batch=base.batch, beam=base.beam, precision=base.precision)
+        return Timed(model, memories, [index] if both.mode != "off" else [], both)
+
+    def turn(settings: Settings) -> Turn:
+        made = translator(settings)
+        cpu, wall = time.process_time(), time.perf_counter()
+        translate(made, documents)
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        return Turn(cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds)))
+
+    turn(Settings(mode="copy", cache=25))  # warms up
+    if not as_json:
+        print(f"\n{len(documents)} side by side, {words} words\n\n{HEAD}", flush=True)
+    for name, settings in systems.items():
+        turns = [(turn(Settings()), turn(settings)) for _ in range(rounds)]
+        row = compared(base.batch, name, words, turns)
+        print(json.dumps(asdict(row)) if as_json else line(row), flush=True)
+    for name, settings in {PLAIN: Settings(), **systems}.items():
+        found = profile(translator(settings), documents)
+        said = json.dumps({"batch": base.batch, "system": name, "ms_a_step": found}) if as_json else told(name, found)
+        print(said, flush=True)
+
+
+def compared(batch: int, name: str, words: int, turns: list[tuple[Turn, Turn]]) -> Row:
+    def median(of: Callable[[Turn, Turn], float]) -> float:
+        return statistics.median(of(plain, system) for plain, system in turns)
+
+    return Row(
+        batch, name,
+        median(lambda plain, system: system.cpu / plain.cpu),
+        median(lambda plain, system: system.wall / plain.wall),
+        median(lambda plain, system: (system.cpu - system.cpu_around) / plain.cpu),
+        median(lambda plain, system: (system.wall - system.wall_around) / plain.wall),
+        words / median(lambda _, system: system.wall),
+        words / median(lambda _, system: system.wall - system.wall_around),
+        words / median(lambda plain, _: plain.wall),
+    )  # fmt: skip
+
+
+HEAD = """| system | cost | decoding alone | by the clock | decoding alone | words/s | decoding alone | plain words/s |
+|---|---|---|---|---|---|---|---|"""
+
+
+def line(row: Row) -> str:
+    costs = row.cost, row.cost_decoding, row.cost_wall, row.cost_decoding_wall
+    speeds = row.words_per_second, row.words_per_second_decoding, row.plain_words_per_second
+    return " | ".join([f"| {row.system}", *(f"{x:.2f}" for x in costs), *(f"{x:,.0f}" for x in speeds)]) + " |"
+
+
+def translate(translator: Translator, documents: list[list[str]]) -> None:
+    """As `Translator.stream` with a session cache does it, whether there is one or not."""
+    queue = InOrder()
+    prepared = [
+        [piece for text in document for piece in translator.pieces_of(text, number, queue)]
+        for number, document in enumerate(documents)
+    ]
+    caches = [translator.new_cache() for _ in prepared]
+    for group in side_by_side(prepared, translator.settings.batch, translator.retrieve):
+        translator.translate_batch(group, [caches[piece.document] for piece in group])
+
+
+class Clock:
+    """Seconds by part, each without what it calls of the others."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.calls: defaultdict[str, int] = defaultdict(int)
+        self._open: list[str] = []
+        self._last = time.perf_counter()
+
+    def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **named: Any) -> Any:
+            if self._open and self._open[-1] in NOTHING_INSIDE:
+                return function(*arguments, **named)
+            self._switch()
+            self._open.append(part)
+            self.calls[part] += 1
+            try:
+                return function(*arguments, **named)
+            finally:
+                self._switch()
+                self._open.pop()
+
+        return timed
+
+    def _switch(self) -> None:
+        now = time.perf_counter()
+        self.seconds[self._open[-1] if self._open else "rest"] += now - self._last
+        self._last = now
+
+
+def profile(translator: Translator, documents: list[list[str]]) -> dict[str, float]:
+    """Milliseconds a step of the beam by part, in the order of `PARTS`, and the number of steps."""
+    clock, own = Clock(), [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
+    for (part, owner, name), (_, _, function) in zip(PARTS, own, strict=True):
+        setattr(owner, name, clock.around(part, function))
+    try:
+        clock.around("rest", translate)(translator, documents)
+    finally:
+        for owner, name, function in own:
+            setattr(owner, name, function)
+    steps = clock.calls["step"]
+    names = dict.fromkeys([part for part, _, _ in PARTS] + ["rest"])
+    return {name: 1000 * clock.seconds[name] / steps for name in names if clock.calls[name]}
+
+
+def told(name: str, found: dict[str, float]) -> str:
+    parts = "  ".join(f"{part} {ms:.3f}" for part, ms in found.items())
+    return f"{name}: {sum(found.values()):.3f} ms a step: {parts}"
+
+
+def processor() -> str:
+    """Its name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")), platform.machine())
+
+
+if __name__ == "__main__":
+    main()
