@@ -72,7 +72,8 @@ class TMState:
     coverage: Tensor  # (R, P, W) what was read so far, see `Coverage`; W is 0 before the first step
     said: Tensor | None = None  # (N, P, d) what fusion blends of every position, once the state was made ready
     worth: Tensor | None = None  # (N, P) mu f + nu e, likewise
-    read: Tensor | None = None  # (N, P, d + ...) z', W z' of every gate, f and e side by side, likewise
+    read: Tensor | None = None  # (N, P, d + ...) z', W z' of every gate, f and e side by side, likewise;
+    # z', f and e where W is multiplied with in the step
     first: Tensor | None = None  # (N, P) int64: the first position that holds the same word, likewise
     view: View | None = None  # once a step has seen these rows
 

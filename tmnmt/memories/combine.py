@@ -18,6 +18,7 @@ from tmnmt.memories.coverage import Coverage
 from tmnmt.memories.neighbours import beside
 from tmnmt.memories.tm import TMKind, TranslationMemory, mix_copy
 from tmnmt.memories.view import first_of, seen, view_of
+from tmnmt.memories.words import with_words
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
@@ -123,7 +124,7 @@ class Memories(nn.Module):
             votes = state.neighbours.asked.vote(hidden, context)
             copied, found = Recalled(votes.weights, votes.ids, first_of(votes.ids), votes.logit), votes.positions
         elif self.tm is not None and state.reads_pairs and mode not in ("off", "knn"):
-            pairs, found = _with_neighbours(self.tm, backbone, context, state)
+            pairs, found = _with_neighbours(self.tm, backbone, context, state, mode)
             consulted = consult(self.tm, prev, hidden, cached, context, pairs, mode)
             state = _moved(state, consulted.moved(self.tm.coverage), found)
             if consulted.copy_logit is not None:
@@ -216,7 +217,7 @@ def consult(
 
 
 def _with_neighbours(
-    tm: TranslationMemory, backbone: Backbone, context: Tensor, state: MemoryState
+    tm: TranslationMemory, backbone: Backbone, context: Tensor, state: MemoryState, mode: Mode
 ) -> tuple[TMState, Tensor | None]:
     """What this step reads of the translation memory, seen, and where its neighbours (R, k) stand, if it has any."""
     near = state.neighbours
@@ -224,8 +225,10 @@ def _with_neighbours(
         assert state.tm is not None
         return state.tm, None
     positions, found = near.asked.find(tm.query(context), near.sentence)
-    found = replace(tm.ready(found, backbone.embed), coverage=near.covered(positions))
-    return seen(beside(state.tm, found)), positions
+    found = replace(found, coverage=near.covered(positions))
+    if tm.fusion is not None and mode != "copy":
+        found = replace(found, said=with_words(tm.word, found.values, found.ids, backbone.embed))
+    return seen(tm.ready_once(beside(state.tm, found))), positions
 
 
 def _moved(state: MemoryState, tm: TMState, found: Tensor | None) -> MemoryState:

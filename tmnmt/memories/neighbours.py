@@ -22,7 +22,6 @@ from tmnmt.index.datastore import Datastore
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.index.keys import Array
 from tmnmt.memories.base import TMState
-from tmnmt.memories.view import SHARED, first_of
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
@@ -175,17 +174,14 @@ class NeighbourState:
 
 
 def beside(state: TMState | None, found: TMState) -> TMState:
-    """The positions of the pairs and those found beside them, under one softmax: every row is a sentence of its own.
-
-    Both were made ready."""
+    """The positions of the pairs and those found beside them, under one softmax: every row is a sentence of its own."""
     if state is None:
         return found
     joined = {
         name: torch.cat([getattr(state, name)[state.sentence], new], 1)
-        for name in SHARED
+        for name in ("keys", "values", "ids", "before", "mask", "pair", "position", "marks", "said")
         if (new := getattr(found, name)) is not None
     }
-    joined["first"] = first_of(joined["ids"])
     return replace(found, **joined, view=None, coverage=torch.cat([state.coverage, found.coverage], 1))
 
 

@@ -112,10 +112,18 @@ class TranslationMemory(nn.Module):
         """The same with all that no step changes, and nothing read so far."""
         said = with_words(self.word, state.values, state.ids, embed) if self.fusion is not None else state.values
         nothing = state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
-        of_gates = [gate.value(state.values) for gate in (self.copy, self.fusion) if gate is not None]
-        read = torch.cat([state.values, *of_gates, state.marks], -1)
+        read = torch.cat([state.values, *self.of_gates(state.values), state.marks], -1)
         worth, first = self.worth(state), first_of(state.ids)
         return replace(state, said=said, worth=worth, read=read, first=first, coverage=nothing, view=None)
+
+    def ready_once(self, state: TMState) -> TMState:
+        """The same for one step alone, but for `said`: W is multiplied with what is read, not with every position."""
+        read = torch.cat([state.values, state.marks], -1)
+        return replace(state, worth=self.worth(state), read=read, first=first_of(state.ids), view=None)
+
+    def of_gates(self, values: Tensor) -> list[Tensor]:
+        """W z' (..., 128) of z' (..., d) for the gates that there are, copy before fusion."""
+        return [gate.value(values) for gate in (self.copy, self.fusion) if gate is not None]
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
@@ -150,6 +158,8 @@ class TranslationMemory(nn.Module):
         follows = (view.before == prev[:, None]).to(scores.dtype)
         q = self.attend(self.prefer(scores, view.worth, follows), view.pick(state.coverage), view.mask)
         z_tilde, of_gates, marks = view.rows.blend(q, state.read).tensor_split((d, -2), -1)
+        if not of_gates.shape[1]:
+            of_gates = torch.cat(self.of_gates(z_tilde), -1)
         found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
         squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
         signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
