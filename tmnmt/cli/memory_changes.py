@@ -154,15 +154,15 @@ def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None
     from dataclasses import replace
 
     from tmnmt.errors import UsageError
-    from tmnmt.formats.clean import MAX_TOKENS, clean, is_name, too_long
+    from tmnmt.formats.clean import check_length, clean, is_name
 
     cleaned = {side: clean(given[side])[0] for side in ("src", "tgt") if side in given}
     if not all(cleaned.values()):
         raise UsageError("a pair needs a text on both sides")
     for name, value in given.items():
-        if name in cleaned and too_long(cleaned[name]):
-            raise UsageError(f"--{name}: more than {MAX_TOKENS:,} tokens")
-        if name not in cleaned and not is_name(value):
+        if name in cleaned:
+            check_length(f"--{name}", cleaned[name])
+        elif not is_name(value):
             raise UsageError(f"--{name} {value!r}: no tabs, line ends or other control characters are allowed")
     changes: dict[str, Any] = given | cleaned
     if property is not None:
