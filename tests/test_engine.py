@@ -292,6 +292,9 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"device": "meta"}, "device meta is unknown"),
         ({"memories": "index"}, r"a list of memories is wanted, as in \['index'\]"),
         ({"memories": Path("index")}, "a list of memories is wanted"),
+        ({"memories": 3}, r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3"),
+        ({"memories": b"index"}, "is wanted, not b'index'"),
+        ({"memories": [3]}, "a memory is a path, an address or an open index, not 3"),
         ({"beam": 300}, "it must be 2.. at most"),  # of about 420 subwords
         ({"beam": 2.0}, "beam is 2.0"),
         ({"batch": 10**9}, "batch is 1000000000; it must be a whole number, 1 to 10,000"),

@@ -139,8 +139,7 @@ class Translator:
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
         where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
-        if isinstance(memories, str | Path):
-            raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+        check_memories(memories)
         if threads is not None:
             check_count("threads", threads)
             torch.set_num_threads(threads)
@@ -400,6 +399,17 @@ def texts_of(texts: object) -> list[str]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
     return [text_of(text) for text in texts]
+
+
+def check_memories(memories: object) -> None:
+    """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
+    if isinstance(memories, str | Path):
+        raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+    if not isinstance(memories, Sequence) or isinstance(memories, bytes):
+        raise UsageError(f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}")
+    for memory in memories:
+        if not isinstance(memory, str | Path) and not hasattr(memory, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {memory!r}")
 
 
 def check_count(name: str, count: int) -> None:
