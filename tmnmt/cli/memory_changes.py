@@ -21,6 +21,7 @@ IDS = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, a
 SRC = Annotated[str | None, typer.Option(help="The source text.", callback=readable)]
 TGT = Annotated[str | None, typer.Option(help="Its translation.", callback=readable)]
 FIELD = Annotated[str | None, typer.Option(help="What this field says from now on.")]
+ADDED = Annotated[str | None, typer.Option(help="What this field says in every pair that is added.")]
 PROPERTIES = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")]
 
 
@@ -29,9 +30,9 @@ def add(
     memories: MEMORIES = None,
     src: SRC = None,
     tgt: TGT = None,
-    document: FIELD = None,
-    origin: FIELD = None,
-    user: FIELD = None,
+    document: ADDED = None,
+    origin: ADDED = None,
+    user: ADDED = None,
     property: PROPERTIES = None,
 ) -> None:
     """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing; where a
