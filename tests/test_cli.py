@@ -109,6 +109,25 @@ def test_warnings_of_the_package_go_to_stderr(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "tmnmt: warning: 3 units skipped\n97 units kept\n"
 
 
+def test_help_says_what_a_field_is_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    said = {}
+    for command in ("add", "edit", "stats"):
+        assert run(["memory", command, "--help"]) == 0
+        said[command] = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "says in every pair that is added" in said["add"] and "from now on" not in said["add"]
+    assert "says from now on" in said["edit"]
+    assert "added and deleted again is no change" in said["stats"]
+
+
+def test_the_error_that_callers_catch_is_in_the_package() -> None:
+    code = (
+        "import sys, tmnmt; assert 'tmnmt.errors' not in sys.modules; print(*tmnmt.__all__, tmnmt.TmnmtError.__name__)"
+    )
+    code += "; assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Session", "TmnmtError", "Translator", "__version__", "TmnmtError"]
+
+
 def _tmnmt(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "from tmnmt.cli import main; main()", *arguments]
 

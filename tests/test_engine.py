@@ -209,6 +209,38 @@ def test_a_blank_side_cannot_be_confirmed(folder: Path) -> None:
         Translator.load(folder).session().confirm("Notice", " ")
 
 
+@pytest.mark.parametrize("pair", [("a " * 1001, "x"), ("x", "a " * 1001)])
+def test_a_text_that_no_memory_takes_cannot_be_confirmed(folder: Path, index: Path, pair: tuple[str, str]) -> None:
+    session = Translator.load(folder, [index]).session()
+    with pytest.raises(UsageError, match="has 1,001 tokens; at most 1,000 are allowed"):
+        session.confirm(*pair)
+    with MemoryIndex.open(index) as opened:
+        assert len(opened) == len(PAIRS)
+    assert session.cache.ids == []
+
+
+def test_after_a_refused_text_the_last_translation_can_be_confirmed(folder: Path) -> None:
+    refusing, other = (Translator.load(folder).session() for _ in range(2))
+    for session in (refusing, other):
+        session.translate(PAIRS[0][0])
+    with pytest.raises(UsageError, match="a text is wanted, not NoneType"):
+        refusing.translate(None)  # type: ignore[arg-type]
+    for session in (refusing, other):
+        session.confirm(*PAIRS[0])
+    assert refusing.cache.ids == other.cache.ids and torch.equal(refusing.cache.keys, other.cache.keys)
+
+
+def test_what_cannot_be_made_keys_of_is_not_confirmed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise MemoryError
+
+    session = Translator.load(folder).session()
+    monkeypatch.setattr("tmnmt.engine.force", failing)
+    with pytest.raises(MemoryError):
+        session.confirm(*PAIRS[0])
+    assert session.translator.retriever.search([PAIRS[0][0]]) == [()]
+
+
 def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(folder: Path, tmp_path: Path) -> None:
     build(tmp_path / "one", [*segments(), Segment(*PAIRS[0], document="again")], "en", "fr")
     build(tmp_path / "two", [Segment("The Commission shall inform the Council.", "exact", "two")], "en", "fr")
@@ -260,6 +292,9 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"device": "meta"}, "device meta is unknown"),
         ({"memories": "index"}, r"a list of memories is wanted, as in \['index'\]"),
         ({"memories": Path("index")}, "a list of memories is wanted"),
+        ({"memories": 3}, r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3"),
+        ({"memories": b"index"}, "is wanted, not b'index'"),
+        ({"memories": [3]}, "a memory is a path, an address or an open index, not 3"),
         ({"beam": 300}, "it must be 2.. at most"),  # of about 420 subwords
         ({"beam": 2.0}, "beam is 2.0"),
         ({"batch": 10**9}, "batch is 1000000000; it must be a whole number, 1 to 10,000"),

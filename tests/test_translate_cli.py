@@ -292,6 +292,18 @@ def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("option", ["-o", "--explain-html"])
+def test_nothing_is_written_over_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    text, soft, hard = (tmp_path / name for name in ("text", "soft", "hard"))
+    text.write_text("Yes.\n", encoding="utf-8")
+    soft.symlink_to(text)
+    hard.hardlink_to(text)
+    for read, written in ((text, text), (text, soft), (soft, text), (hard, text)):
+        assert translate(tmp_path, str(read), option, str(written), model="none") == 2  # before the model is looked for
+        assert f"{written} would be written over the input {read}\n" in capsys.readouterr().err
+    assert text.read_text(encoding="utf-8") == "Yes.\n" and len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("option", ["-o", "--explain-html"])
 def test_nothing_is_written_over_a_memory_or_into_an_index(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tmnmt.engine import Session, Translator
+    from tmnmt.errors import TmnmtError
 
 __version__ = "0.1.0"
-__all__ = ["Session", "Translator", "__version__"]
+__all__ = ["Session", "TmnmtError", "Translator", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from tmnmt import engine
 
         return getattr(engine, name)
+    if name == "TmnmtError":
+        from tmnmt.errors import TmnmtError
+
+        return TmnmtError
     raise AttributeError(f"module 'tmnmt' has no attribute {name!r}")
 
 

@@ -21,7 +21,7 @@ import torch
 
 from tmnmt.decode import Hypothesis, SearchSettings, beam_search
 from tmnmt.errors import UsageError
-from tmnmt.formats.clean import clean
+from tmnmt.formats.clean import check_length, clean
 from tmnmt.formats.text import documents as split_at_blanks
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.cached import open_memory
@@ -139,8 +139,7 @@ class Translator:
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
         where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
-        if isinstance(memories, str | Path):
-            raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+        check_memories(memories)
         if threads is not None:
             check_count("threads", threads)
             torch.set_num_threads(threads)
@@ -347,7 +346,7 @@ class Session:
     def translate(self, text: str, explain: bool = False) -> Translation:
         """The translation of the document's next segment, which is then in the cache."""
         queue = InOrder()
-        self._before = text, copy.deepcopy(self.cache)
+        self._before = text_of(text), copy.deepcopy(self.cache)
         for piece in self.translator.pieces_of(text, 0, queue):
             done = self.translator.translate_batch([piece], [self.cache], explain)
             queue.put(piece, *done[0])
@@ -358,19 +357,26 @@ class Session:
         of the translator's own words where `src` is what was translated last.
 
         The pair is kept in the first memory that is a built index one may write to; elsewhere it lasts as long as the
-        translator. Raises UsageError for a blank side, LockedError where another process writes to that index."""
+        translator. Raises UsageError for a blank side or one of more than 1,000 tokens, LockedError where another
+        process writes to that index; then nothing is learnt."""
         src, tgt = clean(text_of(src))[0], clean(text_of(tgt))[0]
         if not src or not tgt:
             raise UsageError("a confirmed pair needs a text on both sides")
+        for side, text in (("the source", src), ("the translation", tgt)):
+            check_length(side, text)
         translator = self.translator
+        keys = self._keys(src, tgt) if translator.settings.cache else None
         translator.retriever.add(Segment(src, tgt))
         if self._before is not None and normalise(self._before[0]) == normalise(src):
             self.cache = self._before[1]
             self._before = None
-        if translator.settings.cache:
-            coded = [[*translator.vocab.encode(text)[: 2 * translator.longest], EOS] for text in (src, tgt)]
-            keys = force(translator.backbone, [(coded[0], coded[1])], translator.device)[0]
+        if keys is not None:
             self.cache.write(keys.contexts, keys.hiddens, keys.ids)
+
+    def _keys(self, src: str, tgt: str) -> PairKeys:
+        translator = self.translator
+        coded = [[*translator.vocab.encode(text)[: 2 * translator.longest], EOS] for text in (src, tgt)]
+        return force(translator.backbone, [(coded[0], coded[1])], translator.device)[0]
 
 
 def remember(cache: CacheContents, hypothesis: Hypothesis) -> None:
@@ -393,6 +399,17 @@ def texts_of(texts: object) -> list[str]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
     return [text_of(text) for text in texts]
+
+
+def check_memories(memories: object) -> None:
+    """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
+    if isinstance(memories, str | Path):
+        raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+    if not isinstance(memories, Sequence) or isinstance(memories, bytes):
+        raise UsageError(f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}")
+    for memory in memories:
+        if not isinstance(memory, str | Path) and not hasattr(memory, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {memory!r}")
 
 
 def check_count(name: str, count: int) -> None:

@@ -62,7 +62,8 @@ def stats(
     property: PROPERTY = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
-    """How many segments there are, of which documents, origins, users and dates."""
+    """How many segments there are, of which documents, origins, users and dates. What is added and deleted again is no
+    change, here and in compact."""
     from dataclasses import asdict
     from json import dumps
 

@@ -21,6 +21,7 @@ IDS = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, a
 SRC = Annotated[str | None, typer.Option(help="The source text.", callback=readable)]
 TGT = Annotated[str | None, typer.Option(help="Its translation.", callback=readable)]
 FIELD = Annotated[str | None, typer.Option(help="What this field says from now on.")]
+ADDED = Annotated[str | None, typer.Option(help="What this field says in every pair that is added.")]
 PROPERTIES = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")]
 
 
@@ -29,9 +30,9 @@ def add(
     memories: MEMORIES = None,
     src: SRC = None,
     tgt: TGT = None,
-    document: FIELD = None,
-    origin: FIELD = None,
-    user: FIELD = None,
+    document: ADDED = None,
+    origin: ADDED = None,
+    user: ADDED = None,
     property: PROPERTIES = None,
 ) -> None:
     """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing; where a
@@ -154,15 +155,15 @@ def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None
     from dataclasses import replace
 
     from tmnmt.errors import UsageError
-    from tmnmt.formats.clean import MAX_TOKENS, clean, is_name, too_long
+    from tmnmt.formats.clean import check_length, clean, is_name
 
     cleaned = {side: clean(given[side])[0] for side in ("src", "tgt") if side in given}
     if not all(cleaned.values()):
         raise UsageError("a pair needs a text on both sides")
     for name, value in given.items():
-        if name in cleaned and too_long(cleaned[name]):
-            raise UsageError(f"--{name}: more than {MAX_TOKENS:,} tokens")
-        if name not in cleaned and not is_name(value):
+        if name in cleaned:
+            check_length(f"--{name}", cleaned[name])
+        elif not is_name(value):
             raise UsageError(f"--{name} {value!r}: no tabs, line ends or other control characters are allowed")
     changes: dict[str, Any] = given | cleaned
     if property is not None:

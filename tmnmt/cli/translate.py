@@ -124,9 +124,10 @@ def translate(
     if verbatim and (not memory or mode is ModeName.off):
         raise UsageError("--verbatim needs " + ("a mode that reads the memory" if memory else "a --memory to read"))
     if explain_html is not None:
-        _check_page(explain_html, inputs or [], output)
+        _check_page(explain_html, output)
     for name, path in (("--output", output), ("--explain-html", explain_html)):
         _spare(name, path, memory or [], model)
+        _spare_inputs(name, path, inputs or [])
     texts = _checked(inputs or [Path("-")])
 
     from tmnmt.engine import Translator
@@ -160,12 +161,10 @@ def translate(
             _warn(translator, texts)
 
 
-def _check_page(page: Path, inputs: list[Path], output: Path | None) -> None:
-    """Raises UsageError where the page would take the place of what else is read or written."""
+def _check_page(page: Path, output: Path | None) -> None:
+    """Raises UsageError where the page would take the place of what else is written."""
     if output is not None and page.resolve() == output.resolve():
         raise UsageError(f"--explain-html and --output both name {page}")
-    if page.resolve() in [path.resolve() for path in inputs]:
-        raise UsageError(f"--explain-html {page} would be written over the input")
 
 
 def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> None:
@@ -173,6 +172,15 @@ def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> 
     for read in [*map(Path, memories), model]:
         if path is not None and read.exists() and read.resolve() in (path.resolve(), *path.resolve().parents):
             raise UsageError(f"{option} {path} would be written over {read}")
+
+
+def _spare_inputs(option: str, path: Path | None, inputs: list[Path]) -> None:
+    """Raises UsageError where `path` is a file that is to be translated, also by way of a link."""
+    if path is None or not path.is_file():  # nothing there, or a device, which is written to as it is
+        return
+    for text in inputs:
+        if str(text) != "-" and text.exists() and path.samefile(text):
+            raise UsageError(f"{option} {path} would be written over the input {text}")
 
 
 def _checked(inputs: list[Path]) -> list[DocumentLines]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from tmnmt.errors import UsageError
 from tmnmt.text import match_tokens
 
 MAX_TOKENS = 1000
@@ -46,3 +47,9 @@ def too_long(text: str) -> bool:
     if len(text) <= MAX_TOKENS // 3 or len(unicodedata.normalize("NFC", text)) <= MAX_TOKENS:
         return False
     return len(match_tokens(text)) > MAX_TOKENS
+
+
+def check_length(name: str, text: str) -> None:
+    """Raises UsageError where `text`, which the message calls `name`, has more than 1,000 match tokens."""
+    if too_long(text):
+        raise UsageError(f"{name} has {len(match_tokens(text)):,} tokens; at most {MAX_TOKENS:,} are allowed")
