@@ -239,10 +239,10 @@ def test_a_reference_in_the_memory_is_refused_unless_it_is_allowed(
     wrong = RECIPE.replace("memory.tsv", "leaky.tsv")
     (folder / "wrong.toml").write_text(wrong, encoding="utf-8")
     assert evaluate(folder, "wrong.toml", "--only", "paste") == 1
-    assert "1 of 4 segments of own stand in the memory tm with their reference: 'It shall" in capsys.readouterr().err
+    assert "1 of 4 segments of own stands in the memory tm with its reference: 'It shall" in capsys.readouterr().err
     (folder / "wrong.toml").write_text("allow_leaks = true\n" + wrong, encoding="utf-8")
     assert evaluate(folder, "wrong.toml", "--only", "paste") == 0
-    assert any("stand in the memory" in warning for warning in report(folder)["warnings"])
+    assert any("stands in the memory" in warning for warning in report(folder)["warnings"])
     assert evaluate(folder) == 0
 
 
@@ -299,6 +299,23 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     assert [line["position"] for line in told(tmp_path)] == [1, 1, 2]
     assert told(tmp_path)[0]["refs"] == [TEST[0][1], "autre chose"]
     assert capsys.readouterr().out.startswith("# ref\n")
+
+
+def test_plain_references_in_the_memory_are_refused_unless_they_are_allowed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tsv(tmp_path / "leaky.tsv", [*segments(), *(Segment(src, tgt + " ", "elsewhere") for src, tgt in TEST[:2])])
+    files = ["--src", written(tmp_path / "src", *(src for src, _ in TEST))]
+    files += ["--ref", written(tmp_path / "ref", *"abcd"), "--ref", written(tmp_path / "two", *(t for _, t in TEST))]
+    memory = ["--hyp", f"a={tmp_path / 'ref'}", "--memory", str(tmp_path / "leaky.tsv")]
+    said = f"2 of 4 segments of ref stand in the memory {tmp_path / 'leaky.tsv'} with their reference: 'The Commission"
+    assert score(tmp_path, *files, *memory) == 1
+    error = capsys.readouterr().err
+    assert said in error and error.endswith("to measure all the same, give --allow-leaks\n")
+    assert not (tmp_path / "out").exists()
+    assert score(tmp_path, *files, *memory, "--allow-leaks") == 0
+    assert [warning[: len(said)] for warning in report(tmp_path)["warnings"]] == [said]
+    assert score(tmp_path, *files, *memory[:2], "--allow-leaks") == 2
 
 
 def test_files_out_of_step_are_refused_before_anything_is_written(
