@@ -37,6 +37,7 @@ def run(
     loaded = load_recipe(recipe, only or [])  # what is wrong in it is told before torch is imported
 
     from tmnmt.eval.run import Run
+    from tmnmt.eval.translated import GOES_ON
 
     if threads is not None:
         import torch
@@ -44,8 +45,10 @@ def run(
         torch.set_num_threads(threads)
     try:
         Run(loaded, out)(hashlib.sha256(recipe.read_bytes()).hexdigest())
+    except UsageError as error:
+        raise UsageError(f"{recipe}: {error}") from error
     except KeyboardInterrupt as stop:
-        stop.add_note("the same command goes on where this one stopped")
+        stop.add_note(GOES_ON)
         raise
     tell(out)
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from tmnmt.counted import counted
 from tmnmt.engine import Settings, Translator, check, load_memories
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
 from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
-from tmnmt.eval.translated import Kept, digest, units
+from tmnmt.eval.translated import GOES_ON, Kept, digest, units
 from tmnmt.eval.write import write_report
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index.base import Index
@@ -101,7 +101,14 @@ class Run:
             jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
             self._translate([job for some in jobs for job in some])
             measured = self._measure(tests, [[job.output() for job in some] for some in jobs])
+            return self._written(measured, start, sha256)
+
+    def _written(self, measured: Sequence[Measured], start: float, sha256: str) -> dict[str, Any]:
+        try:
             return write_report(self.out, self.recipe.name, self.recipe.description, measured, start, sha256)
+        except FormatError as error:
+            error.add_note(GOES_ON)
+            raise
 
     def _read(self, config: TestConfig) -> Read:
         recipe = self.recipe
@@ -136,7 +143,7 @@ class Run:
                 self.models[system.model] = model, load_memories(model, "cpu"), parameters
             model, memories, _ = self.models[system.model]
             try:
-                check(settings_of(system), memories, len(model.vocab))
+                check(settings_of(system), memories, model)
             except UsageError as error:
                 raise UsageError(f"system {system.name!r}: {error}") from error
 
