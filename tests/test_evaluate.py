@@ -6,18 +6,23 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from full_disk import files_of_at_most
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.engine import Translator
+from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
+from tmnmt.eval.translated import Kept
 from tmnmt.formats import write_tsv
-from tmnmt.segments import Segment
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment, Translation
 
 TEST = [
     ("The Commission shall inform the Council.", "La Commission informe le Conseil."),
@@ -239,10 +244,10 @@ def test_a_reference_in_the_memory_is_refused_unless_it_is_allowed(
     wrong = RECIPE.replace("memory.tsv", "leaky.tsv")
     (folder / "wrong.toml").write_text(wrong, encoding="utf-8")
     assert evaluate(folder, "wrong.toml", "--only", "paste") == 1
-    assert "1 of 4 segments of own stand in the memory tm with their reference: 'It shall" in capsys.readouterr().err
+    assert "1 of 4 segments of own stands in the memory tm with its reference: 'It shall" in capsys.readouterr().err
     (folder / "wrong.toml").write_text("allow_leaks = true\n" + wrong, encoding="utf-8")
     assert evaluate(folder, "wrong.toml", "--only", "paste") == 0
-    assert any("stand in the memory" in warning for warning in report(folder)["warnings"])
+    assert any("stands in the memory" in warning for warning in report(folder)["warnings"])
     assert evaluate(folder) == 0
 
 
@@ -299,6 +304,66 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     assert [line["position"] for line in told(tmp_path)] == [1, 1, 2]
     assert told(tmp_path)[0]["refs"] == [TEST[0][1], "autre chose"]
     assert capsys.readouterr().out.startswith("# ref\n")
+
+
+def test_a_full_disk_names_the_file_and_that_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(tmp_path / "translations/a.jsonl", [["a"]])
+    with files_of_at_most(10), pytest.raises(DataError, match=r"a.jsonl: cannot be written: File too large") as raised:
+        kept.fill(Repeating(), False, Progress("translating", "segments", 1))  # type: ignore[arg-type]
+    assert raised.value.__notes__ == ["the same command goes on where this one stopped"]
+    again = Kept(kept.path, kept.units)
+    assert again.missing == 1 and kept.path.read_bytes() == b""
+    again.fill(Repeating(), False, Progress("translating", "segments", 1))  # type: ignore[arg-type]
+    assert [record["tgt"] for record in again.records()] == ["a"]
+
+
+class Repeating:
+    """A translator to which every text is its own translation."""
+
+    seconds: dict[str, float] = {}  # noqa: RUF012
+
+    def stream(self, documents: list[list[str]], explain: bool) -> Iterator[Translation]:
+        return (Translation(text, text, 0.0, (), ()) for document in documents for text in document)
+
+
+def test_a_model_that_cannot_serve_is_named_with_the_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_tiny_model(tmp_path / "model", memories=False)
+    for name in ("memory.tsv", "test.tsv"):
+        write_tsv(tmp_path / name, segments())
+    written(tmp_path / "other.txt", "x")
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    assert evaluate(tmp_path) == 2
+    said = f"{tmp_path / 'recipe.toml'}: system 'copy': {tmp_path / 'model'}: this model has no parameters for mode"
+    assert said in capsys.readouterr().err
+
+
+def test_the_table_says_one_document_and_whose_words_it_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ref, src = written(tmp_path / "ref", "un deux"), written(tmp_path / "src", "one")
+    assert score(tmp_path, "--ref", ref, "--src", src, "--hyp", f"a={ref}") == 0
+    page = capsys.readouterr().out
+    assert "\n1 segment, 1 document, 2 reference words, en to fr.\n" in page
+    assert "| source words |" in page and "of 1 source word\n" in page
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}") == 0
+    assert "of 2 reference words\n" in capsys.readouterr().out
+
+
+def test_plain_references_in_the_memory_are_refused_unless_they_are_allowed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tsv(tmp_path / "leaky.tsv", [*segments(), *(Segment(src, tgt + " ", "elsewhere") for src, tgt in TEST[:2])])
+    files = ["--src", written(tmp_path / "src", *(src for src, _ in TEST))]
+    files += ["--ref", written(tmp_path / "ref", *"abcd"), "--ref", written(tmp_path / "two", *(t for _, t in TEST))]
+    memory = ["--hyp", f"a={tmp_path / 'ref'}", "--memory", str(tmp_path / "leaky.tsv")]
+    said = f"2 of 4 segments of ref stand in the memory {tmp_path / 'leaky.tsv'} with their reference: 'The Commission"
+    assert score(tmp_path, *files, *memory) == 1
+    error = capsys.readouterr().err
+    assert said in error and error.endswith("to measure all the same, give --allow-leaks\n")
+    assert not (tmp_path / "out").exists()
+    assert score(tmp_path, *files, *memory, "--allow-leaks") == 0
+    assert [warning[: len(said)] for warning in report(tmp_path)["warnings"]] == [said]
+    assert score(tmp_path, *files, *memory[:2], "--allow-leaks") == 2
 
 
 def test_files_out_of_step_are_refused_before_anything_is_written(

@@ -92,3 +92,11 @@ def test_a_file_that_is_none_is_named(folder: Path, name: str, damage: str) -> N
     message = refusal(folder)
     assert name in message
     assert {"folder": "Is a directory", "unreadable": "Permission denied"}.get(damage, "") in message
+
+
+def test_what_is_no_memory_file_or_no_vocabulary_is_said_in_words_of_its_own(folder: Path) -> None:
+    save_file({"weight": torch.zeros(2)}, folder / MEMORY)
+    assert refusal(folder).startswith(f"{folder / MEMORY}: no memory file of tmnmt")
+    for content, reason in ((b"", "the file is empty"), (b"\xff\xfe noise" * 9, "damaged, or another file")):
+        (folder / "spm.model").write_bytes(content)
+        assert refusal(folder) == f"{folder / 'spm.model'}: no sentencepiece vocabulary: {reason}"

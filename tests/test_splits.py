@@ -49,8 +49,9 @@ def test_a_document_that_is_too_long_stays_in_training() -> None:
 @pytest.mark.parametrize(
     ("sizes", "error", "message"),
     [
-        ({"a": 60, "b": 39}, UsageError, "99 segments are too few to keep out 25 .* at most 24"),
-        ({"a": 2, "b": 1}, UsageError, "3 segments are too few to keep out 25 .*; there must be four at least"),
+        ({"a": 60, "b": 39}, UsageError, "99 segments: too few to keep out 25 .* at most 24"),
+        ({"a": 2, "b": 1}, UsageError, "3 segments: too few to keep out 25 .*; there must be four at least"),
+        ({"a": 1}, UsageError, "1 segment: too few"),
         ({"memory": 5000}, DataError, "1 document with 5,000 segments: .* no two of at most 26 segments"),
     ],
 )

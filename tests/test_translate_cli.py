@@ -159,7 +159,12 @@ def test_a_memory_file_is_indexed_and_found_again(
 @pytest.mark.parametrize(
     ("model", "arguments", "code", "message"),
     [
-        ("plain", ["--mode", "copy", "--memory", "{index}"], 2, "no parameters for mode copy; it serves off"),
+        (
+            "plain",
+            ["--mode", "copy", "--memory", "{index}"],
+            2,
+            "plain: this model has no parameters for mode copy; it",
+        ),
         ("plain", ["--memory", "{index}"], 2, "no parameters for mode copy"),
         ("plain", ["--cache", "25"], 2, "no parameters for a session cache"),
         ("plain", ["--cache-best", "2"], 2, "--cache-best is of a session cache, and there is none"),
@@ -168,7 +173,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--verbatim"], 2, "--verbatim needs a --memory"),
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),
-        ("model", ["--mode", "magic"], 2, "magic"),
+        ("model", ["--mode", "magic"], 2, "Invalid value for '--mode': 'magic' is not one of"),
         ("model", ["--select", "best"], 2, "best"),
         ("model", ["--alpha", "0.5"], 2, "alpha is of select contrastive, and select is topk"),
         ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),

@@ -74,8 +74,8 @@ def test_a_wrong_column_is_one_clear_error(tmp_path: Path, text: str, columns: s
         ("src=1", "src and tgt are both needed"),
         ("src=1,tgt=0", "needs a column counted from 1"),
         ("src=1,tgt", "needs a column counted from 1"),
-        ("src=1,targett=2", r"unknown column 'targett'; did you mean target\? allowed: src, tgt, document"),
-        ("foo", "unknown column 'foo'; allowed: src, tgt, document"),
+        ("src=1,targett=2", r"unknown column 'targett'; did you mean target\? allowed: src, tgt, doc"),
+        ("foo", r"unknown column 'foo'; allowed: src, tgt, doc \(or document\), position"),
     ],
 )
 def test_columns_that_say_nothing_are_a_usage_error(columns: str, message: str) -> None:

@@ -98,7 +98,7 @@ class Translator:
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
         device: str = "cpu", writable: WritableIndex | None = None,
     ) -> None:  # fmt: skip
-        check(settings, memories, len(model.vocab))
+        check(settings, memories, model)
         if settings.mode == "knn":
             memories = memories or Memories()
         self.settings, self.memories, self.device = settings, memories, device
@@ -154,7 +154,7 @@ class Translator:
             length_penalty, precision, selection, verbatim,
             neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
         )  # fmt: skip
-        check(settings, parameters, len(model.vocab))  # before a memory is indexed, which may take minutes
+        check(settings, parameters, model)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
         indexes, writable = open_memories(memories, *languages, progress)
         return cls(model, parameters, indexes, settings, device, writable)
@@ -420,8 +420,9 @@ def check_count(name: str, count: int) -> None:
         raise UsageError(f"{name} is {count!r}; it must be a whole number, {smallest} to {largest:,}")
 
 
-def check(settings: Settings, memories: Memories | None, words: int) -> None:
-    """Raises UsageError for a setting that is wrong or that the model, of a vocabulary of `words`, cannot serve."""
+def check(settings: Settings, memories: Memories | None, model: Model) -> None:
+    """Raises UsageError for a setting that is wrong or that the model, which is named by its folder, cannot serve."""
+    words = len(model.vocab)
     for name in ("top_k", "beam", "batch", "cache", "cache_best", "neighbours"):
         check_count(name, getattr(settings, name))
     if settings.cache_best > settings.beam:
@@ -443,9 +444,11 @@ def check(settings: Settings, memories: Memories | None, words: int) -> None:
     check_neighbours(settings)
     served = memories.modes if memories is not None else ("off", "knn")
     if settings.mode not in served:
-        raise UsageError(f"this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}")
+        raise UsageError(
+            f"{model.folder}: this model has no parameters for mode {settings.mode}; it serves {', '.join(served)}"
+        )
     if settings.cache and (memories is None or memories.cache is None):
-        raise UsageError("this model has no parameters for a session cache; use cache 0")
+        raise UsageError(f"{model.folder}: this model has no parameters for a session cache; use cache 0")
 
 
 def check_neighbours(settings: Settings) -> None:

@@ -24,13 +24,14 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         try:
             model = path.read_bytes()
-            if not model:
-                raise ValueError("the file is empty")
-            return cls(model)
         except OSError as error:
             raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        try:
+            if model:
+                return cls(model)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"{path}: no sentencepiece vocabulary: {error}") from error
+            raise ModelError(f"{path}: no sentencepiece vocabulary: damaged, or another file") from error
+        raise ModelError(f"{path}: no sentencepiece vocabulary: the file is empty")
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> Vocabulary:

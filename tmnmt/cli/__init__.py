@@ -27,6 +27,7 @@ from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, insta
 from tmnmt.cli import adapt, build_index, cache_report, evaluate, keys, memory, search, train, translate  # isort: skip
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
+LIBRARY_S = "Value error, "  # what stands before typer's word on a choice that there is none of
 
 app = typer.Typer(
     name="tmnmt",
@@ -141,7 +142,7 @@ def _with_notes(error: BaseException, message: str | None = None) -> str:
 def _one_line(error: Exception) -> str:
     """What is wrong, on one line; an OSError as `path: reason`."""
     if isinstance(error, typer.TyperException):
-        message = error.format_message()
+        message = error.format_message().replace(LIBRARY_S, "")
     elif isinstance(error, OSError) and error.strerror:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:

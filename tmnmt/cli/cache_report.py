@@ -63,7 +63,7 @@ def cache_report(
     if memories is None or memories.cache is None:
         raise UsageError(f"{model}: this model has no parameters for a session cache")
     settings = Settings(beam=beam, length_penalty=length_penalty)
-    check(replace(settings, cache=at, cache_best=best), memories, len(loaded.vocab))
+    check(replace(settings, cache=at, cache_best=best), memories, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
     runs = output / "runs"
     analyses = [Analysis(loaded, memories, name, segments, settings, runs) for name, segments in sets.items()]

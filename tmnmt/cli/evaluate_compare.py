@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tmnmt.counted import counted
+
 LEVEL = 0.05
 
 
@@ -26,7 +28,7 @@ def compare(
         print(dumps(found, ensure_ascii=False))
         return
     for test in found["tests"]:
-        print(f"{test['name']}: {test['segments']:,} segments")
+        print(f"{test['name']}: {counted(test['segments'], 'segment')}")
         for system in test["systems"]:
             _show(system)
         for key in ("a", "b"):
@@ -35,7 +37,7 @@ def compare(
 
 
 def _show(system: dict[str, Any]) -> None:
-    print(f"  {system['name']}: {system['changed']:,} segments changed")
+    print(f"  {system['name']}: {counted(system['changed'], 'segment')} changed")
     for name, told in system["metrics"].items():
         verdict = "differs" if told["p_holm"] <= LEVEL else "no more than chance"
         scores = f"{told['a']:6.2f} -> {told['b']:6.2f}  {told['difference']:+6.2f}"

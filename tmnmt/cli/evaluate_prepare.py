@@ -104,7 +104,9 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
 def _table(manifest: dict[str, Any]) -> list[str]:
     """The counts, a stage a line."""
     read, lines = manifest["read"], []
-    units = f"{read['units']:,} units" + (f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else "")
+    units = counted(read["units"], "unit") + (
+        f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else ""
+    )
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
     for kind, split in manifest["split"].items():
         also = manifest["also_in_memory"][kind]

@@ -37,6 +37,7 @@ def run(
     loaded = load_recipe(recipe, only or [])  # what is wrong in it is told before torch is imported
 
     from tmnmt.eval.run import Run
+    from tmnmt.eval.translated import GOES_ON
 
     if threads is not None:
         import torch
@@ -44,8 +45,10 @@ def run(
         torch.set_num_threads(threads)
     try:
         Run(loaded, out)(hashlib.sha256(recipe.read_bytes()).hexdigest())
+    except UsageError as error:
+        raise UsageError(f"{recipe}: {error}") from error
     except KeyboardInterrupt as stop:
-        stop.add_note("the same command goes on where this one stopped")
+        stop.add_note(GOES_ON)
         raise
     tell(out)
 
@@ -57,6 +60,10 @@ def score(
     src: Annotated[Path | None, typer.Option(help="The sources: for consistency, and to look up --memory.")] = None,
     memory: Annotated[str | None, typer.Option(help="Index or memory file the segments are banded by.")] = None,
     baseline: Annotated[str | None, typer.Option(help="System the others are compared with; the first.")] = None,
+    allow_leaks: Annotated[
+        bool,
+        typer.Option("--allow-leaks", help="Warn where --memory has references, and measure."),
+    ] = False,
     src_lang: Annotated[str, typer.Option(help="Language of the sources.")] = "en",
     tgt_lang: Annotated[str, typer.Option(help="Language of the references.")] = "fr",
 ) -> None:
@@ -67,12 +74,14 @@ def score(
     files = _named(hyp)
     if memory is not None and src is None:
         raise UsageError("--memory needs --src: the sources are what is looked up")
+    if allow_leaks and memory is None:
+        raise UsageError("--allow-leaks needs --memory: it is what references may stand in")
     if baseline is not None and baseline not in files:
         raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
     _check_there([*ref, *files.values(), *([src] if src is not None else [])])
     test, kept, lines = read_test(ref[0].name, (src_lang, tgt_lang), ref, src)
     outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
-    test = _looked_up(test, memory, empty_outputs(outputs))
+    test = _looked_up(test, memory, allow_leaks, empty_outputs(outputs))
     _measure(test, outputs, baseline or outputs[0].name, out)
 
 
@@ -97,11 +106,13 @@ def _check_there(paths: list[Path]) -> None:
         raise DataError(f"no such file: {', '.join(absent)}")
 
 
-def _looked_up(test: TestSet, memory: str | None, warnings: list[str]) -> TestSet:
-    """The test set with its best matches and the pairs of the memory."""
+def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: list[str]) -> TestSet:
+    """The test set with its best matches and the pairs of the memory. DataError where the memory has its references and
+    may not."""
     from dataclasses import replace
 
-    from tmnmt.eval.score import best_matches, pairs_of
+    from tmnmt.eval.memory import Memory, leak_warnings
+    from tmnmt.eval.score import best_matches
     from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
 
@@ -110,8 +121,10 @@ def _looked_up(test: TestSet, memory: str | None, warnings: list[str]) -> TestSe
     with Progress("indexing", "segments", lazy=True) as progress:
         index = open_memory(memory, test.src_lang, test.tgt_lang, progress.advance)
     with index:
-        best = best_matches(index, test.sources)
-        return replace(test, best=best, pairs=pairs_of(index), warnings=warnings)
+        with Progress("reading the memory", "segments", len(index), lazy=True) as progress:
+            read = Memory(index, progress)
+        warnings = [*leak_warnings(test, memory, read, allow_leaks, "give --allow-leaks"), *warnings]
+        return replace(test, best=best_matches(index, test.sources), pairs=read.pairs, warnings=warnings)
 
 
 def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> None:

@@ -99,7 +99,7 @@ class Measured:
         return {
             "name": test.name, "src_lang": test.src_lang, "tgt_lang": test.tgt_lang, "segments": len(test),
             "documents": len(set(test.documents)), "words": sum(map(words, test.references[0])),
-            "warnings": list(test.warnings), "bands": self._bands(),
+            "has_sources": bool(test.sources), "warnings": list(test.warnings), "bands": self._bands(),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
                 {

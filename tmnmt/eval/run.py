@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import random
 import time
@@ -14,16 +13,17 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tmnmt.counted import counted
 from tmnmt.engine import Settings, Translator, check, load_memories
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.measure import Measured, Output, TestSet
+from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
-from tmnmt.eval.score import TEACHING, best_matches, empty_outputs, read_output, read_test
-from tmnmt.eval.translated import Kept, digest, units
+from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
+from tmnmt.eval.translated import GOES_ON, Kept, digest, units
 from tmnmt.eval.write import write_report
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index.base import Index
@@ -35,12 +35,8 @@ from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
-from tmnmt.text import match_tokens, normalise
+from tmnmt.text import match_tokens
 
-if TYPE_CHECKING:
-    from tmnmt.index.cached import OpenIndex
-
-SHOWN = 3  # leaks that are named
 TRANSLATIONS = "translations"  # the folder for them in a run's folder
 
 log = logging.getLogger(__name__)
@@ -56,33 +52,6 @@ class Read:
     where: Path  # the file that a hypothesis is compared with
 
 
-class Memory:
-    """An open memory, read through once: a digest of its content, the aligner's pairs and its pairs as hashes."""
-
-    def __init__(self, index: OpenIndex, progress: Progress) -> None:
-        self.index = index
-        self.pairs: list[tuple[str, str]] = []
-        self._known: set[int] = set()
-        content = hashlib.sha256()
-        for segment in index.segments():
-            told = [segment.id, segment.src, segment.tgt, segment.document, segment.changed]
-            content.update(json.dumps(told).encode())
-            if len(self.pairs) < TEACHING:
-                self.pairs.append((segment.src, segment.tgt))
-            self._known.add(_pair(segment.src, segment.tgt))
-            progress.advance()
-        self.digest = content.hexdigest()
-
-    @cached_property
-    def segments(self) -> list[Segment]:
-        return list(self.index.segments())
-
-    def leaks(self, test: TestSet) -> list[int]:
-        """The numbers of the test segments that stand in the memory, source and reference."""
-        together = zip(test.sources, test.references[0], strict=True)
-        return [number for number, pair in enumerate(together) if _pair(*pair) in self._known]
-
-
 def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
     """Raises DataError where a document begins a second time."""
     blocks = [document for document, _ in groupby(segment.document for segment in segments)]
@@ -90,10 +59,6 @@ def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
     if again is not None:
         where = f"test {config.name!r}: {', '.join(config.files)}"
         raise DataError(f"{where}: document {again!r} begins twice: two of one id, or segments out of order")
-
-
-def _pair(src: str, tgt: str) -> int:
-    return hash((normalise(src), normalise(tgt)))
 
 
 class RandomPairs:
@@ -136,7 +101,14 @@ class Run:
             jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
             self._translate([job for some in jobs for job in some])
             measured = self._measure(tests, [[job.output() for job in some] for some in jobs])
+            return self._written(measured, start, sha256)
+
+    def _written(self, measured: Sequence[Measured], start: float, sha256: str) -> dict[str, Any]:
+        try:
             return write_report(self.out, self.recipe.name, self.recipe.description, measured, start, sha256)
+        except FormatError as error:
+            error.add_note(GOES_ON)
+            raise
 
     def _read(self, config: TestConfig) -> Read:
         recipe = self.recipe
@@ -171,7 +143,7 @@ class Run:
                 self.models[system.model] = model, load_memories(model, "cpu"), parameters
             model, memories, _ = self.models[system.model]
             try:
-                check(settings_of(system), memories, len(model.vocab))
+                check(settings_of(system), memories, model)
             except UsageError as error:
                 raise UsageError(f"system {system.name!r}: {error}") from error
 
@@ -190,16 +162,9 @@ class Run:
         """The test set with its best matches. Raises DataError where references are in a memory and may not be."""
         test, warnings = read.test, list(read.test.warnings)
         for name, memory in self.memories.items():
-            leaks = memory.leaks(test)
-            if leaks:
-                named = "; ".join(repr(test.sources[number][:60]) for number in leaks[:SHOWN])
-                what = (
-                    f"{len(leaks):,} of {len(test):,} segments of {config.name} stand in the memory {name} with their "
-                )
-                what += f"reference: {named}"
-                if not self.recipe.allow_leaks:
-                    raise DataError(f"{what}; to measure all the same, say allow_leaks = true in the recipe")
-                warnings.append(what)
+            warnings += leak_warnings(
+                test, name, memory, self.recipe.allow_leaks, "say allow_leaks = true in the recipe"
+            )
         warnings += [
             f"{name} left out: it reads the test set's memory, and there is none" for name in self._bare(config)
         ]

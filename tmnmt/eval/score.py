@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
@@ -14,11 +12,7 @@ from tmnmt.formats.text import read_document_lines
 from tmnmt.index.base import Index
 from tmnmt.segments import Match
 
-if TYPE_CHECKING:
-    from tmnmt.index.cached import OpenIndex
-
 SEARCHED = 512  # segments looked up at a time
-TEACHING = 30_000  # pairs of a memory that the aligner is given
 
 
 def lines_of(path: Path) -> list[str]:
@@ -86,8 +80,3 @@ def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:
         matches = index.search(sources[at : at + SEARCHED], 1, 0.0)
         found += [own[0] if own else None for own in matches]
     return found
-
-
-def pairs_of(index: OpenIndex) -> list[tuple[str, str]]:
-    """The first TEACHING pairs of a memory: what the aligner learns from."""
-    return [(segment.src, segment.tgt) for segment in islice(index.segments(), TEACHING)]

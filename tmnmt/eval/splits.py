@@ -47,17 +47,15 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
     total = sum(sizes.values())
     if 4 * segments > total:
         most = f"--segments may be at most {total // 4:,}" if total >= 4 else "there must be four at least"
-        raise UsageError(
-            f"{counted(total, 'segment')} are too few to keep out {segments:,} each for dev and test; {most}"
-        )
+        raise UsageError(f"{counted(total, 'segment')}: too few to keep out {segments:,} each for dev and test; {most}")
     order = sorted(sizes, key=lambda document: (point_of(split_id(document)), document))
     test = _filled(order, sizes, segments)
     dev = _filled([document for document in reversed(order) if document not in test], sizes, segments)
     if not dev or not test:
         raise DataError(
             f"{counted(len(sizes), 'document')} with {counted(total, 'segment')}: dev and test are whole documents, "
-            f"and there are no two of at most {int(segments * MOST):,} segments; name documents by a column of a TSV "
-            "or a property of a TMX, or give another --segments"
+            f"and there are no two of at most {counted(int(segments * MOST), 'segment')}; name documents by a column "
+            "of a TSV or a property of a TMX, or give another --segments"
         )
     return Split(dev, test)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tmnmt.engine import Translator
 from tmnmt.errors import DataError
@@ -18,6 +18,7 @@ from tmnmt.text import words
 
 FORMAT = 2  # of the file and of what a translation is: counts up when the same settings give another one
 UNIT = 64  # segments noted at a time where there is no session cache
+GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
 
 
@@ -64,20 +65,29 @@ class Kept:
 
     def fill(self, translator: Translator, explain: bool, progress: Progress) -> None:
         """Translates what is missing; every unit is on disk as soon as it and those before it are finished."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._append("")  # what cannot be written is said before anything is translated
         forget_peak()
-        with self.path.open("a", encoding="utf-8") as file:
-            left = self.units[self.done :]
-            stream = translator.stream(left, explain)
-            before = sum(translator.seconds.values())
-            for unit in left:
-                found = []
-                for _ in unit:
-                    found.append(next(stream))
-                    progress.advance()
-                after = sum(translator.seconds.values())
-                _note(file, found, after - before)
-                before, self.done = after, self.done + 1
+        left = self.units[self.done :]
+        stream = translator.stream(left, explain)
+        before = sum(translator.seconds.values())
+        for unit in left:
+            found = []
+            for _ in unit:
+                found.append(next(stream))
+                progress.advance()
+            after = sum(translator.seconds.values())
+            self._append(_line(found, after - before))
+            before, self.done = after, self.done + 1
+
+    def _append(self, line: str) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            why = DataError(f"{self.path}: cannot be written: {error.strerror or error}")
+            why.add_note(GOES_ON)
+            raise why from error
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         with self.path.open(encoding="utf-8") as file:
@@ -105,7 +115,7 @@ class Kept:
         }  # fmt: skip
 
 
-def _note(file: TextIO, found: Sequence[Translation], seconds: float) -> None:
+def _line(found: Sequence[Translation], seconds: float) -> str:
     segments = [
         {
             "tgt": one.tgt, "score": one.score, "matches": [match_record(match) for match in one.matches],
@@ -114,8 +124,7 @@ def _note(file: TextIO, found: Sequence[Translation], seconds: float) -> None:
         for one in found
     ]  # fmt: skip
     line = {"seconds": round(seconds, 4), "peak_bytes": peak(), "segments": segments}
-    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    file.flush()
+    return json.dumps(line, ensure_ascii=False) + "\n"
 
 
 def forget_peak() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt import __version__
+from tmnmt.counted import counted
 from tmnmt.eval.measure import Measured
 from tmnmt.eval.metrics import LOWER_CASED, TOKENISED
 from tmnmt.formats.atomic import writing
@@ -71,7 +72,8 @@ def table(report: Mapping[str, Any]) -> str:
 
 
 def _test(test: Mapping[str, Any]) -> Iterable[str]:
-    count = f"{test['segments']:,} segments, {test['documents']:,} documents, {test['words']:,} words"
+    nouns = {"segments": "segment", "documents": "document", "words": "reference word"}
+    count = ", ".join(counted(test[key], noun) for key, noun in nouns.items())
     yield f"{count}, {test['src_lang']} to {test['tgt_lang']}."
     for warning in test["warnings"]:
         yield f"Note: {warning}."
@@ -112,11 +114,16 @@ def _share(share: float | None) -> str:
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU by the score of the best match."""
-    yield _row(["best match", "segments", "words", *(system["name"] for system in test["systems"])])
+    yield _row(["best match", "segments", f"{_side(test)} words", *(system["name"] for system in test["systems"])])
     yield "|---|---|---|" + "---|" * len(test["systems"])
     for number, band in enumerate(test["bands"]):
         scores = [f"{system['by_band'][number]['metrics']['BLEU']:.2f}" for system in test["systems"]]
         yield _row([band["band"], f"{band['segments']:,}", f"{band['words']:,}", *scores])
+
+
+def _side(test: Mapping[str, Any]) -> str:
+    """What the words of bands are of."""
+    return "source" if test["has_sources"] else "reference"
 
 
 def _notes(test: Mapping[str, Any]) -> Iterable[str]:
@@ -125,6 +132,7 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
     if len(test["systems"]) > 1:
         yield f"- \\*: differs from {baseline['name']}, p <= {LEVEL} by {STARRED}, corrected by Holm"
     effort = baseline["effort"]
-    yield f"- weighted word count: {effort['weighted_words']:,.0f} of {sum(effort['words_by_band'].values()):,} words"
+    total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
+    yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
     for name, told in baseline["metrics"].items():
         yield f"- {name}{', ' + PAPERS[name] if name in PAPERS else ''}: {told['signature']}"

@@ -72,7 +72,7 @@ def parse_columns(text: str) -> Columns:
         if key not in known:
             nearest = get_close_matches(key, known, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UsageError(f"columns {text!r}: unknown column {key!r}; {hint}allowed: {', '.join(NAMES)}")
+            raise UsageError(f"columns {text!r}: unknown column {key!r}; {hint}allowed: {_allowed()}")
         if not equals or not value or value == "0":
             raise UsageError(f"columns {text!r}: {part!r} needs a column counted from 1, or its name, as in src=5")
         found[known[key]] = int(value) if value.isdecimal() else value
@@ -81,6 +81,11 @@ def parse_columns(text: str) -> Columns:
     if found["src"] == found["tgt"]:
         raise UsageError(f"columns {text!r}: src and tgt are the same column")
     return Columns(**found)
+
+
+def _allowed() -> str:
+    """The names of columns; of the document the one that is told everywhere, beside its own."""
+    return ", ".join("doc (or document)" if name == "document" else name for name in NAMES)
 
 
 def read_tsv(

@@ -170,8 +170,10 @@ class Memories(nn.Module):
             with safe_open(path, "pt") as file:
                 told = file.metadata() or {}
                 tensors = {_module_name(name): file.get_tensor(name).float() for name in file.keys()}
-            if told.get("format") != FORMAT:
-                raise ValueError(f"format {told.get('format')}, this version reads {FORMAT}")
+            if "format" not in told or "kinds" not in told:
+                raise ModelError(f"{path}: no memory file of tmnmt (which says its format, and what memories it holds)")
+            if told["format"] != FORMAT:
+                raise ValueError(f"format {told['format']}, this version reads {FORMAT}")
             memories = cls._of(json.loads(told["kinds"]), base)
             fill(memories, tensors)
         except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
