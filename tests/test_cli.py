@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 import typer
@@ -16,6 +17,9 @@ import typer
 import tmnmt
 from tmnmt.cli import app, run
 from tmnmt.errors import FormatError, TmnmtError, UsageError
+from tmnmt.index.build import build
+from tmnmt.interrupts import Terminated
+from tmnmt.segments import Segment
 
 HEAVY = ("torch", "numba", "numpy", "faiss", "lxml", "elasticsearch", "sentencepiece", "sacrebleu", "rapidfuzz")
 COMMANDS = ("build-index", "search", "translate", "train")
@@ -184,6 +188,32 @@ def test_output_is_utf8_whatever_the_locale() -> None:
     assert done.stdout.endswith("é \\udcff\n".encode())
 
 
+@pytest.fixture
+def full_index(tmp_path: Path) -> Path:
+    build(tmp_path / "index", [Segment(f"so many words as this {n}", "x" * 500) for n in range(200)], "en", "fr")
+    return tmp_path / "index"
+
+
+@pytest.mark.parametrize("command", [("search", "--threshold", "0"), ("search", "--json"), ("memory", "list")])
+def test_what_standard_output_cannot_take_is_told_alike_by_every_command(
+    command: tuple[str, ...], full_index: Path
+) -> None:
+    def ended(stdout: int | IO[bytes]) -> tuple[int, str]:
+        call = _tmnmt(*command, "--index", str(full_index))
+        done = subprocess.run(
+            call, input="so many words as this\n", stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+        told = [line for line in done.stderr.splitlines() if not line.startswith("compiling")]
+        return done.returncode, "\n".join(told)
+
+    read, write = os.pipe()
+    os.close(read)
+    assert ended(write) == (141, "")
+    os.close(write)
+    with Path("/dev/full").open("wb") as full:
+        assert ended(full) == (1, "tmnmt: error: standard output: cannot be written: No space left on device")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_standard_stream_is_an_empty_one(closed: str) -> None:
     command = ["bash", "-c", f'"$@" {closed}', "bash", *_tmnmt("--help")]
@@ -201,3 +231,42 @@ def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(name: 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (code, "before\n")
     assert done.stderr == "interrupted: stopped before the end\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("module", "printed"), [("__main__", ""), ("llvmlite.binding.engine", "run to the end\n")])
+def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(name: str, code: int, module: str, printed: str) -> None:
+    callback = f"types.FunctionType(called_back.__code__, {{**globals(), '__name__': '{module}'}})"
+    program = f"""
+import ctypes, os, signal, sys, time, types
+from tmnmt.cli import app, main
+
+def called_back():
+    os.kill(os.getpid(), signal.{name})
+    print('run to the end')
+
+@app.command('fail')
+def fail():
+    ctypes.CFUNCTYPE(None)({callback})()
+    time.sleep(5)
+    print('after')
+
+sys.argv[1:] = ['fail']
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (code, printed)
+    assert done.stderr == "interrupted: stopped before the end\n"
+
+
+def test_a_command_that_says_more_about_an_interruption_keeps_which_it_was(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise Terminated
+
+    monkeypatch.setattr("tmnmt.index.from_files.build_from_files", stopped)
+    assert run(["build-index", "a.tmx", "--index", "x", "--src-lang", "en", "--tgt-lang", "fr"]) == 143
+    assert capsys.readouterr().err == "interrupted: x is as it was before\n"
+    for path in Path(str(tmnmt.__file__)).parent.rglob("*.py"):
+        assert "raise KeyboardInterrupt(" not in path.read_text(encoding="utf-8"), f"{path}: add a note instead"

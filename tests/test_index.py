@@ -21,6 +21,7 @@ from rapidfuzz.distance import Levenshtein
 from tmnmt.errors import LockedError, MemoryIndexError, UsageError
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.cached import open_memory
 from tmnmt.index.lock import writing
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
@@ -287,6 +288,36 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_change(tmp_path: Path)
     with MemoryIndex.open(tmp_path) as index:
         index.add([Segment("a", "b")])
     assert {p.name for p in tmp_path.iterdir()} == {".lock", "generation-1", "manifest.json"}
+
+
+def test_an_index_that_lost_its_manifest_is_replaced_only_by_force(tmp_path: Path) -> None:
+    build(tmp_path, real_segments()[:5], "en", "fr")
+    with MemoryIndex.open(tmp_path) as index:
+        index.add([Segment("a", "b")])
+    manifest = tmp_path / "manifest.json"
+    whole = manifest.read_bytes()
+    manifest.unlink()
+    said = r"half an index.*generation-1/changes.log holds pairs that were confirmed"
+    with pytest.raises(MemoryIndexError, match=said):
+        MemoryIndex.open(tmp_path)
+    with pytest.raises(UsageError, match=f"{said}.*--force"):
+        build(tmp_path, real_segments()[:3], "en", "fr")
+    manifest.write_bytes(whole)
+    with MemoryIndex.open(tmp_path) as index:
+        assert len(index) == 6
+    manifest.unlink()
+    assert build(tmp_path, real_segments()[:3], "en", "fr", force=True).segments == 3
+
+
+def test_a_memory_whose_indexing_was_killed_is_indexed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    memory = tmp_path / "m.tsv"
+    memory.write_text("en\tfr\na\tb\n", encoding="utf-8")
+    open_memory(memory, "en", "fr").close()
+    for manifest in tmp_path.rglob("manifest.json"):
+        manifest.unlink()
+    with open_memory(memory, "en", "fr") as index:
+        assert len(index) == 1
 
 
 @pytest.fixture

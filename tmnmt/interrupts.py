@@ -1,16 +1,27 @@
-"""Ctrl-C and SIGTERM as exceptions, except while modules are being imported: many of them do not survive one."""
+"""Ctrl-C and SIGTERM as exceptions, which are not lost in code that takes none.
+
+Modules that are being imported often do not survive one: there the program ends at once. What compiled code calls back
+(through ctypes, by llvmlite; `__del__`) drops one: the signal is sent again, until control is elsewhere.
+"""
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
 import sys
+import time
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
 STOPPED = "interrupted: stopped before the end"
+SECONDS_TO_RESEND = 0.001
 
 
 class Terminated(KeyboardInterrupt):
@@ -22,17 +33,22 @@ def install() -> None:
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
+    sys.unraisablehook = _lost
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if _importing(frame):
         _leave(INTERRUPTED)
+    if _called_back(frame):
+        return _send_again(number)
     raise KeyboardInterrupt
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     if _importing(frame):
         _leave(TERMINATED)
+    if _called_back(frame):
+        return _send_again(number)
     raise Terminated
 
 
@@ -40,6 +56,32 @@ def _importing(frame: FrameType | None) -> bool:
     while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
     return frame is not None
+
+
+def _called_back(frame: FrameType | None) -> bool:
+    """Within llvmlite, which needs its callbacks to be run to the end; or where a lost exception is dealt with."""
+    while frame is not None and frame.f_code is not _lost.__code__:
+        if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
+            return True
+        frame = frame.f_back
+    return frame is not None
+
+
+def _lost(args: UnraisableHookArgs) -> None:
+    if isinstance(args.exc_value, KeyboardInterrupt):
+        _send_again(signal.SIGTERM if isinstance(args.exc_value, Terminated) else signal.SIGINT)
+    else:
+        sys.__unraisablehook__(args)
+
+
+def _send_again(number: int) -> None:
+    # From a bare thread: a `Thread` takes locks that the interrupted code may hold.
+    _thread.start_new_thread(_send_later, (number, _thread.get_ident()))
+
+
+def _send_later(number: int, thread: int) -> None:
+    time.sleep(SECONDS_TO_RESEND)
+    signal.pthread_kill(thread, number)
 
 
 def _leave(code: int) -> None:

@@ -20,6 +20,7 @@ import typer
 from typer.models import CommandInfo
 
 from tmnmt import __version__
+from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install
 
@@ -72,16 +73,22 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and gives its exit code (see the module); an error is one line on stderr, never a traceback.
 
-    A command that has something to say about an interruption raises `KeyboardInterrupt("what to do next")`; notes on
-    an exception are told behind it.
+    A command that has something to say about an interruption adds a note to the KeyboardInterrupt, which stays the one
+    that it is: a SIGTERM is one, too. Notes on an exception are told behind it.
     """
     _replace_closed_streams()
     _set_up_output()
     try:
         return _invoke(arguments)
+    except OutputError as error:
+        _abandon_stdout()
+        return _fail(error, error.exit_code)
+    except OutputClosedError:
+        _abandon_stdout()
+        return OUTPUT_CLOSED
     except (TmnmtError, typer.TyperException) as error:
         return _fail(error, error.exit_code)
-    except BrokenPipeError:
+    except BrokenPipeError:  # of stderr, or of a pipe that is named as an output
         _abandon_stdout()
         return OUTPUT_CLOSED
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
@@ -159,6 +166,8 @@ def _replace_closed_streams() -> None:
 
 def _set_up_output() -> None:
     """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's log on stderr."""
+    if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = named_stdout(sys.stdout)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     handler = logging.StreamHandler(sys.stderr)

@@ -61,8 +61,9 @@ def adapt(
         opened = open_memory(memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance)
     try:
         reached = run(loaded, opened.segments(), output, config, dev_share, resume)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"go on with --resume: {output}.partial has what is done") from None
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"go on with --resume: {output}.partial has what is done")
+        raise
     for name, (plain, with_it) in reached.items():
         typer.echo(f"{name}: dev {plain:.4f} without, {with_it:.4f} with, in nats a subword", err=True)
     print(output)

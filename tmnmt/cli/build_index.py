@@ -60,8 +60,9 @@ def build_index(
                 manifest, report = build_from_files(
                     Path(index), memories, src_lang, tgt_lang, columns=chosen, force=force, progress=progress.advance
                 )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{index} is as it was before") from None
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{index} is as it was before")
+        raise
     print(report, file=sys.stderr)
     print(
         f"{index}: {counted(manifest.segments, 'segment')} ({counted(manifest.sources, 'distinct source')}, "

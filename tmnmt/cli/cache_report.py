@@ -73,8 +73,9 @@ def cache_report(
     runs.mkdir(parents=True, exist_ok=True)
     try:
         tests = [analysis.found(arms_of(size, at, best), Arm(at), segment) for analysis in analyses]
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"start again to go on: {runs} has what is done") from None
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"start again to go on: {runs} has what is done")
+        raise
     about = {
         "model": loaded.hash, "parameters": sizes_of(loaded, memories), "beam": beam, "length_penalty": length_penalty,
     }  # fmt: skip

@@ -72,8 +72,9 @@ def prepare(
     settings = preparation.Settings(regime.value, segments, splits, max_length, vocab=vocab)
     try:
         manifest, report = preparation.prepare(_paths(form, from_, src, tgt), src, tgt, out, settings, chosen)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{out} was not made; run it again") from None
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{out} was not made; run it again")
+        raise
     print(report, file=sys.stderr)
     if manifest["listed_but_absent"]:
         print(f"{counted(manifest['listed_but_absent'], 'listed id')} without a document", file=sys.stderr)

@@ -107,8 +107,9 @@ def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindN
         if shard is None:
             with Progress("FAISS", "keys") as progress:
                 update_faiss(files, kind, progress.advance)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("what was computed is kept; the same command goes on from there") from None
+    except KeyboardInterrupt as stop:
+        stop.add_note("what was computed is kept; the same command goes on from there")
+        raise
     print(f"{files.folder}: keys of {files.positions:,} positions", file=sys.stderr)
 
 

@@ -30,7 +30,8 @@ def train(
         torch.set_num_threads(threads)
     try:
         print(run(loaded, resume))
-    except KeyboardInterrupt:
-        if not (Path(loaded.folder) / "last.safetensors").exists():
-            raise KeyboardInterrupt("before the first checkpoint; nothing is kept") from None
-        raise KeyboardInterrupt(f"the checkpoint is in {loaded.folder}; go on with --resume") from None
+    except KeyboardInterrupt as stop:
+        kept = (Path(loaded.folder) / "last.safetensors").exists()
+        reached = f"the checkpoint is in {loaded.folder}; go on with --resume"
+        stop.add_note(reached if kept else "before the first checkpoint; nothing is kept")
+        raise

@@ -14,7 +14,7 @@ from tmnmt.index.inversion import Inversion
 from tmnmt.index.journal import JOURNAL_FILE
 from tmnmt.index.keys import KEYS_DIR
 from tmnmt.index.lock import LOCK_FILE, writing
-from tmnmt.index.manifest import MANIFEST_FILE, Manifest, describe_files, read_manifest, write_manifest
+from tmnmt.index.manifest import MANIFEST_FILE, Manifest, describe_files, half_index, read_manifest, write_manifest
 from tmnmt.index.store import NewStore
 from tmnmt.segments import Segment
 from tmnmt.text import MAX_TOKEN_CHARS, match_tokens
@@ -24,6 +24,10 @@ SEGMENTS_A_WRITE = 2000
 
 class IndexExistsError(UsageError):
     """There is an index already, and `force` was not given."""
+
+
+class HalfIndexError(UsageError):
+    """There is an index without its manifest, and `force` was not given."""
 
 
 def build(
@@ -39,8 +43,9 @@ def build(
     """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given order.
 
     Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises IndexExistsError where
-    there is one and `force` is not given, MemoryIndexError where the folder holds something else, LockedError where
-    another process still writes after `seconds_to_wait`; an error of `segments` leaves everything as it was.
+    there is one and `force` is not given, HalfIndexError where there is one without its manifest, MemoryIndexError
+    where the folder holds something else, LockedError where another process still writes after `seconds_to_wait`; an
+    error of `segments` leaves everything as it was.
     """
     _check_place(index_dir, force)
     runs = in_runs(segments)
@@ -49,6 +54,7 @@ def build(
     with writing(index_dir, seconds_to_wait):
         try:
             _check_place(index_dir, force)
+            _check_whole(index_dir, force)  # here: until the lock is ours it may be one that is being built
             return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
         except BaseException:
             if made and not (index_dir / MANIFEST_FILE).exists():
@@ -137,6 +143,12 @@ def _check_place(index_dir: Path, force: bool) -> None:
         raise MemoryIndexError(f"{index_dir}: holds {foreign[0]}, which is no part of an index; give an empty folder")
     if (index_dir / MANIFEST_FILE).exists() and not force:
         raise IndexExistsError(f"{index_dir}: there is an index already; --force replaces it")
+
+
+def _check_whole(index_dir: Path, force: bool) -> None:
+    half = None if force else half_index(index_dir)
+    if half:
+        raise HalfIndexError(f"{half}; --force replaces all of it")
 
 
 def _ours(path: Path) -> bool:

@@ -12,7 +12,7 @@ from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
-from tmnmt.index.build import IndexExistsError
+from tmnmt.index.build import HalfIndexError, IndexExistsError
 from tmnmt.index.elastic_address import is_address, parse_address
 from tmnmt.index.from_files import build_from_files
 from tmnmt.index.manifest import FORMAT, MANIFEST_FILE
@@ -92,6 +92,8 @@ def _index(
         log.info("%s: %s", path, report)
     except IndexExistsError:
         pass  # another process was faster
+    except HalfIndexError:  # a build was killed; nothing is ever added here
+        return _index(path, folder, languages, progress, force=True)
     return MemoryIndex.open(folder)
 
 

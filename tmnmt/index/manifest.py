@@ -147,9 +147,20 @@ def _checked(content: Any, path: Path) -> Manifest:
     return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})
 
 
+def half_index(index_dir: Path) -> str | None:
+    """What is to be said of a folder that has a generation and no manifest; None where that is not so."""
+    if (index_dir / MANIFEST_FILE).exists() or not any(index_dir.glob("generation-*")):
+        return None
+    said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
+    journals = [path for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}")) if path.stat().st_size]
+    if not journals:
+        return said
+    return f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new build loses"
+
+
 def _no_manifest(index_dir: Path) -> str:
-    if index_dir.is_dir() and any(index_dir.glob("generation-*")):
-        return f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted; build it again"
+    if half := half_index(index_dir):
+        return f"{half}; take {MANIFEST_FILE} from a backup, or build the index again with --force"
     return f"{index_dir}: not an index (no {MANIFEST_FILE}); make one with tmnmt build-index"
 
 
