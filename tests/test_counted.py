@@ -34,3 +34,12 @@ def test_lines_come_while_nothing_is_finished(
         time.sleep(0.1)
     lines = set(capsys.readouterr().err.splitlines())
     assert lines == {"translating: 0 of 1 segment, 0 s so far"}
+
+
+def test_progress_goes_on_to_the_next_part_of_the_work() -> None:
+    with progress.Progress("indexing", "units", lazy=True) as build:
+        build.advance(7)
+        for _ in range(2):
+            build.then("sending", "segments")
+            build.advance(1, 0.25)
+        assert build.line().startswith("sending: 2 of 8 segments, ")

@@ -109,6 +109,15 @@ def test_the_commands_take_an_address(server: Running, capsys: pytest.CaptureFix
     assert list(server_indexes(server, "commands")) == ["commands-2"]
 
 
+def test_a_build_tells_what_the_server_has_taken(server: Running) -> None:
+    told: list[tuple[int, float]] = []
+    address = server.address("told")
+    build_elastic(address, real_segments(), "en", "fr", progress=lambda n, share: told.append((n, share)))
+    assert sum(n for n, _ in told) == len(real_segments())
+    shares = [share for _, share in told]
+    assert shares == sorted(shares) and shares[-1] == 1
+
+
 def test_what_is_confirmed_goes_into_the_memory_at_an_address(server: Running) -> None:
     address = server.address("confirmed")
     build_elastic(address, real_segments()[:9], "en", "fr")
@@ -193,7 +202,7 @@ def test_a_server_killed_during_a_build_and_a_batch_is_told_and_going_on_works(s
     assert index.search(["added just before"], 1, 1.0)[0][0].segment.tgt == "x"
 
     with pytest.raises(ServerError, match=r"the build is unfinished, what answered before still does: .*--force"):
-        build_elastic(address, real_segments(), "en", "fr", force=True, patience=1.0, progress=lambda _: server.kill())
+        build_elastic(address, real_segments(), "en", "fr", force=True, patience=1.0, progress=lambda *_: server.kill())
     server.start()
     assert index.search(["added just before"], 1, 1.0)[0]
     build_elastic(address, real_segments()[:9], "en", "fr", force=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 
-ReadProgress = Callable[[int, float], None]  # units read since the last call; the share of all bytes read, in [0, 1]
+ReadProgress = Callable[[int, float], None]  # units done since the last call; the share of all the work, in [0, 1]
 
 
 class Progress:
@@ -50,6 +50,14 @@ class Progress:
             self._bar.update(
                 self._task, total=self.total, completed=self.done, done=self._units(self.done), rate=self._rate()
             )
+
+    def then(self, what: str, unit: str) -> None:
+        """The next part of the work, shown in the place of the last; not begun twice."""
+        if (what, unit) == (self.what, self.unit):
+            return
+        self.what, self.unit, self.total, self.done, self._start = what, unit, None, 0, time.monotonic()
+        if self._bar is not None and self._task is not None:
+            self._bar.reset(self._task, description=what, total=None, done=self._units(0), rate="-")
 
     def line(self) -> str:
         """What is known now, in one line."""

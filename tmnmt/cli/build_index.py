@@ -51,10 +51,15 @@ def build_index(
     manifest: Manifest | ElasticManifest
     try:
         with Progress("indexing", "units") as progress:
+
+            def sending(segments: int, share: float) -> None:
+                progress.then("sending", "segments")
+                progress.advance(segments, share)
+
             if is_address(index):
                 manifest, report = build_elastic_from_files(
                     parse_address(index), memories, src_lang, tgt_lang, columns=chosen, force=force,
-                    shards=shards or 1, replicas=replicas or 0, progress=progress.advance,
+                    shards=shards or 1, replicas=replicas or 0, progress=progress.advance, sending=sending,
                 )  # fmt: skip
             else:
                 manifest, report = build_from_files(

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -24,6 +24,7 @@ from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_generation import read_generation
 from tmnmt.index.elastic_layout import COUNTER, ElasticManifest, document, key, mappings, only, written
 from tmnmt.index.elastic_server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason, reason_in
+from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 
@@ -45,9 +46,10 @@ def build_elastic(
     replicas: int = 0,
     patience: float = PATIENCE,
     seconds_to_answer: float = SECONDS_TO_ANSWER,
-    progress: Callable[[int], None] | None = None,
+    progress: ReadProgress | None = None,
 ) -> ElasticManifest:
     """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given order.
+    `progress` is told of the segments that the server has taken.
 
     Until the end the index that was there answers. Raises IndexExistsError where there is one, LockedError where a
     build is under way or was stopped (`force` replaces both), MemoryIndexError where the name belongs to something
@@ -73,7 +75,7 @@ def _build(
     languages: tuple[str, str],
     force: bool,
     copies: tuple[int, int],
-    progress: Callable[[int], None] | None,
+    progress: ReadProgress | None,
 ) -> ElasticManifest:
     shards, replicas = copies
     concrete, previous = _make_generation(server, force, shards)
@@ -98,7 +100,7 @@ class _Groups:
             self._db.execute(f"PRAGMA {setting}")
         self._db.execute("CREATE TABLE pairs (key TEXT, changed TEXT, id INTEGER, tokens TEXT, pair TEXT)")
         self._tokens: set[str] = set()
-        self.segments = self.sources = 0
+        self.segments = self.sources = self.sent = 0
 
     def add(self, segments: Iterable[Segment]) -> None:
         self._db.execute("BEGIN")
@@ -192,17 +194,17 @@ def _fill(
     concrete: str,
     groups: _Groups,
     languages: tuple[str, str],
-    progress: Callable[[int], None] | None,
+    progress: ReadProgress | None,
 ) -> ElasticManifest:
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         under_way: deque[tuple[Future[None], int]] = deque()
         try:
             for operations, segments in _requests(groups):
                 if len(under_way) > REQUESTS_AT_ONCE:
-                    _finish(under_way, progress)
+                    _finish(under_way, groups, progress)
                 under_way.append((pool.submit(send, server, only(concrete), operations), segments))
             while under_way:
-                _finish(under_way, progress)
+                _finish(under_way, groups, progress)
         finally:
             for future, _ in under_way:
                 future.cancel()
@@ -211,11 +213,12 @@ def _fill(
     return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens(), now)
 
 
-def _finish(under_way: deque[tuple[Future[None], int]], progress: Callable[[int], None] | None) -> None:
+def _finish(under_way: deque[tuple[Future[None], int]], groups: _Groups, progress: ReadProgress | None) -> None:
     future, segments = under_way.popleft()
     future.result()
+    groups.sent += segments
     if progress:
-        progress(segments)
+        progress(segments, groups.sent / groups.segments)
 
 
 def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, str]], int]]:

@@ -32,7 +32,8 @@ def build_at(
     if is_address(where):
         from tmnmt.index.elastic_build import build_elastic
 
-        return build_elastic(parse_address(where), segments, src_lang, tgt_lang, force=force, progress=progress)
+        told = None if progress is None else lambda n, _: progress(n)
+        return build_elastic(parse_address(where), segments, src_lang, tgt_lang, force=force, progress=told)
     return build(Path(where), segments, src_lang, tgt_lang, force=force, progress=progress)
 
 
@@ -65,13 +66,16 @@ def build_elastic_from_files(
     shards: int = 1,
     replicas: int = 0,
     progress: ReadProgress | None = None,
+    sending: ReadProgress | None = None,
 ) -> tuple[ElasticManifest, Report]:
     """`build_elastic` over the segments of memory files, and what became of their units; errors as `build_from_files`
-    and ServerError."""
+    and ServerError. `progress` is told of units read, then `sending` of segments that the server has taken."""
     from tmnmt.index.elastic_build import build_elastic
 
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-    manifest = build_elastic(address, _some(reader), src_lang, tgt_lang, force=force, shards=shards, replicas=replicas)
+    manifest = build_elastic(
+        address, _some(reader), src_lang, tgt_lang, force=force, shards=shards, replicas=replicas, progress=sending
+    )
     return manifest, reader.report
 
 

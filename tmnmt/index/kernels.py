@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from tmnmt.index.addresses import array_at, rows_at
 from tmnmt.index.compiling import compiled, inner
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.lanes import BLOCK, WORDS, Lanes, any_set, load, lowest_set, repeat, store
+from tmnmt.index.lanes import BLOCK, WORDS, Lanes, any_set, load, lowest_set, prefetch, repeat, store
 from tmnmt.index.words import Words, encode
 
 Int16 = NDArray[np.int16]
@@ -46,6 +46,8 @@ _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)  # 64 groups a word, 512 a block
 LOW = 5  # planes in registers: counts up to 31
 SPARE_PLANES = 64  # behind the last counter: it overflows into them where damaged postings repeat a group
+AHEAD = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
+FEW = 64  # numbers that are sorted by insertion
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
@@ -106,6 +108,8 @@ def add_columns(
     width = columns.shape[1]
     for i in range(0, chosen.size, 4):
         a, b, c, d = chosen[i] * width, chosen[i + 1] * width, chosen[i + 2] * width, chosen[i + 3] * width
+        for column in (a, b, c, d):
+            prefetch(columns, column + word + AHEAD)
         ones, carry = add_three(ones, load(columns, a + word) ^ every, load(columns, b + word) ^ every)
         ones, other = add_three(ones, load(columns, c + word) ^ every, load(columns, d + word) ^ every)
         twos, carry = add_three(twos, carry, other)
@@ -138,9 +142,24 @@ class Query(NamedTuple):
 
 
 @compiled
+def ascending(numbers: Int32) -> Int32:
+    """A copy, sorted."""
+    if numbers.size > FEW:
+        return np.sort(numbers)
+    inserted = np.empty_like(numbers)
+    for i in range(numbers.size):
+        place = i
+        while place > 0 and inserted[place - 1] > numbers[i]:
+            inserted[place] = inserted[place - 1]
+            place -= 1
+        inserted[place] = numbers[i]
+    return inserted
+
+
+@compiled
 def features(arrays: Arrays, sequence: Int32) -> Query:
     """The features of a query of token numbers (-1: in no group)."""
-    tokens = np.sort(sequence)
+    tokens = ascending(sequence)
     columns, rare = np.empty(tokens.size + 3, np.int32), np.empty(tokens.size, np.int32)
     many, held, occurrence = 0, 0, 0
     for i in range(tokens.size):
@@ -156,7 +175,7 @@ def features(arrays: Arrays, sequence: Int32) -> Query:
         else:
             rare[held] = feature
             held += 1
-    columns[:many] = -np.sort(-columns[:many])
+    columns[:many] = ascending(columns[:many])[::-1]
     columns[many:] = arrays.columns.shape[0] - 1
     return Query(tokens.size, columns[: (many + 3) // 4 * 4], many, rare[:held])
 
@@ -309,7 +328,7 @@ class Pattern(NamedTuple):
 @compiled
 def pattern_bits(sequence: Int32) -> Pattern:
     """Where each known token of `sequence` stands, for `edit_distance`."""
-    distinct, known = np.sort(sequence), 0
+    distinct, known = ascending(sequence), 0
     for token in distinct:
         if token >= 0 and (known == 0 or token != distinct[known - 1]):
             distinct[known] = token

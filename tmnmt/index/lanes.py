@@ -62,6 +62,20 @@ def _store(_: Any, array: Any, word: Any, lanes: Any) -> Any:
     return types.void(array, types.intp, lanes), code
 
 
+def _prefetch(_: Any, array: Any, word: Any) -> Any:
+    """Asks the processor for 512 bits that `load` may want later; where there are none, nothing happens."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        place = builder.bitcast(_vector_at(context, builder, signature.args[0], *given), byte)
+        read, nearest, data = ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)
+        builder.call(prefetch, [place, read, nearest, data])
+
+    return types.void(array, types.intp), code
+
+
 def _any(_: Any, lanes: Any) -> Any:
     """Whether any of the 512 bits is set."""
 
@@ -96,6 +110,7 @@ def _lowest(_: Any, word: Any) -> Any:
 load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
 store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
 repeat = cast(Callable[[np.uint64], Lanes], intrinsic(_repeat))
+prefetch = cast(Callable[[UInt64, int], None], intrinsic(_prefetch))
 any_set = cast(Callable[[Lanes], bool], intrinsic(_any))
 lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
 
