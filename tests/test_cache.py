@@ -128,6 +128,22 @@ def test_read_by_hand() -> None:
     torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
 
 
+def test_one_gate_for_the_whole_state_by_hand() -> None:
+    cache = SessionCache(2, 2, 2, CacheKind(words=False, gate="scalar"))
+    with torch.no_grad():
+        cache.U.bias.fill_(math.log(3))
+        cache.U.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        cache.V.weight.fill_(0.0)
+        cache.W.weight.copy_(torch.tensor([[0.0, 2.0]]))
+    state = collate_caches([by_hand()[1]])
+    hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
+    # m = (3/2, 1) as above; lambda = sigmoid(1/2 + 2 + log 3) for both elements
+    gate = 1 / (1 + math.exp(-2.5) / 3)
+    fused, found = cache.fuse(hidden, context, ready(cache, state))
+    torch.testing.assert_close(found, torch.tensor([[gate]]))
+    torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
+
+
 def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
     """Words are embedded as (word, 1)."""
     assert state is not None

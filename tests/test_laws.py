@@ -320,10 +320,11 @@ def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, M
 
 
 VARIANTS = [TMKind(matching="full"), TMKind(coverage="gru"), TMKind(coverage="plain", fusion_gate="scalar")]
+CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="learned")]
 
 
 @pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")
-@pytest.mark.parametrize("cache", [CacheKind(), CacheKind("shallow", matching="learned")], ids=lambda kind: kind.fusion)
+@pytest.mark.parametrize("cache", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.gate}")
 def test_gradients_of_every_parameter_are_those_of_finite_differences(kind: TMKind, cache: CacheKind) -> None:
     base, memories, state, batch = forced_pairs(kind, cache)
 

@@ -140,10 +140,15 @@ def test_the_batched_forward_equals_repeated_steps(
     assert torch.equal(log_p[without], plain[without]) and not torch.equal(log_p[~without], plain[~without])
 
 
-CACHES = [CacheKind(), CacheKind(words=False, matching="learned", combining="add"), CacheKind("shallow")]
+CACHES = [
+    CacheKind(),
+    CacheKind(words=False, matching="learned", combining="add"),
+    CacheKind("shallow"),
+    CacheKind(gate="scalar"),
+]
 
 
-@pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}")
+@pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}-{kind.gate}")
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
     part = CachePart(SideBySide(SessionCache(16, 16, 8, kind), backbone, vocab, 7, 2), [], [], 1)

@@ -1,7 +1,7 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
 read     P_m = softmax(c k)       m = sum P_m (v + E e(y))                               eq. 5
-deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8
+deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
 write    after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
          else an empty slot is taken, else the least recently written one
@@ -27,6 +27,7 @@ from tmnmt.vocab import EOS, PAD
 CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned"]
 Combining = Literal["interpolate", "add"]
+CacheGate = Literal["elements", "scalar"]
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 PROJECTED = (
     100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
@@ -41,6 +42,7 @@ class CacheKind:
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
     matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
+    gate: CacheGate = "elements"  # of the state as in the paper, or scalar: one for all of it; deep only
 
 
 class SessionCache(nn.Module):
@@ -53,7 +55,7 @@ class SessionCache(nn.Module):
         super().__init__()
         self.kind = kind
         deep = kind.fusion == "deep"
-        outputs = hidden_size if deep else 1
+        outputs = hidden_size if deep and kind.gate == "elements" else 1
         self.U = nn.Linear(hidden_size, outputs)  # with the bias b
         nn.init.constant_(self.U.bias, GATE_START)
         self.V = nn.Linear(context_size, outputs, bias=False)
@@ -65,7 +67,7 @@ class SessionCache(nn.Module):
         """The same with all that no step changes: the slots' words in what is blended of them, and, of few slots, W of
         each."""
         said = with_words(self.word, state.values, state.ids, embed)
-        few = said.shape[1] <= PROJECTED or self.kind.fusion == "shallow"
+        few = said.shape[1] <= PROJECTED or self.W.out_features == 1
         read = torch.cat([said, self.W(said)], -1) if few else said
         return replace(state, read=read, first=first_of(state.ids), view=None)
 
@@ -87,12 +89,12 @@ class SessionCache(nn.Module):
         return recalled, blended[:, d:] if blended.shape[1] > d else self.W(recalled)  # W m = sum P_m (W v)
 
     def logits(self, hidden: Tensor, context: Tensor, projected: Tensor) -> Tensor:
-        """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache."""
+        """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache or a scalar gate."""
         own: Tensor = self.U(hidden)
         return torch.addmm(own + projected, context, self.V.weight.t())
 
     def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d); s and 0 where the cache is empty (eq. 6, 8).
+        """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d) or (R, 1); s and 0 where it is empty (eq. 6, 8).
 
         `state` has been seen."""
         view = view_of(state)

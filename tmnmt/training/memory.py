@@ -96,7 +96,9 @@ def _tm_kind(config: MemoryConfig) -> TMKind:
 
 
 def _cache_kind(config: MemoryConfig) -> CacheKind:
-    return CacheKind(config.cache_fusion, config.words, config.cache_matching, config.cache_combining)
+    return CacheKind(
+        config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate
+    )
 
 
 def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool, begun_from: str) -> Standing:

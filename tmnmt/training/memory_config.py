@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tmnmt.errors import UsageError
 from tmnmt.index.select import Method, Selection, Similarity
-from tmnmt.memories.cache import CacheFusion, CacheMatching, Combining
+from tmnmt.memories.cache import CacheFusion, CacheGate, CacheMatching, Combining
 from tmnmt.memories.coverage import CoverageKind
 from tmnmt.memories.tm import FusionGate, Matching
 from tmnmt.training.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, NotNegative, Seed, Share, ShareBelowOne
@@ -28,6 +28,7 @@ class MemoryConfig:
     cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
     cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
+    cache_gate: CacheGate = "elements"  # one for every element of the state as in the paper, or scalar
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
