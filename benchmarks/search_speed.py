@@ -21,6 +21,7 @@ import platform
 import random
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -60,12 +61,15 @@ def main() -> None:
             manifest = build(path, kept_in, options.src_lang, options.tgt_lang, progress=progress.advance)
         built = time.perf_counter() - start
         size = sizes(manifest)  # now: the peak is that of the build
+        if not queries:
+            sys.exit(f"none of the documents of {options.held_out} is in the memories: nothing to ask")
         queries = random.Random(0).sample(queries, min(options.queries, len(queries)))
+        started = command_starts(path, queries[0])
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
             opened = time.perf_counter() - start
             rows = measure(index, queries, options)
-        result = {**conditions(), **size, "build_s": built, "open_s": opened, "rows": rows}
+        result = {**conditions(), **size, "build_s": built, "open_s": opened, "command_s": started, "rows": rows}
     show(result)
     if options.output:
         options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -95,6 +99,24 @@ def without(segments: Iterator[Segment] | Any, held_out: set[str], queries: list
             yield segment
         elif LEAST_TOKENS <= len(match_tokens(segment.src)) <= MOST_TOKENS:
             queries.append(segment.src)
+
+
+def command_starts(index: Path, query: str) -> dict[str, float]:
+    """Seconds of `tmnmt search` for one query: the first, which compiles; with the index in no memory; the next."""
+    with tempfile.TemporaryDirectory() as compiled:
+
+        def seconds() -> float:
+            start = time.perf_counter()
+            command = [sys.executable, "-m", "tmnmt", "search", "--index", str(index), query]
+            environment = {**os.environ, "NUMBA_CACHE_DIR": compiled}
+            subprocess.run(command, env=environment, check=True, capture_output=True)
+            return time.perf_counter() - start
+
+        first = seconds()
+        for path in filter(Path.is_file, index.rglob("*")):
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return {"first": first, "cold": seconds(), "warm": min(seconds() for _ in range(3))}
 
 
 def measure(index: MemoryIndex, queries: Sequence[str], options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -211,6 +233,11 @@ def show(result: dict[str, Any]) -> None:
         f"{result['segments']:,} segments, {result['sources']:,} distinct sources; read and built in "
         f"{result['build_s']:.0f} s; postings {result['postings_MB']:.0f} MB, store {result['store_MB']:.0f} MB, "
         f"peak memory {result['peak_MB']:.0f} MB; opened in {result['open_s']:.2f} s; load {result['load']:.1f}"
+    )
+    print(
+        "tmnmt search: first {first:.1f} s (it compiles), cold {cold:.2f} s, warm {warm:.2f} s".format(
+            **result["command_s"]
+        )
     )
     line = "{:>3}{:>11.2f}  {:<15}{mean_ms:9.3f}{p50_ms:9.3f}{p95_ms:9.3f}{cpu_ms:9.3f}{:8.1%}"
     print("top  threshold                  mean ms      p50      p95   cpu ms   found")
