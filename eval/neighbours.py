@@ -29,7 +29,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.datastore import Datastore
 from tmnmt.index.key_faiss import KINDS, update_faiss
 from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.neighbours import KNN_CANDIDATES, squared
+from tmnmt.memories.knn import CANDIDATES, squared
 from tmnmt.memory_keys import compute, header_of, longest, plan
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -163,7 +163,7 @@ def told(datastore: Datastore, model: Model, segments: Sequence[Segment]) -> tup
             log_p = backbone.readout(prev, keys.hiddens, keys.contexts).log_softmax(-1)
             gold = log_p.gather(1, keys.ids[:, None])[:, 0].numpy()
             c, z = keys.contexts.numpy(), keys.hiddens.numpy()
-            found = datastore.entries(datastore.search(c, KNN_CANDIDATES * max(KS))[1])
+            found = datastore.entries(datastore.search(c, CANDIDATES * max(KS))[1])
             of_c = squared(found.contexts, c)
             both = of_c + squared(found.hiddens, z)
             parts.append((gold, found.ids == keys.ids.numpy()[:, None], of_c, both))

@@ -89,6 +89,10 @@ def translate(
     knn_temperature: Annotated[
         float, typer.Option(min=0, help="Of the neighbours' squared distances with --mode knn, above 0.")
     ] = 20.0,
+    knn_adaptive: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What tmnmt adapt-knn made: weighs the neighbours anew at every word."),
+    ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -143,6 +147,7 @@ def translate(
                 threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
                 similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
                 neighbours=neighbours, knn_weight=knn_weight, knn_temperature=knn_temperature,
+                knn_adaptive=knn_adaptive,
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:
