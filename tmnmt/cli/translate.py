@@ -130,7 +130,7 @@ def translate(
     if explain_html is not None:
         _check_page(explain_html, output)
     for name, path in (("--output", output), ("--explain-html", explain_html)):
-        _spare(name, path, memory or [], model)
+        _spare(name, path, [*(memory or []), *([str(knn_adaptive)] if knn_adaptive else [])], model)
         _spare_inputs(name, path, inputs or [])
     texts = _checked(inputs or [Path("-")])
 
@@ -173,7 +173,7 @@ def _check_page(page: Path, output: Path | None) -> None:
 
 
 def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> None:
-    """Raises UsageError where `path` is a memory, the model, or a file of one."""
+    """Raises UsageError where `path` is a memory, the model, a file of one, or what else is read."""
     for read in [*map(Path, memories), model]:
         if path is not None and read.exists() and read.resolve() in (path.resolve(), *path.resolve().parents):
             raise UsageError(f"{option} {path} would be written over {read}")

@@ -10,7 +10,7 @@ import logging
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from random import Random
@@ -90,6 +90,7 @@ def adapt_knn(
         raise DataError("too few documents: nothing is left to learn from, or nothing to hold out")
     work.mkdir(parents=True, exist_ok=True)
     bound = digest_of(model, indexes, segments, config)
+    trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"
     most = config.sentences, -(-config.sentences // 4)
     train, dev = (
         Looking(datastore, model, config.k, work / name, bound)(documents, count)
@@ -97,9 +98,12 @@ def adapt_knn(
     )
     torch.manual_seed(config.seed)
     knn = AdaptiveKNN(config.k, config.temperature)
-    without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, bound)
+    without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, trained)
     if reached >= without:
-        raise DataError(f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword")
+        raise DataError(
+            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword; --resume with "
+            f"other --epochs or another --knn-temperature searches no more"
+        )
     knn.save(work / output.name, model.hash)
     (work / output.name).replace(output)
     shutil.rmtree(work)
@@ -107,14 +111,14 @@ def adapt_knn(
 
 
 def digest_of(model: Model, indexes: Sequence[Index], segments: Sequence[Segment], config: KNNConfig) -> str:
-    """What the work in a folder depends on."""
+    """What the neighbours that are looked up depend on."""
     keys = [keys_state(index, model.hash) for index in indexes]
-    return " ".join(map(str, (model.hash, *keys, digest(segments), *astuple(config))))
+    return " ".join(map(str, (model.hash, *keys, digest(segments), config.k, config.sentences, config.dev_share)))
 
 
-def _trained(part: KNNPart, work: Path, config: KNNConfig, bound: str) -> tuple[float, float]:
+def _trained(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> tuple[float, float]:
     """Trains to the end; dev's loss before, which is the plain model's, and after."""
-    trainer = PartTrainer(part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, bound)
+    trainer = PartTrainer(part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from)
     if trainer.path("last").exists() and trainer.restore():
         log.info("%s: going on at update %d", part.name, trainer.standing.update)
     trainer.run()
