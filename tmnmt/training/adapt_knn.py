@@ -101,8 +101,8 @@ def adapt_knn(
     without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, trained)
     if reached >= without:
         raise DataError(
-            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword; --resume with "
-            f"other --epochs or another --knn-temperature searches no more"
+            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword; --resume "
+            f"with other --epochs or another --knn-temperature searches no more"
         )
     knn.save(work / output.name, model.hash)
     (work / output.name).replace(output)
