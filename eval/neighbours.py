@@ -29,7 +29,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.datastore import Datastore
 from tmnmt.index.key_faiss import KINDS, update_faiss
 from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.neighbours import KNN_CANDIDATES, squared
+from tmnmt.memories.knn import CANDIDATES, AdaptiveKNN, squared
 from tmnmt.memory_keys import compute, header_of, longest, plan
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -71,6 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--neighbours", type=int, nargs="+", default=[8])
     parser.add_argument("--knn-weight", type=float, default=Settings.knn_weight)
     parser.add_argument("--knn-temperature", type=float, default=Settings.knn_temperature)
+    parser.add_argument("--knn-adaptive", type=Path, help="a file of tmnmt adapt-knn, to be compared, too")
     parser.add_argument("--beam", type=int, default=Settings.beam)
     parser.add_argument("--only", nargs="+", help="systems, by name")
     parser.add_argument("--tune", action="store_true")
@@ -113,6 +114,10 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
     for kind in options.kinds:
         systems += [(f"copy, {k} neighbours", replace(copy, neighbours=k), kind) for k in options.neighbours]
         systems += [(f"kNN, {NEIGHBOURS} neighbours", replace(plain, mode="knn", neighbours=NEIGHBOURS, **knn), kind)]
+        if options.knn_adaptive:
+            adaptive = AdaptiveKNN.load(options.knn_adaptive, model.hash)
+            settings = replace(plain, mode="knn", neighbours=adaptive.k, knn_adaptive=str(options.knn_adaptive))
+            systems.append((f"adaptive kNN, {adaptive.k} neighbours", settings, kind))
         systems += [(f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind) for k in options.neighbours]
     print("| system | search | BLEU | chrF | CPU seconds a sentence |\n|---|---|---|---|---|")
     made = None
@@ -163,7 +168,7 @@ def told(datastore: Datastore, model: Model, segments: Sequence[Segment]) -> tup
             log_p = backbone.readout(prev, keys.hiddens, keys.contexts).log_softmax(-1)
             gold = log_p.gather(1, keys.ids[:, None])[:, 0].numpy()
             c, z = keys.contexts.numpy(), keys.hiddens.numpy()
-            found = datastore.entries(datastore.search(c, KNN_CANDIDATES * max(KS))[1])
+            found = datastore.entries(datastore.search(c, CANDIDATES * max(KS))[1])
             of_c = squared(found.contexts, c)
             both = of_c + squared(found.hiddens, z)
             parts.append((gold, found.ids == keys.ids.numpy()[:, None], of_c, both))

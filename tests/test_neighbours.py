@@ -22,7 +22,8 @@ from tmnmt.index.key_search import KeySearch
 from tmnmt.index.keys import Header, KeyFiles, Keys, KeyWriter, digest_of, keys_dir
 from tmnmt.memories.base import MemoryState
 from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.neighbours import KNN, Asked, NeighbourState, knn_weights
+from tmnmt.memories.knn import KNN, knn_weights
+from tmnmt.memories.neighbours import Asked, NeighbourState
 from tmnmt.memory_keys import compute, header_of, plan
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
@@ -222,7 +223,7 @@ def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastor
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
     torch.testing.assert_close(p, torch.tensor([[0.211942, 0.788058]]))
-    assert sorted(votes.positions[0].tolist()) == [0, 1, 2] and float(votes.logit[0]) == 0.0
+    assert sorted(votes.positions[0].tolist()) == [-1, 0, 1, 2] and float(votes.logit[0]) == 0.0
     torch.testing.assert_close(knn_weights(torch.tensor([[torch.inf, 3.0]]), 2.0), torch.tensor([[0.0, 1.0]]))
 
 

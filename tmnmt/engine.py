@@ -34,7 +34,8 @@ from tmnmt.memories.base import MemoryState, PairKeys
 from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.neighbours import KNN, Asked, NeighbourState
+from tmnmt.memories.knn import KNN, AdaptiveKNN
+from tmnmt.memories.neighbours import Asked, NeighbourState
 from tmnmt.memories.tm import collate
 from tmnmt.memory_keys import header_of, longest, precomputed
 from tmnmt.models.folder import Model, load_model
@@ -83,6 +84,7 @@ class Settings:
     neighbours: int = 0  # keys of the whole memory that are read at every word
     knn_weight: float = 0.02  # of the neighbours' words in mode knn, in [0, 1)
     knn_temperature: float = 20.0  # of their squared distances
+    knn_adaptive: str | None = None  # a file of `tmnmt adapt-knn`, whose network stands in place of these two
 
     @property
     def retrieves(self) -> bool:
@@ -113,6 +115,7 @@ class Translator:
             keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
         self.keys = PairKeyStore(self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held)
+        self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
         self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
         self.counts: Counter[str] = Counter()
@@ -127,6 +130,7 @@ class Translator:
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
         alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
         neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
+        knn_adaptive: str | Path | None = None,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -135,6 +139,7 @@ class Translator:
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
         verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
         neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
+        knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
         where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
@@ -153,6 +158,7 @@ class Translator:
             mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
             length_penalty, precision, selection, verbatim,
             neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
+            str(knn_adaptive) if knn_adaptive is not None else None,
         )  # fmt: skip
         check(settings, parameters, model)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -283,9 +289,8 @@ class Translator:
         if self.datastore is None:
             return None
         settings, tm = self.settings, self.memories.tm if self.memories is not None else None
-        knn = KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
         pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in batch]
-        asked = Asked(self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, knn)
+        asked = Asked(self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, self.knn)
         return NeighbourState.of(asked, len(batch), tm.coverage.width if tm is not None else 0, self.device)
 
     def _scores(self, piece: Piece) -> list[float]:
@@ -442,6 +447,7 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
     if settings.precision not in ("fp32", "bf16"):
         raise UsageError(f"precision {settings.precision} is unknown; allowed: fp32, bf16")
     check_neighbours(settings)
+    knn_of(settings, model, "cpu")
     served = memories.modes if memories is not None else ("off", "knn")
     if settings.mode not in served:
         raise UsageError(
@@ -465,6 +471,22 @@ def check_neighbours(settings: Settings) -> None:
         raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
     if not isinstance(settings.knn_temperature, float | int) or not 0 < settings.knn_temperature < math.inf:
         raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0")
+
+
+def knn_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
+    """How neighbours are mixed in; None in other modes than knn. Raises UsageError where an adaptive kNN is given and
+    does not go with the other settings, ModelError where the file is none of this model."""
+    if settings.knn_adaptive is None:
+        return KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
+    if settings.mode != "knn":
+        raise UsageError(f"knn-adaptive is of mode knn, and the mode is {settings.mode}")
+    if (settings.knn_weight, settings.knn_temperature) != (Settings.knn_weight, Settings.knn_temperature):
+        raise UsageError("knn-adaptive has weights and a temperature of its own: leave out knn-weight, knn-temperature")
+    knn = AdaptiveKNN.load(Path(settings.knn_adaptive), model.hash, device)
+    if knn.k != settings.neighbours:
+        raise UsageError(f"{settings.knn_adaptive}: was trained for {knn.k} neighbours, and they are set to "
+                         f"{settings.neighbours}")  # fmt: skip
+    return knn
 
 
 def load_on(model_dir: Path, device: str) -> Model:

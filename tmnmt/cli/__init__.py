@@ -25,7 +25,7 @@ from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install
 
 # The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
-from tmnmt.cli import adapt, build_index, cache_report, evaluate, keys, memory, search, train, translate  # isort: skip
+from tmnmt.cli import adapt, adapt_knn, build_index, cache_report, evaluate, keys, memory, search, train, translate  # isort: skip
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 LIBRARY_S = "Value error, "  # what stands before typer's word on a choice that there is none of
@@ -44,6 +44,7 @@ app.command("translate")(translate.translate)
 app.command("keys")(keys.keys)
 app.command("train")(train.train)
 app.command("adapt")(adapt.adapt)
+app.command("adapt-knn")(adapt_knn.adapt_knn)
 app.command("cache-report")(cache_report.cache_report)
 app.add_typer(evaluate.app)
 app.add_typer(memory.app)

@@ -89,6 +89,10 @@ def translate(
     knn_temperature: Annotated[
         float, typer.Option(min=0, help="Of the neighbours' squared distances with --mode knn, above 0.")
     ] = 20.0,
+    knn_adaptive: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What tmnmt adapt-knn made: weighs the neighbours anew at every word."),
+    ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
     batch: Annotated[int, typer.Option(min=1, help="Segments (with a cache: documents) decoded side by side.")] = 32,
     length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
@@ -126,7 +130,7 @@ def translate(
     if explain_html is not None:
         _check_page(explain_html, output)
     for name, path in (("--output", output), ("--explain-html", explain_html)):
-        _spare(name, path, memory or [], model)
+        _spare(name, path, [*(memory or []), *([str(knn_adaptive)] if knn_adaptive else [])], model)
         _spare_inputs(name, path, inputs or [])
     texts = _checked(inputs or [Path("-")])
 
@@ -143,6 +147,7 @@ def translate(
                 threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
                 similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
                 neighbours=neighbours, knn_weight=knn_weight, knn_temperature=knn_temperature,
+                knn_adaptive=knn_adaptive,
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:
@@ -168,7 +173,7 @@ def _check_page(page: Path, output: Path | None) -> None:
 
 
 def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> None:
-    """Raises UsageError where `path` is a memory, the model, or a file of one."""
+    """Raises UsageError where `path` is a memory, the model, a file of one, or what else is read."""
     for read in [*map(Path, memories), model]:
         if path is not None and read.exists() and read.resolve() in (path.resolve(), *path.resolve().parents):
             raise UsageError(f"{option} {path} would be written over {read}")

@@ -62,6 +62,7 @@ class SystemConfig:
     neighbours: int = 0
     knn_weight: float = 0.02
     knn_temperature: float = 20.0
+    knn_adaptive: str = ""  # a file of tmnmt adapt-knn
     beam: Count = 5
     batch: Count = 32
     length_penalty: float = 1.0
@@ -214,7 +215,7 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
         ),
         model=tuple(replace(m, path=led(m.path)) for m in recipe.model),
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
-        system=tuple(replace(s, hypothesis=led(s.hypothesis)) for s in recipe.system),
+        system=tuple(replace(s, hypothesis=led(s.hypothesis), knn_adaptive=led(s.knn_adaptive)) for s in recipe.system),
     )
 
 
@@ -228,7 +229,7 @@ def _files(recipe: Recipe) -> Iterator[str]:
     for test in recipe.test:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
     yield from (named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path))
-    yield from (system.hypothesis for system in recipe.system if system.hypothesis)
+    yield from (path for system in recipe.system for path in (system.hypothesis, system.knn_adaptive) if path)
 
 
 def _is_there(path: str, recipe: Recipe) -> bool:

@@ -230,7 +230,7 @@ class Job:
         test, system = self.read.test, self.system
         parts = units(test.sources, test.documents, system.cache)
         memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
-        settings = asdict(settings_of(system))
+        settings = self._settings
         if system.neighbours:
             settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
         named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
@@ -253,10 +253,18 @@ class Job:
         if self.kept is None:
             return Output(system.name, self._pasted(), {"paste": "the best match's target, at any score", **self._told})
         lines = [record["tgt"] for record in self.kept.records()]
-        settings = {name: str(value) for name, value in _flat(asdict(settings_of(system)))}
+        settings = {name: str(value) for name, value in _flat(self._settings)}
         settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
         settings |= {"translations": self.kept.path.name}
         return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the engine is told; of a file what it holds, wherever it lies."""
+        settings = {name: value for name, value in asdict(settings_of(self.system)).items() if value is not None}
+        if path := settings.get("knn_adaptive"):
+            settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+        return settings
 
     def _pasted(self) -> list[str]:
         name, test = self.memory_names[0], self.read.test
@@ -279,6 +287,7 @@ def settings_of(system: SystemConfig) -> Settings:
         system.mode, system.cache, top_k=system.top_k, threshold=system.threshold, beam=system.beam, batch=system.batch,
         length_penalty=system.length_penalty, precision=system.precision, selection=selection,
         neighbours=system.neighbours, knn_weight=system.knn_weight, knn_temperature=system.knn_temperature,
+        knn_adaptive=system.knn_adaptive or None,
     )  # fmt: skip
 
 

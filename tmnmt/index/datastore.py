@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,9 +54,13 @@ class Datastore:
             load_faiss().omp_set_num_threads(threads)
         return cls(searches)
 
-    def forget(self) -> None:
-        """From now on changes of the memories since the last time are seen: what was deleted is found no more."""
+    def forget(self, left_out: Iterable[int] = ()) -> None:
+        """From now on changes of the memories since the last time are seen: what was deleted is found no more; nor are
+        the pairs with the numbers `left_out`, until the next time."""
         self._known = [{} for _ in self.searches]
+        for pair in left_out:
+            which, number = self._memory_of(pair)
+            self._known[which][number] = None
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
         """The `k` keys (all, where there are fewer) with the greatest inner product with each query (n, l): scores and
@@ -98,10 +102,15 @@ class Datastore:
 
     def segment(self, pair: int) -> Segment:
         """A segment that has the pair of this number, which a search has found."""
-        which = int(np.searchsorted(self._first_pair, pair, "right")) - 1
-        segment = self._known[which][pair - int(self._first_pair[which])]
+        which, number = self._memory_of(pair)
+        segment = self._known[which][number]
         assert segment is not None
         return segment
+
+    def _memory_of(self, pair: int) -> tuple[int, int]:
+        """Which memory a pair is of, and its number there."""
+        which = int(np.searchsorted(self._first_pair, pair, "right")) - 1
+        return which, pair - int(self._first_pair[which])
 
     def place(self, position: int) -> tuple[int, int]:
         """The number of the pair that a position belongs to, and the subword position in that pair's target."""

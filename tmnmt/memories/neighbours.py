@@ -1,15 +1,13 @@
 """Neighbours: at every step the keys of the whole memory that are nearest to the row's query (docs/neighbours.md).
 
     copy, fusion   the k keys of the greatest c M c' are further positions beside those of the pairs, under one softmax
-    knn            p(y) = w p_knn(y) + (1 - w) p_model(y),  p_knn(y) ~ sum of exp(-D / T) over those of the k nearest
-                   that hold y, D = |c - c'|^2 + |s - z'|^2                            Khandelwal et al. 2021, eq. 3, 4
+    knn            the words of the k nearest keys are mixed into the model's probabilities, see `knn.py`
 
 R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see `Coverage`
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -22,19 +20,10 @@ from tmnmt.index.datastore import Datastore
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.index.keys import Array
 from tmnmt.memories.base import TMState
+from tmnmt.memories.knn import KNN, AdaptiveKNN, nearest
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
-
-KNN_CANDIDATES = 8  # times k keys of the greatest inner product are compared by their distance
-
-
-@dataclass(frozen=True)
-class KNN:
-    """The weight w in [0, 1) of p_knn, and the temperature T > 0 of its distances."""
-
-    weight: float
-    temperature: float
 
 
 class Votes(NamedTuple):
@@ -53,7 +42,7 @@ class Asked:
 
     def __init__(
         self, datastore: Datastore, k: int, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]],
-        knn: KNN | None = None,
+        knn: KNN | AdaptiveKNN | None = None,
     ) -> None:  # fmt: skip
         datastore.forget()
         self.datastore, self.k, self.knn = datastore, k, knn
@@ -88,22 +77,11 @@ class Asked:
         )  # fmt: skip
 
     def vote(self, hidden: Tensor, context: Tensor) -> Votes:
-        """p_knn of the states (R, d) and contexts (R, l). The nearest are those of the least distance D among the keys
-        of the greatest c c', which is what the datastore is searched by."""
+        """p_knn at the states (R, d) and contexts (R, l), by the form of kNN that was asked for."""
         assert self.knn is not None
-        queries, states = (x.float().cpu().numpy() for x in (context, hidden))
-        _, positions = self.datastore.search(queries, KNN_CANDIDATES * self.k)
-        found = self.datastore.entries(positions)
-        distances = squared(found.contexts, queries) + squared(found.hiddens, states)  # (R, candidates)
-        distances[positions < 0] = np.inf
-        nearest = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
-        chosen = (torch.from_numpy(np.take_along_axis(x, nearest, 1)) for x in (distances, found.ids, positions))
-        distance, ids, positions_of = (x.to(context.device) for x in chosen)
-        weights = knn_weights(distance, self.knn.temperature)
-        weight = self.knn.weight
-        logit = math.log(weight / (1 - weight)) if weight else -math.inf
-        some = distance.isfinite().any(1)
-        return Votes(weights, torch.where(some, logit, -torch.inf).to(weights.dtype), ids, positions_of)
+        near = nearest(self.datastore, self.k, hidden, context)
+        weights, logit = self.knn(near.distances, near.ids)
+        return Votes(weights, logit, near.ids, near.positions)
 
     def ids(self, positions: Tensor) -> Tensor:
         """The subwords at positions (k,) of the datastore; PAD where they are -1."""
@@ -183,14 +161,3 @@ def beside(state: TMState | None, found: TMState) -> TMState:
         if (new := getattr(found, name)) is not None
     }
     return replace(found, **joined, view=None, coverage=torch.cat([state.coverage, found.coverage], 1))
-
-
-def squared(keys: Array, queries: Array) -> Array:
-    """|q - k|^2 of keys (R, k, l) and queries (R, l): (R, k)."""
-    return np.asarray(np.square(keys - queries[:, None]).sum(-1))
-
-
-def knn_weights(distances: Tensor, temperature: float) -> Tensor:
-    """softmax(-distance / T) over the neighbours (R, k), 0 where it is infinite (Khandelwal et al. 2021, eq. 3)."""
-    found = distances.isfinite()
-    return (-distances / temperature).masked_fill(~found, torch.finfo(distances.dtype).min).softmax(-1) * found

@@ -35,7 +35,7 @@ class MemoryData:
         languages: tuple[str, str],
     ) -> None:  # fmt: skip
         self.folder, self.config, self.languages = folder, config, languages
-        self.train, self.dev = (_fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents))
+        self.train, self.dev = (fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents))
         self.memory = [segment for document in self.train for segment in document]
 
     def sentences(self) -> tuple[PairedSentences, PairedSentences]:
@@ -113,7 +113,7 @@ class MemoryData:
         )
 
 
-def _fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Segment]]:
+def fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Segment]]:
     """The segments that are short enough, by document, in order."""
 
     def fits(text: str) -> bool:

@@ -1,0 +1,69 @@
+"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished model and memories."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
+from tmnmt.cli.output_options import no_stdout
+from tmnmt.errors import UsageError
+
+
+def adapt_knn(
+    pairs: Annotated[
+        list[Path],
+        typer.Argument(metavar="PAIRS...", help="Memory files to learn from, like what is to be translated."),
+    ],
+    model: MODEL,
+    memory: Annotated[list[str], typer.Option("--memory", help="Built index with keys of tmnmt keys; or several.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to make; must not exist yet.", callback=no_stdout)
+    ],
+    neighbours: Annotated[int, typer.Option(min=1, max=1000, help="The most that are read; a power of two.")] = 16,
+    knn_temperature: Annotated[float, typer.Option(help="Of their squared distances, above 0.")] = 20.0,
+    sentences: Annotated[int, typer.Option(min=50, help="At most so many are learned from.")] = 2000,
+    epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 5,
+    dev_share: Annotated[float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")] = False,
+    device: DEVICE = None,
+    threads: THREADS = None,
+) -> None:
+    """Learn what the neighbours of a word are worth, for translate --mode knn --knn-adaptive FILE.
+
+    The model does not change. PAIRS may lie in the memory: what is looked up for a segment is what the memory would
+    have without its document, and without every source of that. Best are some that the model has not been trained on.
+    Held-out documents must get better, else nothing is saved and the exit code is 1. Prints the file."""
+    if neighbours.bit_count() != 1:
+        raise UsageError(f"--neighbours {neighbours} is no power of two, as in 4, 8, 16")
+    if not 0 < knn_temperature < float("inf"):
+        raise UsageError(f"--knn-temperature is {knn_temperature}; it must be greater than 0")
+    import torch
+
+    from tmnmt.engine import load_on
+    from tmnmt.formats import read_memories
+    from tmnmt.index.cached import open_memory
+    from tmnmt.training.adapt_knn import KNNConfig
+    from tmnmt.training.adapt_knn import adapt_knn as run
+
+    if threads:
+        torch.set_num_threads(threads)
+    loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
+    config = KNNConfig(neighbours, knn_temperature, sentences, epochs, dev_share, seed)
+    with ExitStack() as stack:
+        indexes = [open_memory(one, *languages) for one in memory]
+        for index in indexes:
+            stack.enter_context(index)
+        reader = read_memories(pairs, *languages)
+        try:
+            plain, reached = run(loaded, indexes, list(reader), output, config, resume)
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"go on with --resume: {output}.partial has what is done")
+            raise
+    typer.echo(f"knn: dev {plain:.4f} without, {reached:.4f} with, in nats a subword", err=True)
+    print(output)

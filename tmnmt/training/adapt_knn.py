@@ -1,0 +1,239 @@
+"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished base and memories with their keys.
+
+The base does not change (Zheng et al. 2021). The k nearest keys of every subword of the references are looked up once,
+as if neither the document nor any pair with a source of it were in the memories; then only the network is trained.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tmnmt.errors import DataError, UsageError
+from tmnmt.index.base import Index
+from tmnmt.index.datastore import Datastore, keys_state
+from tmnmt.memories.knn import AdaptiveKNN, nearest
+from tmnmt.memories.tm import mix_gold
+from tmnmt.memory_keys import longest
+from tmnmt.models.folder import Model
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.text import normalise
+from tmnmt.training.adapt import split
+from tmnmt.training.data import Document
+from tmnmt.training.forced import force_references, gold_log_probs
+from tmnmt.training.memory_data import fitting
+from tmnmt.training.parts import Part, PartTrainer, Unit
+from tmnmt.training.retrieve import digest
+from tmnmt.training.tm import evenly
+
+SUBWORDS = 256  # of an update
+LEARNING_RATE = 1e-3
+VALIDATE_EVERY = CHECKPOINT_EVERY = 100  # updates
+TOGETHER = 16  # segments forced at once
+KEPT_AT_ONCE = 50  # segments looked up between two files: what an interruption can lose
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class KNNConfig:
+    """`k` is a power of two, `temperature` that of the distances."""
+
+    k: int = 16
+    temperature: float = 20.0
+    sentences: int = 2000  # that are learned from at most; of those held out a quarter as many
+    epochs: int = 5
+    dev_share: float = 0.2  # of the documents
+    seed: int = 1
+
+
+class Told(NamedTuple):
+    """What model and neighbours say of n subwords of references."""
+
+    log_p: Tensor  # (n,) the model's
+    same: Tensor  # (n, k) bool: whether the neighbour holds the reference's subword
+    distances: Tensor  # (n, k)
+    ids: Tensor  # (n, k)
+
+
+def adapt_knn(
+    model: Model, indexes: Sequence[Index], segments: Sequence[Segment], output: Path, config: KNNConfig,
+    resume: bool = False,
+) -> tuple[float, float]:  # fmt: skip
+    """Trains on `segments`, documents in order, and writes the file `output`, whole or not at all.
+
+    Returns what dev says, in nats a subword, without and with it. The work goes on in the folder OUTPUT.partial, where
+    an interrupted run is taken up with `resume`. Raises UsageError where `output` or, without `resume`, OUTPUT.partial
+    is there; MemoryIndexError where a memory has no keys; DataError where there is nothing to learn from, or dev is
+    no better with it."""
+    work = output.with_name(output.name + ".partial")
+    if output.exists():
+        raise UsageError(f"{output}: exists; name another file")
+    if work.exists() and not resume:
+        raise UsageError(f"{work}: is there from an interrupted run; go on with --resume, or delete it")
+    datastore = Datastore.open(indexes, model.hash, torch.get_num_threads())
+    parts = [fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)]
+    if not all(parts):
+        raise DataError("too few documents: nothing is left to learn from, or nothing to hold out")
+    work.mkdir(parents=True, exist_ok=True)
+    bound = digest_of(model, indexes, segments, config)
+    trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"
+    most = config.sentences, -(-config.sentences // 4)
+    train, dev = (
+        Looking(datastore, model, config.k, work / name, bound)(documents, count)
+        for name, documents, count in zip(("train", "dev"), parts, most, strict=True)
+    )
+    torch.manual_seed(config.seed)
+    knn = AdaptiveKNN(config.k, config.temperature)
+    without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, trained)
+    if reached >= without:
+        raise DataError(
+            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword; --resume "
+            f"with other --epochs or another --knn-temperature searches no more"
+        )
+    knn.save(work / output.name, model.hash)
+    (work / output.name).replace(output)
+    shutil.rmtree(work)
+    return without, reached
+
+
+def digest_of(model: Model, indexes: Sequence[Index], segments: Sequence[Segment], config: KNNConfig) -> str:
+    """What the neighbours that are looked up depend on."""
+    keys = [keys_state(index, model.hash) for index in indexes]
+    return " ".join(map(str, (model.hash, *keys, digest(segments), config.k, config.sentences, config.dev_share)))
+
+
+def _trained(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> tuple[float, float]:
+    """Trains to the end; dev's loss before, which is the plain model's, and after."""
+    trainer = PartTrainer(part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from)
+    if trainer.path("last").exists() and trainer.restore():
+        log.info("%s: going on at update %d", part.name, trainer.standing.update)
+    trainer.run()
+    shares = zip((0, *part.module.counts), part.shares(), strict=True)
+    log.info("neighbours that are read, on average: %s", ", ".join(f"{r}: {100 * p:.1f} %" for r, p in shares))
+    return trainer.standing.at_best["plain"], trainer.standing.at_best["knn"]
+
+
+class KNNPart(Part):
+    """Batches of subwords, whatever sentence they are of; the same in a run that was resumed."""
+
+    name = "knn"
+    module: AdaptiveKNN
+
+    def __init__(self, module: AdaptiveKNN, train: Told, dev: Told, seed: int) -> None:
+        self.module, self.train, self.dev, self.seed = module, train, dev, seed
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        random, order = Random(f"{self.seed} {epoch}"), list(range(len(self.train.log_p)))
+        random.shuffle(order)  # a unit begins with the seed of its dropout
+        return [[random.getrandbits(32), *order[at : at + SUBWORDS]] for at in range(0, len(order), SUBWORDS)]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        seed, *numbers = unit
+        torch.manual_seed(seed)
+        yield -mixed(self.module.train(), Told(*(x[numbers] for x in self.train))).sum(), len(numbers)
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        loss = -float(mixed(self.module.eval(), self.dev).mean())
+        return {"plain": -float(self.dev.log_p.mean()), "knn": loss, "criterion": loss}
+
+    @torch.no_grad()
+    def shares(self) -> list[float]:
+        """The mean p(r) over the dev subwords, for r = 0, 1, 2, 4, ..., k."""
+        means: list[float] = self.module.eval().choose(self.dev.distances, self.dev.ids).softmax(-1).mean(0).tolist()
+        return means
+
+
+def mixed(knn: AdaptiveKNN, told: Told) -> Tensor:
+    """log p (n,) of the references' subwords."""
+    weights, logit = knn(told.distances, told.ids)
+    return mix_gold(told.log_p, (weights * told.same).sum(-1), logit)
+
+
+@dataclass(frozen=True)
+class Looking:
+    """Looks up what neighbours the subwords of documents have; what is done is kept in files NAME-0, NAME-1, ..."""
+
+    datastore: Datastore
+    model: Model
+    k: int
+    name: Path
+    bound: str  # what a file that is read again must say
+
+    def __call__(self, documents: Sequence[Document], most: int) -> Told:
+        """Of at most `most` segments, evenly spaced over all documents."""
+        every = [(number, segment) for number, document in enumerate(documents) for segment in document]
+        chosen = [every[i] for i in evenly(len(every), most)]
+        own, parts = own_pairs(self.datastore, documents), []
+        with Progress(f"searching for {self.name.name}", "segments", len(chosen)) as progress:
+            for at in range(0, len(chosen), KEPT_AT_ONCE):
+                some = chosen[at : at + KEPT_AT_ONCE]
+                path = self.name.with_name(f"{self.name.name}-{at // KEPT_AT_ONCE}.safetensors")
+                parts.append(self._read(path) or self._kept(path, some, own))
+                progress.advance(len(some))
+        return Told(*map(torch.cat, zip(*parts, strict=True)))
+
+    def _read(self, path: Path) -> Told | None:
+        """What is kept there; None where there is nothing, or something else."""
+        try:
+            with safe_open(path, "pt") as file:
+                if (file.metadata() or {}).get("bound") == self.bound:
+                    return Told(*(file.get_tensor(name) for name in Told._fields))
+        except (OSError, SafetensorError):
+            return None
+        return None
+
+    def _kept(self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]) -> Told:
+        parts = []
+        for number, some in groupby(chosen, key=lambda pair: pair[0]):
+            self.datastore.forget(own[number])
+            segments = [segment for _, segment in some]
+            parts += [self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)]
+        told = Told(*map(torch.cat, zip(*parts, strict=True)))
+        partial = path.with_name(path.name + ".partial")
+        save_file(told._asdict(), partial, {"bound": self.bound})
+        partial.replace(path)
+        return told
+
+    @torch.no_grad()
+    def _told(self, segments: Sequence[Segment]) -> Told:
+        backbone = self.model.backbone
+        batch = force_references(backbone, self.model.vocab, segments, next(backbone.parameters()).device)
+        real = batch.real
+        hidden, context, gold = batch.hiddens[real], batch.contexts[real], batch.tgt[real]
+        near = nearest(self.datastore, self.k, hidden, context)
+        log_p = gold_log_probs(backbone, batch, hidden, real)
+        same = (near.ids == gold[:, None]) & (near.positions >= 0)
+        return Told(*(x.cpu() for x in (log_p, same, near.distances, near.ids)))
+
+
+def own_pairs(datastore: Datastore, documents: Sequence[Document]) -> list[set[int]]:
+    """For every document the numbers of the pairs in the memories that lie in it, or have a source of it."""
+    of_document, of_source = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    names = {segment.document for document in documents for segment in document} - {""}
+    sources = {normalise(segment.src) for document in documents for segment in document}
+    for segment in (segment for search in datastore.searches for segment in search.index.segments()):
+        source = normalise(segment.src)
+        if segment.document in names or source in sources:
+            numbers = datastore.pair_of(segment.src, segment.tgt)
+            of_source[source].update(numbers)
+            if segment.document:
+                of_document[segment.document].update(numbers)
+    return [
+        set[int]().union(*(of_document[s.document] | of_source[normalise(s.src)] for s in document))
+        for document in documents
+    ]
