@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -24,9 +21,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-CACHE = HERE.parent / ".cache"
-JOEY = ["joeynmt==2.3.0", "importlib_metadata"]  # it imports the latter without asking for it
+from workers import CACHE, HERE, JOEY, Worker, environment, processor, worker
+
 MEMORIES = [HERE.parent / "memories" / f"{name}.en-fr.tmx.gz" for name in ("canadian-law", "jrc-acquis")]
 SIZE = {"embedding": 256, "hidden": 512, "dropout": 0.1}
 CONTENDERS: dict[str, dict[str, Any]] = {
@@ -57,61 +53,32 @@ def prepare(memories: list[Path], folder: Path, batch_tokens: int, vocabulary: i
     return {"pairs": len(pairs), "target_tokens": sum(map(len, pairs.tgt)), "vocabulary": len(vocab)}
 
 
-def joey_python() -> Path:
-    """The interpreter that has Joey NMT; made when missing."""
-    venv = CACHE / "joey-venv"
-    python = venv / "bin" / "python"
-    works = (
-        python.exists()
-        and not subprocess.run([python, "-c", "import joeynmt.training"], capture_output=True).returncode
-    )
-    if not works:
-        print(f"installing {' '.join(JOEY)} into {venv}", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *JOEY], check=True)
-    return python
-
-
 class Contender:
-    """A worker process: `train(seconds)` has it work and gives what it did; between calls it waits."""
+    """A worker that trains, and what it did at every turn."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self.facts = self._answer()
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         self.turns: list[dict[str, float]] = []
 
     def train(self, seconds: float) -> dict[str, float]:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"a worker ended with code {self._process.wait()}; see its messages above")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return self._worker.ask(str(seconds))
 
     def rates(self) -> list[float]:
         """Target tokens per core-second, a turn each."""
         return [turn["tokens"] / turn["cpu_seconds"] for turn in self.turns]
 
     def result(self) -> dict[str, Any]:
-        return {**self.facts, "tokens_per_core_second": statistics.median(self.rates()), "turns": self.turns}
+        rate = statistics.median(self.rates())
+        return {**self._worker.facts, "tokens_per_core_second": rate, "turns": self.turns}
 
 
 @contextmanager
 def contender(folder: Path, options: dict[str, Any]) -> Iterator[Contender]:
     """A running worker; it ends with the block."""
     joey = "encoder" in options
-    python, script = (joey_python(), "joey_worker.py") if joey else (Path(sys.executable), "tmnmt_worker.py")
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    with subprocess.Popen(
-        [python, HERE / script, folder, json.dumps(options)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-    ) as process:  # fmt: skip
+    python = environment("joey", JOEY, "joeynmt.training") if joey else Path(sys.executable)
+    script = "joey_worker.py" if joey else "tmnmt_worker.py"
+    with worker(python, script, folder, json.dumps(options)) as process:
         yield Contender(process)
 
 
@@ -162,18 +129,12 @@ def main() -> None:
     options = {"threads": arguments.threads, "batch_tokens": arguments.batch_tokens}
     running = measure(folder, arguments.seconds, arguments.rounds, options)
     result = {
-        "date": time.strftime("%Y-%m-%d"), "machine": _processor(), "memories": [p.name for p in arguments.memory],
+        "date": time.strftime("%Y-%m-%d"), "machine": processor(), "memories": [p.name for p in arguments.memory],
         "seconds": arguments.seconds, **options, **SIZE, **data,
         "contenders": {name: one.result() for name, one in running.items()},
     }  # fmt: skip
     arguments.output.write_text(json.dumps(result, indent=1) + "\n")
     print(report(result))
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    names = [line.split(": ")[1] for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-    return f"{names[0]}, {len(names)} cores" if names else platform.processor()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -216,8 +217,14 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     words = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)) + scores.gather(1, chosen // per_row)[..., None]
     best, at = words.flatten(1).topk(width)
     block = chosen.gather(1, at // BLOCK)
-    row = block // per_row + torch.arange(n, device=scores.device)[:, None] * beam
+    row = block // per_row + _starts(n, beam, scores.device)
     return Candidates(best, row, block % per_row * BLOCK + at % BLOCK)
+
+
+@lru_cache(maxsize=256)
+def _starts(n: int, each: int, device: torch.device) -> Tensor:
+    """Where each of n groups of `each` begins: (n, 1)."""
+    return torch.arange(n, device=device)[:, None] * each
 
 
 def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: Sequence[int], beam: int) -> Live:
@@ -255,7 +262,7 @@ def _survivors(
     bound = scores[:, 0] / live.max_len**settings.length_penalty
     over = last | (done.count[live.sentence] >= beam) | (done.score[live.sentence, -1] >= bound)
     keep = (~over).nonzero()[:, 0]
-    candidates = (order + torch.arange(n, device=order.device)[:, None] * width)[keep].flatten()
+    candidates = (order + _starts(n, width, order.device))[keep].flatten()
     step.live = candidates
     rows = step.parents[candidates]
     if len(keep) == n:
