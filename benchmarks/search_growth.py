@@ -4,7 +4,8 @@
 
 Real segments come first; when they are used up, copies of them in which 15 % of the tokens are replaced by others of
 the memory. Queries are segments of 5 to 80 tokens of the held-out documents; one thread, one by one, top 3. Every size
-is built and searched in a process of its own, whose peak memory is reported. The plot needs matplotlib.
+is built and searched in a process of its own, whose peak memory is reported; what reading and making the segments takes
+is told apart from building. The plot needs matplotlib.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import argparse
 import json
 import multiprocessing
 import random
-import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -37,10 +38,10 @@ POOL = 100_000  # tokens that the copies draw from
 
 def main() -> None:
     options = arguments()
-    rows = []
+    rows, queries = [], asked(options)
     for size in options.sizes:
         with multiprocessing.get_context("spawn").Pool(1) as fresh:
-            rows.append(fresh.apply(measure, (options, round(size * 1e6))))
+            rows.append(fresh.apply(measure, (options, queries, round(size * 1e6))))
         show(rows[-1])
     if options.output:
         options.output.write_text(json.dumps({**conditions(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
@@ -62,41 +63,63 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(options: argparse.Namespace, size: int) -> dict[str, Any]:
-    queries: list[str] = []
+def asked(options: argparse.Namespace) -> list[str]:
+    """The queries, the same for every size."""
+    found: list[str] = []
+    deque(real(options, found), maxlen=0)
+    return random.Random(0).sample(found, min(options.queries, len(found)))
+
+
+def measure(options: argparse.Namespace, queries: list[str], size: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index"
+        read = Clocked(islice(memory(options), size))
         start = time.perf_counter()
-        manifest = build(path, islice(memory(options, queries), size), options.src_lang, options.tgt_lang)
-        row: dict[str, Any] = {"build_s": time.perf_counter() - start, **sizes(manifest, path)}
-        queries = random.Random(0).sample(queries, min(options.queries, len(queries)))
+        manifest = build(path, read, options.src_lang, options.tgt_lang)
+        seconds = time.perf_counter() - start
+        row: dict[str, Any] = {"build_s": seconds - read.seconds, "read_s": read.seconds, **sizes(manifest)}
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
             row["open_s"] = time.perf_counter() - start
             index.search(queries, 3, min(THRESHOLDS), threads=1)  # compiled, mapped and warm
             for threshold in THRESHOLDS:
                 row[f"ms_at_{threshold}"] = statistics.fmean(milliseconds(index, queries, threshold))
-    row["all_peak_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return row
 
 
-def memory(options: argparse.Namespace, queries: list[str]) -> Iterator[Segment]:
-    """Real segments, then copies without end; the first pass fills `queries`."""
+class Clocked:
+    """Segments, and the seconds that it took to get them."""
 
-    def once(found: list[str]) -> Iterable[Segment]:
-        columns = parse_columns(options.columns) if options.columns else None
-        reader = read_memories(options.memories, options.src_lang, options.tgt_lang, columns=columns)
-        return without(reader, held_out, found)
+    def __init__(self, segments: Iterator[Segment]) -> None:
+        self._segments, self.seconds = segments, 0.0
 
-    held_out = set(options.held_out.read_text(encoding="utf-8").split("\n")) - {""}
+    def __iter__(self) -> Iterator[Segment]:
+        while True:
+            start = time.perf_counter()
+            segment = next(self._segments, None)
+            self.seconds += time.perf_counter() - start
+            if segment is None:
+                return
+            yield segment
+
+
+def real(options: argparse.Namespace, queries: list[str]) -> Iterator[Segment]:
+    """The segments of the documents that are not held out; what may be asked of the others goes to `queries`."""
+    columns = parse_columns(options.columns) if options.columns else None
+    reader = read_memories(options.memories, options.src_lang, options.tgt_lang, columns=columns)
+    return without(reader, set(options.held_out.read_text(encoding="utf-8").split("\n")) - {""}, queries)
+
+
+def memory(options: argparse.Namespace) -> Iterator[Segment]:
+    """Real segments, then copies without end."""
     pool: list[str] = []
-    for segment in once(queries):
+    for segment in real(options, []):
         if len(pool) < POOL:
             pool += match_tokens(segment.src)
         yield segment
     draw = random.Random(1)
     while True:
-        for segment in once([]):
+        for segment in real(options, []):
             tokens = [draw.choice(pool) if draw.random() < REPLACED else token for token in match_tokens(segment.src)]
             yield replace(segment, src=" ".join(tokens))
 
@@ -110,8 +133,9 @@ def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> It
 
 def show(row: dict[str, Any]) -> None:
     print(
-        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read and built in {row['build_s']:.0f} s, "
-        f"peak {row['all_peak_MB']:6.0f} MB, postings {row['postings_MB']:6.0f} MB, opened {row['open_s']:.3f} s; "
+        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read or made in {row['read_s']:.0f} s, "
+        f"built in {row['build_s']:.0f} s, peak {row['peak_MB']:.0f} MB, postings {row['postings_MB']:.0f} MB, "
+        f"opened in {row['open_s']:.3f} s; "
         + ", ".join(f"{row[f'ms_at_{threshold}']:.3f} ms at {threshold}" for threshold in THRESHOLDS),
         flush=True,
     )
