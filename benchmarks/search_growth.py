@@ -5,7 +5,7 @@
 Real segments come first; when they are used up, copies of them in which 15 % of the tokens are replaced by others of
 the memory. Queries are segments of 5 to 80 tokens of the held-out documents; one thread, one by one, top 3. Every size
 is built and searched in a process of its own, whose peak memory is reported; what reading and making the segments takes
-is told apart from building. The plot needs matplotlib.
+is told apart from building.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 from search_speed import conditions, sizes, without
 
+from tmnmt.eval.svg import line_chart
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
@@ -142,16 +143,10 @@ def show(row: dict[str, Any]) -> None:
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    import matplotlib.pyplot as pyplot
-
-    figure, axes = pyplot.subplots()
-    for threshold in THRESHOLDS:
-        points = [row[f"ms_at_{threshold}"] for row in rows]
-        axes.loglog([row["segments"] for row in rows], points, marker="o", label=f"threshold {threshold}")
-    axes.set(xlabel="segments", ylabel="mean ms a query, top 3, one thread")
-    axes.grid(True, which="both", alpha=0.3)
-    axes.legend()
-    figure.savefig(path)
+    labels = [f"{row['segments'] / 1e6:.1f} M" for row in rows]
+    lines = {f"threshold {threshold}": [row[f"ms_at_{threshold}"] for row in rows] for threshold in THRESHOLDS}
+    chart = line_chart("Search as the memory grows", "segments", "mean ms a query, top 3, one thread", labels, lines)
+    path.write_text(chart, encoding="utf-8")
 
 
 if __name__ == "__main__":
