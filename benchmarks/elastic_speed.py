@@ -93,7 +93,8 @@ def index_all(address: ElasticAddress, segments: Sequence[Segment], options: arg
         stored = client.indices.stats(index=address.name, metric="store")["_all"]["primaries"]["store"]["size_in_bytes"]
     return {
         "segments": manifest.segments, "documents": manifest.sources, "build_s": seconds, "grouped_s": grouped,
-        "documents_a_second": manifest.sources / seconds, "sent_a_second": manifest.sources / (seconds - grouped), "bytes_a_segment": stored / manifest.segments,
+        "documents_a_second": manifest.sources / seconds, "sent_a_second": manifest.sources / (seconds - grouped),
+        "bytes_a_segment": stored / manifest.segments,
     }  # fmt: skip
 
 
@@ -132,8 +133,8 @@ def check(found: list[list[Match]], expected: list[list[Match]], queries: Sequen
 
 def show(result: dict[str, Any]) -> None:
     print(
-        f"{result['segments']:,} segments, {result['documents']:,} documents; grouped in {result['grouped_s']:.0f} s, then "
-        f"{result['sent_a_second']:,.0f} documents/s sent, {result['documents_a_second']:,.0f} in all; "
+        f"{result['segments']:,} segments, {result['documents']:,} documents; grouped in {result['grouped_s']:.0f} s, "
+        f"then {result['sent_a_second']:,.0f} documents/s sent, {result['documents_a_second']:,.0f} in all; "
         f"{result['bytes_a_segment']:.0f} bytes a segment; load {result['load']:.1f}"
     )
     print("           threshold   mean ms     p50     p95   batched   requests/query   embedded ms")
