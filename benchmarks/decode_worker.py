@@ -1,6 +1,6 @@
 """One contender of decode_peers.py: runs in a virtual environment that has its library and need not have the others.
 
-    python decode_worker.py JOB.json '{"library": "joey", ...}'
+    python decode_worker.py JOB.json '{"library": "joeynmt", ...}'
 
 JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of the recurrent models, and `batches`, by name:
 lists of batches of sentences as ids from 4 on. Prints one line of JSON when ready; then for every name on stdin it
