@@ -36,6 +36,22 @@ def test_lines_come_while_nothing_is_finished(
     assert lines == {"translating: 0 of 1 segment, 0 s so far"}
 
 
+def test_nothing_is_shown_before_with_nor_after_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
+    shown = progress.Progress("translating", "segments", 2)
+    shown.advance()
+    time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+    with shown:
+        time.sleep(0.05)
+    assert capsys.readouterr().err.startswith("translating: 1 of 2 segments, ")
+    shown.advance()
+    time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
 def test_progress_goes_on_to_the_next_part_of_the_work() -> None:
     with progress.Progress("indexing", "units", lazy=True) as build:
         build.advance(7)

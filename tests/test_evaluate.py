@@ -308,12 +308,13 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
 
 def test_a_full_disk_names_the_file_and_that_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept(tmp_path / "translations/a.jsonl", [["a"]])
+    progress = Progress("translating", "segments", 1)
     with files_of_at_most(10), pytest.raises(DataError, match=r"a.jsonl: cannot be written: File too large") as raised:
-        kept.fill(Repeating(), False, Progress("translating", "segments", 1))  # type: ignore[arg-type]
+        kept.fill(Repeating(), False, progress)  # type: ignore[arg-type]
     assert raised.value.__notes__ == ["the same command goes on where this one stopped"]
     again = Kept(kept.path, kept.units)
     assert again.missing == 1 and kept.path.read_bytes() == b""
-    again.fill(Repeating(), False, Progress("translating", "segments", 1))  # type: ignore[arg-type]
+    again.fill(Repeating(), False, progress)  # type: ignore[arg-type]
     assert [record["tgt"] for record in again.records()] == ["a"]
 
 

@@ -33,9 +33,11 @@ class Progress:
         self._task: TaskID | None = None
         self._lines: Thread | None = None
         self._over = Event()
+        self._over.set()  # nothing is shown before `with`, nor after it
         self._start = time.monotonic()
 
     def __enter__(self) -> Progress:
+        self._over.clear()
         if not self.lazy:
             self._show()
         return self
@@ -44,7 +46,7 @@ class Progress:
         self.done += n
         if share:
             self.total = round(self.done / share)
-        if self._bar is None and self._lines is None:
+        if self._bar is None and self._lines is None and not self._over.is_set():
             self._show()
         if self._bar is not None and self._task is not None:
             self._bar.update(
