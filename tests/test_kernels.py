@@ -15,6 +15,7 @@ from tmnmt.formats import read_memory
 from tmnmt.index.inversion import Inversion
 from tmnmt.index.kernels import Arrays, candidates, edit_distance, features, pattern_bits
 from tmnmt.index.postings import Postings
+from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
@@ -70,8 +71,7 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
     monkeypatch.setattr("tmnmt.index.inversion.MOST_COLUMNS", columns)
     sequences = real_sequences()
     inversion = Inversion(tmp_path)
-    for number, tokens in enumerate(sequences, 1):
-        inversion.add(number, tokens, "", "")
+    inversion.add(range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences])
     inversion.write(tmp_path / "postings")
     postings = Postings.open(tmp_path / "postings")
     arrays = Arrays(*postings._compiled.arrays[: len(Arrays._fields)])

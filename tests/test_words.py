@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.formats import read_memory
-from tmnmt.index.words import UNKNOWN, Words, encode, numbered
+from tmnmt.index.words import UNKNOWN, NewWords, Words, encode, numbered
 from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
@@ -75,3 +75,25 @@ def test_every_token_of_a_vocabulary_has_its_number(size: int) -> None:
     distinct, words = vocabulary([f"token{i}" for i in range(size)])
     assert encoded(words, characters("\n".join(distinct)), True) == list(range(size))
     assert encoded(words, b"token token5000x", False) == [UNKNOWN] * 4
+
+
+def check_new_words(runs: Sequence[Sequence[str]]) -> None:
+    words, number = NewWords(), dict[str, int]()
+    for texts in runs:
+        tokens, lengths = words.encode(texts)
+        wanted = [match_tokens(text) for text in texts]
+        assert lengths.tolist() == list(map(len, wanted))
+        assert tokens.tolist() == [number.setdefault(token, len(number)) for some in wanted for token in some]
+    assert len(words) == len(number) and words.text().tobytes() == characters("\n".join(number))
+
+
+def test_new_words_are_numbered_in_order_of_appearance_however_often_there_is_no_more_room(
+    sources: Sequence[str],
+) -> None:
+    check_new_words([sources[i : i + 100] for i in range(0, 1000, 100)])
+    check_new_words([[" ".join(f"w{i}" for i in range(5000)), "w1 w5000"], [], ["", "w4999 new"]])
+
+
+@given(st.lists(st.lists(DIFFICULT.map("".join) | st.text(max_size=30), max_size=4), max_size=4))
+def test_new_words_of_any_text_are_those_of_match_tokens(runs: list[list[str]]) -> None:
+    check_new_words(runs)

@@ -31,6 +31,13 @@ def match_tokens(text: str) -> list[str]:
     return [token[:MAX_TOKEN_CHARS] for token in tokens if token.isprintable()]
 
 
+def written_for_tokens(text: str) -> tuple[bytes, bool]:
+    """What compiled code reads the match tokens from: ASCII as it is, of other text the tokens, one a line (and
+    whether). Raises UnicodeEncodeError where a text is no Unicode."""
+    whole = text.isascii()
+    return (text if whole else "\n".join(match_tokens(text))).encode(), not whole
+
+
 def normalise(text: str) -> str:
     """The form under which two sources count as the same: match tokens joined by one space."""
     return " ".join(match_tokens(text))

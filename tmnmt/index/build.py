@@ -17,7 +17,7 @@ from tmnmt.index.lock import LOCK_FILE, writing
 from tmnmt.index.manifest import MANIFEST_FILE, Manifest, describe_files, half_index, read_manifest, write_manifest
 from tmnmt.index.store import NewStore
 from tmnmt.segments import Segment
-from tmnmt.text import MAX_TOKEN_CHARS, match_tokens
+from tmnmt.text import MAX_TOKEN_CHARS
 
 SEGMENTS_A_WRITE = 2000
 
@@ -112,8 +112,7 @@ def _build_generation(
     with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
         count = 0
         for some in runs:
-            for number, segment in zip(store.add(some, keep_ids=last_id is not None), some, strict=True):
-                inversion.add(number, match_tokens(segment.src), segment.changed, segment.document)
+            inversion.add(store.add(some, keep_ids=last_id is not None), some)
             count += len(some)
             if progress:
                 progress(len(some))

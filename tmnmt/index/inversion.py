@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from tmnmt.errors import DataError
 from tmnmt.index.base import MAX_TOKENS
 from tmnmt.index.postings import DOCUMENTS, IDS, VOCABULARY
+from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
     from tmnmt.index.inversion_kernels import Int32, Int64
 
 MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
-TOKENS_IN_MEMORY = 1 << 20
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
 
 
@@ -35,28 +35,32 @@ class _Numbers(dict[str, int]):
 
 
 class Inversion:
-    """Collects segments one by one, then writes the postings of all of them. Tokens wait in a file without a name
-    in `waiting` (a folder; default: the system's for temporary files), 4 bytes each."""
+    """Collects segments, then writes the postings of all of them. Tokens wait in a file without a name in `waiting` (a
+    folder; default: the system's for temporary files), 4 bytes each."""
 
     def __init__(self, waiting: Path | None = None) -> None:
-        self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
-        self._tokens, self._lengths = array("i"), array("i")
-        self._ids, self._changed_of, self._document_of = array("q"), array("i"), array("i")
-        self._vocabulary, self._changed, self._documents = _Numbers(), _Numbers(), _Numbers()
+        from tmnmt.index.inversion_kernels import compile_all
+        from tmnmt.index.words import NewWords
 
-    def add(self, number: int, tokens: Sequence[str], changed: str, document: str) -> None:
-        """A segment by id. One without tokens matches nothing and is left out. Raises DataError beyond 65,535."""
-        if not tokens:
-            return
-        if len(tokens) > MAX_TOKENS:
-            raise DataError(f"segment {number}: {len(tokens):,} match tokens; at most {MAX_TOKENS:,} are allowed")
-        self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
-        self._lengths.append(len(tokens))
-        self._ids.append(number)
-        self._changed_of.append(self._changed[changed])
-        self._document_of.append(self._documents[document])
-        if len(self._tokens) > TOKENS_IN_MEMORY:
-            self._put_down()
+        compile_all()
+        self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
+        self._lengths, self._ids = array("i"), array("q")
+        self._changed_of, self._document_of = array("i"), array("i")
+        self._vocabulary, self._changed, self._documents = NewWords(), _Numbers(), _Numbers()
+
+    def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
+        """Segments with their ids. Those without tokens match nothing and are left out. Raises DataError beyond 65,535
+        tokens."""
+        tokens, lengths = self._vocabulary.encode([segment.src for segment in segments])
+        for number, length, segment in zip(numbers, lengths.tolist(), segments, strict=True):
+            if length > MAX_TOKENS:
+                raise DataError(f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed")
+            if length:
+                self._lengths.append(length)
+                self._ids.append(number)
+                self._changed_of.append(self._changed[segment.changed])
+                self._document_of.append(self._documents[segment.document])
+        self._file.write(tokens.data)
 
     def write(self, folder: Path) -> tuple[int, int]:
         """Writes the postings into the new folder; how many distinct sources and distinct tokens they hold."""
@@ -67,8 +71,8 @@ class Inversion:
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
         ids = _numpy(self._ids)[by_rank]
         arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
-        arrays[VOCABULARY] = _text("\n".join(self._vocabulary))
-        arrays[DOCUMENTS] = _text(json.dumps(list(self._documents)))
+        arrays[VOCABULARY] = self._vocabulary.text()
+        arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
         return len(lengths), len(self._vocabulary)
@@ -78,15 +82,7 @@ class Inversion:
         with suppress(OSError):
             self._file.close()
 
-    def _put_down(self) -> None:
-        self._file.write(memoryview(self._tokens))
-        self._tokens = array("i")
-
     def _write_sequences(self, folder: Path) -> tuple[Int32, Int32]:
-        from tmnmt.index.inversion_kernels import compile_all
-
-        compile_all()
-        self._put_down()
         self._file.flush()
         tokens = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
         of, lengths, laid = write_groups(folder, np.asarray(tokens), _numpy(self._lengths))
@@ -167,7 +163,3 @@ def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray
 
 def _numpy(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))
-
-
-def _text(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode("utf-8"), np.uint8)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.compiling import announced, compiled
+from tmnmt.index.words import NewWords
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
@@ -117,6 +118,7 @@ def compile_all() -> None:
     """Compiles what is above by inverting one token; says so where that was not done before on this machine."""
     one, starts, order = np.zeros(1, np.int32), np.arange(2, dtype=np.int64), np.zeros(1, np.int64)
     with announced("building of postings"):
+        NewWords().encode(["one"])
         hashes(one, starts)
         lay_out(one, starts, order, number_groups(one, starts, order)[0], one.copy())
         feature_start = starts.astype(np.int32)

@@ -16,7 +16,7 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.compiling import announced
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.structure import first_damage
-from tmnmt.text import match_tokens
+from tmnmt.text import written_for_tokens
 
 VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
@@ -103,10 +103,10 @@ class Postings:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
         texts, rows, end = [], [], 0
         for text, document in queries:
-            whole = text.isascii()
-            texts.append((text if whole else "\n".join(match_tokens(text))).encode())
-            end += len(texts[-1])
-            rows.append((end, not whole, self._document(document)))
+            written, one_a_line = written_for_tokens(text)
+            texts.append(written)
+            end += len(written)
+            rows.append((end, one_a_line, self._document(document)))
         return np.frombuffer(bytearray().join(texts), np.uint8), np.array(rows, np.int64)
 
     @cached_property

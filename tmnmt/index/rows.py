@@ -34,7 +34,10 @@ def record(segment: Segment, number: int) -> bytes:
         segment.src, segment.tgt, segment.document, str(segment.position), segment.origin, segment.created,
         segment.changed, segment.user, properties,
     )  # fmt: skip
-    content = _SEPARATOR.join(map(_escaped, fields)).encode()
+    text = _SEPARATOR.join(fields)
+    if _ESCAPE in text or text.count(_SEPARATOR) >= len(fields):  # hardly ever
+        text = _SEPARATOR.join(map(_escaped, fields))
+    content = text.encode()
     return content + zlib.crc32(content, _seed(number)).to_bytes(_CHECKSUM_BYTES, "little")
 
 

@@ -8,7 +8,7 @@ and every segment is inverted few times. They live as long as the process; what 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from tmnmt.index.inversion import Inversion
 from tmnmt.index.part import Part
 from tmnmt.index.postings import Postings
 from tmnmt.segments import Segment
-from tmnmt.text import match_tokens
 
 LOOSE = 512  # segments that are compared one by one; some 0.1 ms a query
 MOST_MERGED = 1 << 15  # segments of a part that is still merged: half a second
@@ -46,12 +45,11 @@ def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Seal
         *rest, last = earlier
         together |= {segment.id: segment for segment in last.alive()}
         earlier = tuple(rest)
-    return (*earlier, Sealed(together, Part(_inverted(together.values()), lambda _: together)))
+    return (*earlier, Sealed(together, Part(_inverted(list(together.values())), lambda _: together)))
 
 
-def _inverted(segments: Iterable[Segment]) -> Postings:
+def _inverted(segments: Sequence[Segment]) -> Postings:
     with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder, closing(Inversion(Path(folder))) as inversion:
-        for segment in segments:
-            inversion.add(segment.id, match_tokens(segment.src), segment.changed, segment.document)
+        inversion.add((segment.id for segment in segments), segments)
         inversion.write(Path(folder) / "postings")
         return Postings.open(Path(folder) / "postings")  # mapped: the folder may go

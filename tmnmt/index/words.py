@@ -5,13 +5,14 @@ The vocabulary is a hash table with open addressing and linear probing. Equal ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.compiling import compiled, inner
-from tmnmt.text import MAX_TOKEN_CHARS
+from tmnmt.text import MAX_TOKEN_CHARS, written_for_tokens
 
 UInt8 = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
@@ -34,11 +35,49 @@ _KINDS = np.array([_kind(chr(byte)) if byte < 128 else _NONE for byte in range(2
 
 
 class Words(NamedTuple):
-    """The vocabulary."""
+    """The vocabulary. While it grows there is room behind the text and the starts."""
 
     text: UInt8  # the tokens in UTF-8, one a line
     start: Int64  # (tokens + 1,) where each begins
     slots: Int32  # (a power of two,) the number of the token whose place it is, or UNKNOWN
+
+
+class NewWords:
+    """A vocabulary that grows: new tokens are numbered from 0 in order of appearance."""
+
+    def __init__(self) -> None:
+        self._words = Words(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.full(8, UNKNOWN, np.int32))
+        self._held = 0
+
+    def __len__(self) -> int:
+        return self._held
+
+    def text(self) -> UInt8:
+        """The tokens in UTF-8, one a line."""
+        return self._words.text[: max(0, self._words.start[self._held] - 1)]
+
+    def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
+        """The numbers of the match tokens of all texts, end to end, and how many each text has. Raises
+        UnicodeEncodeError where a text is no Unicode."""
+        written = list(map(written_for_tokens, texts))
+        text = np.frombuffer(bytearray().join(content for content, _ in written), np.uint8)
+        ends = np.cumsum([len(content) for content, _ in written], dtype=np.int64)
+        one_a_line = np.array([lines for _, lines in written], np.bool_)
+        numbers, lengths = np.empty(len(text), np.int32), np.empty(len(texts), np.int32)
+        done = used = 0
+        while done < len(texts):
+            done, used, self._held = enter(
+                self._words, self._held, text, ends, one_a_line, done, used, numbers, lengths
+            )
+            if done < len(texts):
+                self._grow(len(written[done][0]))
+        return numbers[:used], lengths
+
+    def _grow(self, needed: int) -> None:
+        text, start, _ = self._words
+        start = np.concatenate([start, np.zeros(len(start) + needed, np.int64)])
+        text = np.concatenate([text, np.zeros(len(text) + 2 * needed, np.uint8)])
+        self._words = Words(text, start, placed(text, start, self._held, len(start)))
 
 
 @inner
@@ -57,19 +96,26 @@ def numbered(text: UInt8) -> Words:
     for byte in text:
         size += byte == _END
     size = size + 1 if text.size else 0
-    start, slots = np.zeros(size + 1, np.int64), np.full(8, UNKNOWN, np.int32)
-    while slots.size < 2 * size:
-        slots = np.full(2 * slots.size, UNKNOWN, np.int32)
-    number, begin = 0, 0
+    start, number = np.zeros(size + 1, np.int64), 0
     for i in range(text.size + 1 if size else 0):
         if i == text.size or text[i] == _END:
-            place = place_of(text, begin, i) & (slots.size - 1)
-            while slots[place] != UNKNOWN:
-                place = (place + 1) & (slots.size - 1)
-            slots[place] = number
-            number, begin = number + 1, i + 1
-            start[number] = begin
-    return Words(text, start, slots)
+            number += 1
+            start[number] = i + 1
+    return Words(text, start, placed(text, start, size, size))
+
+
+@compiled
+def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
+    """The slots of the first `size` tokens, enough for `room` of them."""
+    slots = np.full(8, UNKNOWN, np.int32)
+    while slots.size < 2 * room:
+        slots = np.full(2 * slots.size, UNKNOWN, np.int32)
+    for number in range(size):
+        place = place_of(text, start[number], start[number + 1] - 1) & (slots.size - 1)
+        while slots[place] != UNKNOWN:
+            place = (place + 1) & (slots.size - 1)
+        slots[place] = number
+    return slots
 
 
 @inner
@@ -120,15 +166,64 @@ def line_end(text: UInt8, begin: int, end: int) -> int:
 
 
 @inner
+def next_token(text: UInt8, begin: int, end: int, one_a_line: bool) -> tuple[int, int]:
+    """Where what begins at `begin` ends as a token (at `begin`: it is none), and where to go on."""
+    after = line_end(text, begin, end) if one_a_line else token_end(text, begin, end)
+    cut = after if one_a_line else min(after, begin + MAX_TOKEN_CHARS)
+    return cut, after if after > begin and not one_a_line else after + 1
+
+
+@inner
 def encode(words: Words, text: UInt8, begin: int, end: int, one_a_line: bool, numbers: Int32) -> int:
     """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a line, to `numbers`;
     how many there are."""
     held, at = 0, begin
     while at < end:
-        after = line_end(text, at, end) if one_a_line else token_end(text, at, end)
-        if after > at:
-            cut = after if one_a_line else min(after, at + MAX_TOKEN_CHARS)
+        cut, after = next_token(text, at, end, one_a_line)
+        if cut > at:
             numbers[held] = number_of(words, text, at, cut)
             held += 1
-        at = after if after > at and not one_a_line else after + 1
+        at = after
     return held
+
+
+@inner
+def entered(words: Words, held: int, text: UInt8, begin: int, end: int) -> bool:
+    """Makes a token the one after `held` of them; False where there is no room."""
+    first = words.start[held]
+    if held + 2 > words.start.size or first + end - begin + 1 > words.text.size:
+        return False
+    for i in range(end - begin):
+        words.text[first + i] = text[begin + i]
+    words.text[first + end - begin] = _END
+    words.start[held + 1] = first + end - begin + 1
+    place = place_of(text, begin, end) & (words.slots.size - 1)
+    while words.slots[place] != UNKNOWN:
+        place = (place + 1) & (words.slots.size - 1)
+    words.slots[place] = held
+    return True
+
+
+@compiled
+def enter(
+    words: Words, held: int, text: UInt8, ends: Int64, one_a_line: NDArray[np.bool_], done: int, used: int,
+    numbers: Int32, lengths: Int32,
+) -> tuple[int, int, int]:  # fmt: skip
+    """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones, new tokens behind the
+    `held` ones. Returns all three as they are then: fewer than all texts are done where there is no more room."""
+    for row in range(done, ends.size):
+        at, count = ends[row - 1] if row else 0, 0
+        while at < ends[row]:
+            cut, after = next_token(text, at, ends[row], one_a_line[row])
+            if cut > at:
+                number = number_of(words, text, at, cut)
+                if number == UNKNOWN:
+                    if not entered(words, held, text, at, cut):
+                        return row, used, held
+                    number = held
+                    held += 1
+                numbers[used + count] = number
+                count += 1
+            at = after
+        lengths[row], used = count, used + count
+    return ends.size, used, held
