@@ -24,7 +24,7 @@ import tmnmt
 from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.base import UnknownIdError
+from tmnmt.index.base import UnknownIdError, corrected, present
 from tmnmt.index.dedupe import duplicates
 from tmnmt.index.filter import Filter
 from tmnmt.index.lock import writing
@@ -441,3 +441,17 @@ def test_opening_and_changing_a_memory_compiles_nothing(path: Path) -> None:
     code += "; x.delete([1]); print(len(list(x.segments())), 'numba' in sys.modules, 'torch' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert out.stdout == "2059 False False\n"
+
+
+def test_a_correction_is_later_than_what_it_corrects() -> None:
+    now = present()
+    for given, before, after in [
+        ("", "2020-01-01T00:00:00Z", now),
+        ("2021-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"),
+        ("2019-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2020-01-01T00:00:01Z"),
+        ("", "2999-12-31T23:59:59.25Z", "3000-01-01T00:00:00Z"),
+        ("", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z~"),
+    ]:
+        old = Segment("a", "b", id=7, changed=before)
+        new = corrected(old, replace(old, tgt="c", changed=given or before))
+        assert new.id == 7 and new.changed > before and (new.changed == after or after == now <= new.changed)

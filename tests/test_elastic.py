@@ -62,17 +62,23 @@ def test_secrets_come_whole_from_the_environment_and_are_not_shown(tmp_path: Pat
 
 def test_repeated_tokens_are_numbered() -> None:
     assert terms(["a", "b", "a", "a"]) == ["a", "b", "a␟2", "a␟3"]
+    long = "a" * 150
+    assert terms([long, "a", long + "b"]) == ["a" * 100, "a", "a" * 100 + "␟2"]
 
 
 def test_the_query_asks_for_the_overlap_and_lengths_a_score_needs() -> None:
     asked = candidates(["a"] * 100, 0.55)["function_score"]
     overlap = asked["query"]["bool"]
-    assert overlap["minimum_should_match"] == 55  # not 56: .55 * 100 is a little more than 55
+    (match,) = overlap["should"]
+    assert match["match"]["tokens"]["minimum_should_match"] == 55  # not 56: .55 * 100 is a little more than 55
     assert overlap["filter"] == [{"range": {"n": {"gte": 55, "lte": 181}}}]
     assert asked["min_score"] == pytest.approx(0.55, abs=2e-5)
     longer = candidates([str(i) for i in range(1200)], 0.5)["function_score"]["query"]["bool"]
-    assert len(longer["should"]) == 1000 and longer["must"] == [{"match_all": {"boost": 200}}]
-    assert longer["minimum_should_match"] == 400  # the 200 that are not asked for may all be there
+    (match,) = longer["should"]
+    assert len(match["match"]["tokens"]["query"].split()) == 1000
+    assert longer["must"] == [{"match_all": {"boost": 200}}]
+    assert match["match"]["tokens"]["minimum_should_match"] == 400  # the 200 that are not asked for may all be there
+    assert candidates(["a"], 0.0)["function_score"]["query"]["bool"]["minimum_should_match"] == 0
 
 
 def test_where_nothing_listens_the_error_says_so() -> None:

@@ -13,7 +13,7 @@ from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.base import UnknownIdError
 from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_build import build_elastic
-from tmnmt.index.elastic_change import Writer
+from tmnmt.index.elastic_change import LAST, Writer, _Change
 from tmnmt.index.elastic_generation import read_generation
 from tmnmt.index.elastic_server import Server
 from tmnmt.segments import Segment
@@ -59,6 +59,20 @@ def test_an_unknown_id_and_a_source_that_is_too_long_change_nothing(server: Runn
             index.edit([1], lambda segment: replace(segment, src="x " * 65_536))
         assert list(index.segments()) == before
         assert index.add([Segment("a", "b")]) == [10]  # 9 is given to nobody again
+
+
+def test_what_is_taken_away_is_earlier_than_what_stays() -> None:
+    """However the steps of two corrections come between each other: `_Change` in its module."""
+    early, late = Segment("a", "b", id=7, changed="2026-01-01"), Segment("a", "c", id=7, changed="2026-01-02")
+    for change, before, after in [
+        (_Change(put={7: late}), [early], [late]),
+        (_Change(put={7: early}), [late], [late]),  # somebody's later correction is there already
+        (_Change(remove={7: ("2026-01-02", "d")}), [early], []),
+        (_Change(remove={7: ("2026-01-02", "n")}), [late], [late]),
+        (_Change(remove={7: ("2026-01-01", "d")}), [late], [late]),
+        (_Change(remove={7: LAST}), [late], []),
+    ]:
+        assert list(change.carried_out("n", before).values()) == after
 
 
 def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running) -> None:

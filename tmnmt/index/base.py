@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
+_SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
 
 
@@ -71,9 +72,10 @@ def dated(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def corrected(old: Segment, new: Segment) -> Segment:
-    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was given."""
+    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was given; but always
+    later than before, so that of two versions anyone can tell which came after the other."""
     changed = new.changed if new.changed != old.changed else present()
-    return replace(new, id=old.id, changed=changed)
+    return replace(new, id=old.id, changed=changed if changed > old.changed else _after(old.changed))
 
 
 def check_sources(segments: Iterable[Segment]) -> None:
@@ -85,7 +87,15 @@ def check_sources(segments: Iterable[Segment]) -> None:
 
 def present() -> str:
     """The present time as segments carry it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(UTC).strftime(_SECONDS)
+
+
+def _after(changed: str) -> str:
+    """A second later."""
+    try:
+        return (datetime.fromisoformat(changed) + timedelta(seconds=1)).strftime(_SECONDS)
+    except (ValueError, OverflowError):  # no time at all, or the last there is
+        return changed + "~"
 
 
 def best_of(matches: Iterable[Match], k: int) -> list[Match]:

@@ -22,6 +22,7 @@ from tmnmt.text import match_tokens
 
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
+ASKED = tuple(f"responses.{name}" for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs"))
 BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
 
 
@@ -191,12 +192,12 @@ class ElasticIndex:
             for i in left:
                 query = candidates(questions[i].tokens, bounds[i])
                 lines += [header, {"query": query, "size": size, "track_total_hits": False}]
-            answer = self._server.ask(self._server.client.msearch, searches=lines)
+            answer = self._server.ask(self._server.client.msearch, searches=lines, filter_path=ASKED)
             self.requests += len(left)
             refused = None
             for i, response in zip(left, answer["responses"], strict=True):
                 if "error" not in response:
-                    found[i] = response["hits"]["hits"]
+                    found[i] = response["hits"]["hits"] if "hits" in response else []
                 elif response["status"] in BUSY:
                     refused = response["error"]
                 else:

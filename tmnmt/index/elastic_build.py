@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import mmap
 import re
-import sqlite3
 import tempfile
+from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from tmnmt.counted import counted
-from tmnmt.errors import DataError, LockedError, MemoryIndexError, ServerError
-from tmnmt.index.build import IndexExistsError
+from tmnmt.errors import LockedError, MemoryIndexError, ServerError
+from tmnmt.index.build import IndexExistsError, in_runs
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_generation import read_generation
 from tmnmt.index.elastic_layout import COUNTER, ElasticManifest, document, key, mappings, only, written
 from tmnmt.index.elastic_server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason, reason_in
+from tmnmt.index.inversion import Inversion
+from tmnmt.index.postings import Postings
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
-from tmnmt.text import normalise
 
 DOCUMENTS_A_REQUEST = 1000
 CHARACTERS_A_REQUEST = 4_000_000
 TOO_LARGE = 413  # HTTP
+ASKED = ("items.*.status", "items.*.error")  # of the answer to a request
 REQUESTS_AT_ONCE = 2  # the server works on one while the next is being made
 REFRESH = "200ms"  # so long an addition waits until it can be found
 
@@ -58,7 +59,7 @@ def build_elastic(
     with (
         closing(Server(address, patience, seconds_to_answer)) as server,
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
-        closing(_Groups(Path(folder) / "segments.db")) as groups,
+        closing(_Groups(Path(folder))) as groups,
     ):
         _check_place(server, force)
         groups.add(segments)
@@ -92,47 +93,41 @@ def _build(
 
 
 class _Groups:
-    """Segments on disk, read back by token sequence, those of one sequence newest first."""
+    """Segments on disk, read back by token sequence as an embedded index groups them, those of one newest first."""
 
-    def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
-            self._db.execute(f"PRAGMA {setting}")
-        self._db.execute("CREATE TABLE pairs (key TEXT, changed TEXT, id INTEGER, tokens TEXT, pair TEXT)")
-        self._tokens: set[str] = set()
-        self.segments = self.sources = self.sent = 0
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._inversion = folder, Inversion(folder)
+        self._pairs = (folder / "pairs").open("w+b")
+        self._ends = array("q", [0])
+        self.sources = self.tokens = self.sent = 0
+
+    @property
+    def segments(self) -> int:
+        return len(self._ends) - 1
 
     def add(self, segments: Iterable[Segment]) -> None:
-        self._db.execute("BEGIN")
-        try:
-            self._db.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", self._rows(segments))
-        except UnicodeEncodeError as error:
-            raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
-        self._db.execute("COMMIT")
+        for some in in_runs(segments):
+            numbers = range(self.segments + 1, self.segments + 1 + len(some))
+            pairs = [written(segment, number) for segment, number in zip(some, numbers, strict=True)]
+            self._inversion.add(numbers, some)
+            self._pairs.write(b"".join(pairs))
+            self._ends.extend(accumulate(map(len, pairs), initial=self._ends.pop()))
 
-    def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        """(key, document, number of pairs) of every distinct token sequence."""
-        rows = self._db.execute("SELECT key, tokens, id, pair FROM pairs ORDER BY key, changed DESC, id")
-        for name, group in groupby(rows, itemgetter(0)):
-            pairs = list(group)
-            tokens = pairs[0][1].split()
-            self._tokens.update(tokens)
-            self.sources += 1 if tokens else 0
-            yield name, document(tokens, [row[2:] for row in pairs]), len(pairs)
-
-    def tokens(self) -> int:
-        """How many distinct match tokens were read back."""
-        return len(self._tokens)
+    def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
+        """(key, document, number of pairs) of every distinct token sequence; of those without tokens, each its own."""
+        self.sources, self.tokens = self._inversion.write(self._folder / "postings")
+        self._pairs.flush()
+        with mmap.mmap(self._pairs.fileno(), 0, access=mmap.ACCESS_READ) as pairs:
+            for tokens, ids in chain(
+                Postings.open(self._folder / "postings").groups(),
+                (((), [number]) for number in self._inversion.without_tokens),
+            ):
+                found = [(number, pairs[self._ends[number - 1] : self._ends[number]]) for number in ids]
+                yield key(" ".join(tokens), ids[0]), document(tokens, found), len(ids)
 
     def close(self) -> None:
-        self._db.close()
-
-    def _rows(self, segments: Iterable[Segment]) -> Iterator[tuple[str, str, int, str, str]]:
-        for number, segment in enumerate(segments, 1):
-            self.segments = number
-            pair = written(replace(segment, id=number))
-            tokens = normalise(segment.src)
-            yield key(tokens, number), segment.changed, number, tokens, pair
+        self._pairs.close()
+        self._inversion.close()
 
 
 def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
@@ -208,9 +203,9 @@ def _fill(
         finally:
             for future, _ in under_way:
                 future.cancel()
-    send(server, only(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', f'{{"last_id":{groups.segments}}}')])
+    send(server, only(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', b'{"last_id":%d}' % groups.segments)])
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens(), now)
+    return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens, now)
 
 
 def _finish(under_way: deque[tuple[Future[None], int]], groups: _Groups, progress: ReadProgress | None) -> None:
@@ -221,9 +216,9 @@ def _finish(under_way: deque[tuple[Future[None], int]], groups: _Groups, progres
         progress(segments, groups.sent / groups.segments)
 
 
-def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, str]], int]]:
+def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, bytes]], int]]:
     """Operations of a request of a good size, and how many segments they hold."""
-    operations: list[tuple[str, str]] = []
+    operations: list[tuple[str, bytes]] = []
     segments = characters = 0
     for name, content, pairs in groups:
         operations.append((f'{{"index":{{"_id":"{name}"}}}}', content))
@@ -235,7 +230,7 @@ def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, str]], int]]:
         yield operations, segments
 
 
-def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
+def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> None:
     """All operations are done by the server; what it refuses because it is busy is sent again, slower and slower."""
     from elasticsearch import ApiError
 
@@ -244,8 +239,9 @@ def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
         lines = [line for operation in operations for line in operation]
         try:
             answer = server.ask(
-                server.client.bulk, expected=(TOO_LARGE,), operations=lines, index=index, require_alias=True
-            )
+                server.client.bulk, expected=(TOO_LARGE,), operations=lines, index=index, require_alias=True,
+                filter_path=ASKED,
+            )  # fmt: skip
         except ApiError as error:
             half = len(operations) // 2
             if not half:
@@ -255,9 +251,9 @@ def send(server: Server, index: str, operations: list[tuple[str, str]]) -> None:
             send(server, index, operations[:half])
             return send(server, index, operations[half:])
         results = [next(iter(item.values())) for item in answer["items"]]
-        wrong = next((result for result in results if result["status"] >= 300 and result["status"] not in BUSY), None)
-        if wrong is not None:
-            raise server.error(f"document {wrong['_id']} was refused: {reason_in(wrong['error'])}")
+        for (operation, _), result in zip(operations, results, strict=True):
+            if result["status"] >= 300 and result["status"] not in BUSY:
+                raise server.error(f"{operation} was refused: {reason_in(result['error'])}")
         refused = [operation for operation, result in zip(operations, results, strict=True) if result["status"] in BUSY]
         if refused:
             waiting.pause(f"is too busy: {len(refused):,} of {counted(len(operations), 'document')} refused")

@@ -2,6 +2,10 @@
 
 A document is written only if nobody has changed it since it was read (its sequence number), else read again. So two
 writers lose nothing; and when the answer to a request was lost, the repeated one finds its own work done.
+
+A correction may move a segment to another document, and there is no change of two documents at once. So versions of a
+segment are in one order for everybody: by time of change, which every correction makes later, then by document. Who
+takes a version away has seen a later one; so the latest is never taken away, whoever else is at work.
 """
 
 from __future__ import annotations
@@ -27,14 +31,23 @@ SEGMENTS_A_REQUEST = 500
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
 Places = dict[str, Segment]  # documents that hold a segment, by name: one, unless a correction is under way
+Version = tuple[str, str]  # of a segment: when it was changed, and the document that holds it
+LAST: Version = ("\U0010ffff", "")  # later than any: for what is deleted
 
 
 @dataclass
 class _Change:
-    """What becomes of one document: these pairs come in, or into the place of their former selves; these ids go."""
+    """What becomes of one document: these pairs come in, or into the place of earlier versions of themselves; pairs
+    with these ids go where they are earlier than these versions."""
 
     put: dict[int, Segment] = field(default_factory=dict)
-    remove: set[int] = field(default_factory=set)
+    remove: dict[int, Version] = field(default_factory=dict)
+
+    def carried_out(self, name: str, pairs: Iterable[Segment]) -> dict[int, Segment]:
+        """The pairs of the document `name` by id, when this is done."""
+        kept = {pair.id: pair for pair in pairs if (pair.changed, name) >= self.remove.get(pair.id, ("", ""))}
+        new = {n: pair for n, pair in self.put.items() if n not in kept or pair.changed >= kept[n].changed}
+        return kept | new
 
 
 class Writer:
@@ -63,7 +76,8 @@ class Writer:
 
         def step(some: Sequence[Segment]) -> None:
             self._add(some)  # a segment comes to its new document before it leaves the old one: a stop loses nothing
-            self._remove((place, s.id) for s in some for place in held[s.id] if place != _name(s))
+            moved = ((place, s, _name(s)) for s in some for place in held[s.id])
+            self._remove((place, s.id, (s.changed, name)) for place, s, name in moved if place != name)
             self._settle([segment.id for segment in some])
 
         self._step_by_step(edited, step, "corrected")
@@ -74,7 +88,7 @@ class Writer:
         held = self._held_by(ids)
 
         def step(some: Sequence[int]) -> None:
-            self._remove((name, number) for number in some for name in held[number])
+            self._remove((name, number, LAST) for number in some for name in held[number])
 
         self._step_by_step(list(held), step, "deleted")
 
@@ -101,17 +115,18 @@ class Writer:
             todo[_name(segment)].put[segment.id] = segment
         self._carry_out(todo, refresh)
 
-    def _remove(self, where: Iterable[tuple[str, int]]) -> None:
+    def _remove(self, where: Iterable[tuple[str, int, Version]]) -> None:
+        """Takes segments out of documents by name, where their version is earlier than this one."""
         todo: defaultdict[str, _Change] = defaultdict(_Change)
-        for name, number in where:
-            todo[name].remove.add(number)
+        for name, number, later in where:
+            todo[name].remove[number] = later
         self._carry_out(todo)
 
     def _settle(self, ids: Sequence[int]) -> None:
         """Where two have moved a segment at once, so that it is in two documents, the later correction stays."""
         for number, places in self._places(ids).items():
-            stays = max(places, key=lambda name: (places[name].changed, name))
-            self._remove((name, number) for name in places if name != stays)
+            latest = max((segment.changed, name) for name, segment in places.items())
+            self._remove((name, number, latest) for name in places if name != latest[1])
 
     def _held_by(self, ids: Iterable[int]) -> dict[int, Places]:
         """Where each of these segments lies. Raises UnknownIdError where one is not or no more there."""
@@ -184,11 +199,11 @@ class Writer:
             raise self._server.error(f"changes cannot be prepared: {reason_in(wrong)}")
         return found
 
-    def _operation(self, name: str, change: _Change, held: Any) -> list[str]:
+    def _operation(self, name: str, change: _Change, held: Any) -> list[str | bytes]:
         """The lines of a bulk request that carry `change` out, or that write a document as it is where that was done;
         none where there is nothing left to delete."""
         content = held["_source"] if held["found"] else {"pairs": []}
-        pairs = {pair["id"]: read(pair) for pair in content["pairs"] if pair["id"] not in change.remove} | change.put
+        pairs = change.carried_out(name, map(read, content["pairs"]))
         condition = {"_id": name, **(_unless_changed(held) if held["found"] else {})}
         if not pairs:
             return [json.dumps({"delete": condition})] if held["found"] else []
@@ -198,10 +213,10 @@ class Writer:
         ordered.sort(key=lambda segment: segment.changed, reverse=True)
         fields = changes(pairs, built, [number for number in pairs if number <= built and number in touched])
         tokens = match_tokens(ordered[0].src)
-        new = document(tokens, ((segment.id, written(segment)) for segment in ordered), fields)
+        new = document(tokens, ((segment.id, written(segment, segment.id)) for segment in ordered), fields)
         return [json.dumps({"index" if held["found"] else "create": condition}), new]
 
-    def _write(self, lines: list[str], refresh: Literal["wait_for", False]) -> list[Any]:
+    def _write(self, lines: list[str | bytes], refresh: Literal["wait_for", False]) -> list[Any]:
         client = self._server.client
         if not lines:  # done by a request whose answer was lost: perhaps not visible yet
             self._ask(client.indices.refresh)

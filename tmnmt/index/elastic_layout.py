@@ -8,23 +8,25 @@ NAME-7-only     alias of this generation for ever. Changes are written to it: on
 
 from __future__ import annotations
 
-import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
-from tmnmt.errors import MemoryIndexError
+import orjson
+
+from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.elastic_query import terms
 from tmnmt.index.manifest import TOKENISATION
 from tmnmt.segments import Segment
 
-FORMAT = 2
+FORMAT = 3
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
-_FIELDS = tuple(field.name for field in fields(Segment))
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+_FIELDS = tuple(field.name for field in fields(Segment) if field.name != "id")
+_values = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,16 @@ def mappings() -> dict[str, Any]:
     """The fields. `tokens` is for finding only; the texts in `pairs` are for answering only."""
     return {
         "dynamic": "strict",
-        "_source": {"includes": ["pairs", "corrected", "last_id"]},  # the rest follows from the texts
         "properties": {
-            # a keyword, not a text: no analyzer cuts tokens, and boolean similarity makes every found term count 1
-            "tokens": {"type": "keyword", "doc_values": False, "similarity": "boolean"},
+            # cut at blanks alone, of which no token has one; by boolean similarity every term that is found counts 1.
+            # As a list of keywords it takes the server twice the time; so does leaving it out of `_source`
+            "tokens": {
+                "type": "text",
+                "analyzer": "whitespace",
+                "similarity": "boolean",
+                "norms": False,
+                "index_options": "docs",
+            },
             "n": {"type": "integer"},  # |x'|, not 0: a source without tokens has none, so that nothing finds it
             "ids": {"type": "long"},  # of the pairs: for finding one, for reading in their order, for counting
             "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
@@ -88,11 +96,11 @@ def key(tokens: str, number: int) -> str:
     return urlsafe_b64encode(blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest())[:22].decode()
 
 
-def document(tokens: Sequence[str], pairs: Iterable[tuple[int, str]], changes: str = "") -> str:
+def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes: str = "") -> bytes:
     """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of `changes`."""
     ids, texts = zip(*pairs, strict=True)
-    found_by = f'"tokens":{_encode(terms(tokens))},"n":{len(tokens)},' if tokens else ""
-    return f'{{{found_by}{changes}"ids":[{",".join(map(str, ids))}],"pairs":[{",".join(texts)}]}}'
+    found_by = b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens)) if tokens else b""
+    return b'{%b%b"ids":%b,"pairs":[%b]}' % (found_by, changes.encode(), orjson.dumps(ids), b",".join(texts))
 
 
 def changes(ids: Iterable[int], built: int, corrected: Iterable[int]) -> str:
@@ -102,9 +110,13 @@ def changes(ids: Iterable[int], built: int, corrected: Iterable[int]) -> str:
     return "".join(fields)
 
 
-def written(segment: Segment) -> str:
-    """A segment as JSON; what is empty is left out."""
-    return _encode({name: value for name in _FIELDS if (value := getattr(segment, name))})
+def written(segment: Segment, number: int) -> bytes:
+    """A segment with the id `number` as JSON; what is empty is left out. Raises DataError: a text is no Unicode."""
+    fields = zip(_FIELDS, _values(segment), strict=True)
+    try:
+        return orjson.dumps({"id": number, **{name: value for name, value in fields if value}})
+    except orjson.JSONEncodeError as error:
+        raise DataError(f"segment {number} has a character that is no Unicode text: {error}") from error
 
 
 def read(pair: Mapping[str, Any]) -> Segment:

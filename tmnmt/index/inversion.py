@@ -44,22 +44,24 @@ class Inversion:
 
         compile_all()
         self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
-        self._lengths, self._ids = array("i"), array("q")
+        self._lengths, self._ids, self.without_tokens = array("i"), array("q"), array("q")
         self._changed_of, self._document_of = array("i"), array("i")
         self._vocabulary, self._changed, self._documents = NewWords(), _Numbers(), _Numbers()
 
     def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
-        """Segments with their ids. Those without tokens match nothing and are left out. Raises DataError beyond 65,535
-        tokens."""
+        """Segments with their ids. Those without tokens match nothing: they are left out, and told in `without_tokens`.
+        Raises DataError beyond 65,535 tokens."""
         tokens, lengths = self._vocabulary.encode([segment.src for segment in segments])
         for number, length, segment in zip(numbers, lengths.tolist(), segments, strict=True):
             if length > MAX_TOKENS:
                 raise DataError(f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed")
-            if length:
-                self._lengths.append(length)
-                self._ids.append(number)
-                self._changed_of.append(self._changed[segment.changed])
-                self._document_of.append(self._documents[segment.document])
+            if not length:
+                self.without_tokens.append(number)
+                continue
+            self._lengths.append(length)
+            self._ids.append(number)
+            self._changed_of.append(self._changed[segment.changed])
+            self._document_of.append(self._documents[segment.document])
         self._file.write(tokens.data)
 
     def write(self, folder: Path) -> tuple[int, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +89,17 @@ class Postings:
         search(runs[0][:1])  # what is read or compiled once, before threads wait for it
         with ThreadPoolExecutor(min(threads, len(runs))) as pool:
             return [hits for found in pool.map(search, runs) for hits in found]
+
+    def groups(self) -> Iterator[tuple[list[str], list[int]]]:
+        """Every distinct token sequence and the ids of its segments, newest first."""
+        words = self._parts[VOCABULARY].tobytes().decode().split("\n")
+        ids = self._ids[self._parts["members"]]
+        members = iter(itertools.pairwise(self._parts["member_offsets"].tolist()))
+        for length, (first, end) in enumerate(itertools.pairwise(self._parts["token_start"].tolist())):
+            for start in range(first, end, length or 1):  # none has no tokens
+                begin, after = next(members)
+                tokens = self._parts["tokens"][start : start + length].tolist()
+                yield [words[token] for token in tokens], ids[begin:after].tolist()
 
     def _search(self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool) -> list[list[Hit]]:
         texts, rows = self._written(queries)
