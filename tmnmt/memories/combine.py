@@ -89,6 +89,8 @@ class Memories(nn.Module):
 
     def seen(self, state: MemoryState, backbone: Backbone) -> MemoryState:
         """The same state made ready, with a view of every memory that there are parameters for."""
+        if _is_seen(state.tm) and _is_seen(state.cache):
+            return state
         state = self.ready(state, backbone)
         return replace(
             state,
@@ -190,6 +192,10 @@ class Memories(nn.Module):
             TranslationMemory(*sizes, TMKind(**tm)) if tm is not None else None,
             SessionCache(*sizes, CacheKind(**cache)) if cache is not None else None,
         )
+
+
+def _is_seen(state: TMState | CacheState | None) -> bool:
+    return state is None or state.view is not None
 
 
 def _stored_name(name: str) -> str:
