@@ -451,6 +451,7 @@ def test_a_correction_is_later_than_what_it_corrects() -> None:
         ("2019-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "2020-01-01T00:00:01Z"),
         ("", "2999-12-31T23:59:59.25Z", "3000-01-01T00:00:00Z"),
         ("", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z~"),
+        ("", "29990101T000000Z", "29990101T000000Z~"),
     ]:
         old = Segment("a", "b", id=7, changed=before)
         new = corrected(old, replace(old, tgt="c", changed=given or before))

@@ -7,8 +7,10 @@ import shutil
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elastic_proxy import Fault, Proxy, proxy
@@ -16,10 +18,11 @@ from elastic_server import Running
 from test_index import queries, real_segments
 
 from tmnmt.errors import MemoryIndexError, ServerError
-from tmnmt.index.elastic import ElasticIndex
+from tmnmt.index.elastic import ElasticIndex, _Question
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
 
 PASSING: tuple[Fault, ...] = (429, "cut", 503, "lost", 502, "some", 504)
 
@@ -237,3 +240,31 @@ def test_a_rebuild_is_one_moment_for_those_who_search(server: Running) -> None:
     thread.join()
     versions = [max(versions) for versions in seen]
     assert versions == sorted(versions) and set(versions) <= set("0123") and versions[-1] == "3"
+
+
+def test_a_search_that_pages_begins_again_where_the_index_is_replaced(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, some, read, calls = server.address("paged"), real_segments()[:300], _Question.read, list[int]()
+
+    def build(version: str) -> None:
+        build_elastic(address, [replace(s, tgt=version) for s in some], "en", "fr", force=True)
+
+    def rebuilding(question: _Question, hits: Iterable[Mapping[str, Any]]) -> None:
+        calls.append(1)
+        if len(calls) == 3:  # the first page, the first of one moment, the second
+            build("1")
+        read(question, hits)
+
+    build("0")
+    monkeypatch.setattr("tmnmt.index.elastic_generation.HITS_A_PAGE", 100)
+    monkeypatch.setattr(_Question, "read", rebuilding)
+    with ElasticIndex.open(address) as index:
+        found = index.search([some[0].src], 300, 0.0)[0]
+        assert len(found) == sum(bool(match_tokens(s.src)) for s in some)
+        assert {match.segment.tgt for match in found} == {"1"} and len(calls) > 3
+        every = index.segments()
+        next(every)
+        build("2")
+        with pytest.raises(MemoryIndexError, match="was built anew while it was read; ask again"):
+            list(every)

@@ -11,6 +11,7 @@ import typer
 
 from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
 from tmnmt.cli.text_options import readable
+from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -110,11 +111,11 @@ def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindN
     except KeyboardInterrupt as stop:
         stop.add_note("what was computed is kept; the same command goes on from there")
         raise
-    print(f"{files.folder}: keys of {files.positions:,} positions", file=sys.stderr)
+    print(f"{files.folder}: keys of {counted(files.positions, 'position')}", file=sys.stderr)
 
 
 def _size(wanted: Plan) -> str:
-    missing, joined = f"{len(wanted.missing):,} pairs, {wanted.positions:,} target positions", ""
+    missing, joined = f"{counted(len(wanted.missing), 'pair')}, {counted(wanted.positions, 'target position')}", ""
     if wanted.joined or wanted.rewritten:
         joined = f", {wanted.joined + wanted.rewritten:,} to copy"
     return f"{missing} to compute{joined}: {wanted.bytes / 1e6:,.1f} MB, {wanted.header.position_bytes:,} bytes each"

@@ -152,6 +152,7 @@ class _Rows:
         self._src, self._tgt = places.pop("src"), places.pop("tgt")
         self._document = places.pop("document", None)
         self._others = places
+        self._dates = [field for field in ("created", "changed") if field in places]
         self._needed = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
         self._lines_of: dict[str, int] = {}
 
@@ -181,14 +182,14 @@ class _Rows:
             position = _whole_number(values["position"])
         properties = _pairs(values.get("properties", ""))
         dates = {}
-        for field in ("created", "changed"):
-            date = iso_utc(values[field]) if values.get(field) else ""
+        for field in self._dates:
+            date = iso_utc(values[field]) if values[field] else ""
             if date is None:
                 properties += ((field, values[field]),)
             dates[field] = date or ""
         return Segment(
             src, tgt, document, position, 0, values.get("origin", self._source.name),
-            dates["created"], dates["changed"], values.get("user", ""), properties,
+            dates.get("created", ""), dates.get("changed", ""), values.get("user", ""), properties,
         )  # fmt: skip
 
 

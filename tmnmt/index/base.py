@@ -93,9 +93,10 @@ def present() -> str:
 def _after(changed: str) -> str:
     """A second later."""
     try:
-        return (datetime.fromisoformat(changed) + timedelta(seconds=1)).strftime(_SECONDS)
+        later = (datetime.fromisoformat(changed) + timedelta(seconds=1)).strftime(_SECONDS)
     except (ValueError, OverflowError):  # no time at all, or the last there is
-        return changed + "~"
+        later = ""
+    return later if later > changed else changed + "~"  # where it is written in another way
 
 
 def best_of(matches: Iterable[Match], k: int) -> list[Match]:

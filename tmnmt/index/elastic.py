@@ -10,7 +10,14 @@ from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.base import best_of, check_languages, check_search, dated
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_change import Writer
-from tmnmt.index.elastic_generation import HITS_A_PAGE, ElasticGeneration, every_segment, pages, read_generation
+from tmnmt.index.elastic_generation import (
+    HITS_A_PAGE,
+    ElasticGeneration,
+    GenerationGone,
+    every_segment,
+    pages,
+    read_generation,
+)
 from tmnmt.index.elastic_layout import read
 from tmnmt.index.elastic_query import FLOAT_SLACK, candidates
 from tmnmt.index.elastic_server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
@@ -173,14 +180,20 @@ class ElasticIndex:
                     self._read_on(question)
 
     def _read_on(self, question: _Question) -> None:
-        """All candidates from the first on, from one point in time, until the question is settled or they end."""
+        """All candidates from the first on, from one point in time, until the question is settled or they end; in the
+        new generation where the index was replaced meanwhile."""
         bound = question.bound()
-        question.restart()
-        for page in pages(self._server, candidates(question.tokens, bound), BEST_FIRST):
-            self.requests += 1
-            question.read(page)
-            if question.settled:
+        while True:
+            question.restart()
+            try:
+                for page in pages(self._server, candidates(question.tokens, bound), BEST_FIRST):
+                    self.requests += 1
+                    question.read(page)
+                    if question.settled:
+                        return
                 return
+            except GenerationGone:
+                bound = question.threshold
 
     def _pages(self, questions: Sequence[_Question], bounds: Sequence[float], size: int) -> list[list[Any]]:
         """The first page of every question, by one request; again for those a busy server has refused."""
@@ -213,7 +226,7 @@ class _Question:
     def __init__(
         self, tokens: tuple[str, ...], k: int, threshold: float, without_equal: bool, without_document: str
     ) -> None:
-        self.tokens, self._k, self._threshold = tokens, k, threshold
+        self.tokens, self._k, self.threshold = tokens, k, threshold
         self._without_equal, self._without_document = without_equal, without_document
         self._matches: list[Match] = []
         self._scores: list[float] = []  # heap of the k best
@@ -221,7 +234,7 @@ class _Question:
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
-        return max(self._threshold, self._scores[0]) if len(self._scores) == self._k else self._threshold
+        return max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
 
     def restart(self) -> None:
         """Forgets the candidates: they come again, from another state of the index perhaps."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -38,6 +39,10 @@ class ElasticGeneration:
         return int(self.concrete.rpartition("-")[2])
 
 
+class GenerationGone(MemoryIndexError):
+    """The generation that was being read has been replaced."""
+
+
 def read_generation(server: Server) -> ElasticGeneration:
     """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another format."""
     from elasticsearch import NotFoundError
@@ -56,15 +61,20 @@ def read_generation(server: Server) -> ElasticGeneration:
 def pages(
     server: Server, query: Mapping[str, Any], sort: Sequence[Mapping[str, str]], **asked: Any
 ) -> Iterator[list[Hit]]:
-    """All hits of a query in order, as of one moment, page by page."""
+    """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the index is replaced
+    meanwhile."""
+    from elastic_transport import TransportError
+    from elasticsearch import ApiError, NotFoundError
+
     client = server.client
     point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)["id"]
     after: dict[str, Any] = asked
     try:
         while True:
             answer = server.ask(
-                client.search, query=query, sort=sort, size=HITS_A_PAGE, pit={"id": point, "keep_alive": KEPT_OPEN},
-                track_total_hits=False, allow_partial_search_results=False, **after,
+                client.search, expected=(404,), query=query, sort=sort, size=HITS_A_PAGE,
+                pit={"id": point, "keep_alive": KEPT_OPEN}, track_total_hits=False,
+                allow_partial_search_results=False, **after,
             )  # fmt: skip
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
@@ -72,8 +82,11 @@ def pages(
             if len(hits) < HITS_A_PAGE:
                 return
             after = asked | {"search_after": hits[-1]["sort"]}
+    except NotFoundError as error:
+        raise GenerationGone(f"{server.address}: was built anew while it was read; ask again") from error
     finally:
-        server.ask(client.close_point_in_time, id=point)
+        with suppress(ApiError, TransportError):  # gone, or ended by the server after a while
+            client.close_point_in_time(id=point)
 
 
 def every_segment(server: Server) -> Iterator[Segment]:
