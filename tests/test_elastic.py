@@ -115,6 +115,16 @@ def test_the_commands_take_an_address(server: Running, capsys: pytest.CaptureFix
     assert list(server_indexes(server, "commands")) == ["commands-2"]
 
 
+def test_an_index_may_be_empty_or_have_sources_without_tokens(server: Running) -> None:
+    address = server.address("empty")
+    for segments in ([], [Segment("", "x")]):
+        build_elastic(address, segments, "en", "fr", force=True)
+        with ElasticIndex.open(address) as index:
+            assert len(index) == index.verify() == len(segments)
+            assert index.search(["x", ""], 1, 0.0) == [[], []]
+            assert index.manifest.sources == 0
+
+
 def test_a_build_tells_what_the_server_has_taken(server: Running) -> None:
     told: list[tuple[int, float]] = []
     address = server.address("told")

@@ -115,6 +115,8 @@ class _Groups:
 
     def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
         """(key, document, number of pairs) of every distinct token sequence; of those without tokens, each its own."""
+        if not self.segments:
+            return  # an empty file cannot be mapped
         self.sources, self.tokens = self._inversion.write(self._folder / "postings")
         self._pairs.flush()
         with mmap.mmap(self._pairs.fileno(), 0, access=mmap.ACCESS_READ) as pairs:

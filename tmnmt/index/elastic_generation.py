@@ -16,6 +16,7 @@ from tmnmt.segments import Segment
 
 HITS_A_PAGE = 1000
 KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
+SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it does by itself
 HOLDS_PAIRS = {"exists": {"field": "ids"}}
 BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
 
@@ -86,7 +87,7 @@ def pages(
         raise GenerationGone(f"{server.address}: was built anew while it was read; ask again") from error
     finally:
         with suppress(ApiError, TransportError):  # gone, or ended by the server after a while
-            client.close_point_in_time(id=point)
+            client.options(request_timeout=SECONDS_TO_CLOSE).close_point_in_time(id=point)
 
 
 def every_segment(server: Server) -> Iterator[Segment]:
