@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.base import UnknownIdError
 from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_build import build_elastic
-from tmnmt.index.elastic_change import LAST, Writer, _Change
+from tmnmt.index.elastic_change import Writer
 from tmnmt.index.elastic_generation import read_generation
 from tmnmt.index.elastic_server import Server
 from tmnmt.segments import Segment
@@ -61,20 +62,6 @@ def test_an_unknown_id_and_a_source_that_is_too_long_change_nothing(server: Runn
         assert index.add([Segment("a", "b")]) == [10]  # 9 is given to nobody again
 
 
-def test_what_is_taken_away_is_earlier_than_what_stays() -> None:
-    """However the steps of two corrections come between each other: `_Change` in its module."""
-    early, late = Segment("a", "b", id=7, changed="2026-01-01"), Segment("a", "c", id=7, changed="2026-01-02")
-    for change, before, after in [
-        (_Change(put={7: late}), [early], [late]),
-        (_Change(put={7: early}), [late], [late]),  # somebody's later correction is there already
-        (_Change(remove={7: ("2026-01-02", "d")}), [early], []),
-        (_Change(remove={7: ("2026-01-02", "n")}), [late], [late]),
-        (_Change(remove={7: ("2026-01-01", "d")}), [late], [late]),
-        (_Change(remove={7: LAST}), [late], []),
-    ]:
-        assert list(change.carried_out("n", before).values()) == after
-
-
 def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running) -> None:
     address = server.address("both")
     build_elastic(address, real_segments()[:9], "en", "fr")
@@ -92,6 +79,44 @@ def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running
         assert [[m.segment for m in found] for found in index.search([s.src for s in now], 1, 1.0)] == [
             [s] for s in now
         ]
+
+
+def test_of_two_who_correct_a_segment_at_once_the_second_works_on_what_the_first_has_left(server: Running) -> None:
+    address = server.address("properties")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+
+    def correct(name: str) -> None:
+        with ElasticIndex.open(address) as index:
+            for i in range(5):
+                index.edit([1, 2], lambda s, i=i: replace(s, properties=(*s.properties, (name, str(i)))))
+                index.edit([1], lambda s, i=i: replace(s, src=s.src + f" {name}{i}"))
+
+    at_once(correct, "one", "two")
+    wanted = sorted((name, str(i)) for name in ("one", "two") for i in range(5))
+    with ElasticIndex.open(address) as index:
+        assert [sorted(segment.properties) for segment in index.get([1, 2])] == [wanted, wanted]
+        written = index.get([1])[0].src.removeprefix(real_segments()[0].src).split()
+        assert sorted(written) == [name + i for name, i in wanted]
+        assert index.verify() == len(index) == 9 and index.changes() == (0, 2, 0)
+
+
+def test_what_one_deletes_while_another_corrects_it_is_deleted(server: Running) -> None:
+    address = server.address("gone")
+    build_elastic(address, real_segments()[:29], "en", "fr")
+
+    def change(name: str) -> None:
+        with ElasticIndex.open(address) as index:
+            for number in range(1, 13):
+                if name == "delete":
+                    index.delete([number])
+                else:
+                    with suppress(UnknownIdError):
+                        index.edit([number], lambda s: replace(s, src=f"{s.id} is elsewhere now"))
+
+    at_once(change, "delete", "edit")
+    with ElasticIndex.open(address) as index:
+        assert [segment.id for segment in index.segments()] == list(range(13, 30))
+        assert index.verify() == len(index) == 17 and index.changes() == (0, 0, 12)
 
 
 def test_a_change_does_not_reach_the_generation_after(server: Running) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from elastic_proxy import Fault, Proxy, proxy
 from elastic_server import Running
-from test_index import queries, real_segments
+from test_index import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.elastic import ElasticIndex, _Question
@@ -135,23 +135,47 @@ def test_an_addition_that_is_broken_off_says_what_is_there(between: Proxy) -> No
         assert index.search(["sentence 3", "sentence 1199"], 1, 1.0)[1][0].segment.id == ids[-1]
 
 
-def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(between: Proxy) -> None:
-    address = between.address("half-moved")
-    build_elastic(address, real_segments()[:9], "en", "fr")
+@pytest.mark.parametrize(
+    ("done", "source", "going_on"),
+    [
+        (1, "first", "edit"),  # the move is decided
+        (2, "first", "delete"),  # there is an empty document for it
+        (3, "second", "edit"),  # the new version is there, the old one not gone
+        (3, "second", "delete"),
+        (3, "second", "compact"),
+    ],
+)
+def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
+    between: Proxy, done: int, source: str, going_on: str
+) -> None:
+    address = between.address(f"moving-{done}-{going_on}")
+    build_elastic(address, [*real_segments()[:8], Segment("the first of my own sources", "un")], "en", "fr", shards=2)
 
     def change(segment: Segment) -> Segment:
-        return Segment("a wholly new source", segment.tgt)
+        return replace(segment, src="the second of my own sources")
 
     with ElasticIndex.open(address, patience=0.3) as index:
-        between.fail("_bulk", 0.0, *["cut"] * 50)  # it is in its new document; it has not left the old one
+        before = list(index.segments())
+        between.fail("_bulk", *[0.0] * done, *["cut"] * 50)
         with pytest.raises(ServerError, match=r"\(0 of 1 segment corrected for certain, the next 1 perhaps\)"):
-            index.edit([5], change)
+            index.edit([9], change)
         between.fail("_bulk")
-        with pytest.raises(MemoryIndexError, match="segment 5 is in another document too"):
-            index.verify()
-        index.edit([5], change)
-        assert index.verify() == 9
-        assert [m.segment.id for m in index.search([real_segments()[4].src], 9, 1.0)[0]] != [5]
+        index._server.client.indices.refresh(index=address.name)
+        now = list(index.segments())
+        assert now[:8] == before[:8] and [segment.src.split()[1] for segment in now[8:]] == [source]
+        assert index.verify() == len(index) == 9 and index.changes() == (0, int(done == 3), 0)
+        for query in (before[8].src, "the second of my own sources"):
+            for k in (1, 2, 9):
+                assert pairs(index.search([query], k, 0.0)[0]) == brute_force(query, now, k, 0.0)
+        index.add([Segment("the first of my own sources", "deux")])  # beside one that is on its way
+        {"compact": index.compact, "edit": lambda: index.edit([9], change), "delete": lambda: index.delete([9])}[
+            going_on
+        ]()
+        now = list(index.segments())
+        left = [("the second of my own sources", 9)] if going_on != "delete" else []
+        assert [(s.src, s.id) for s in now[8:]] == [*left, ("the first of my own sources", 10)]
+        assert index.verify() == len(index) == len(now)
+        assert index.changes() == (1, int(going_on != "delete"), int(going_on == "delete"))
 
 
 def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> None:

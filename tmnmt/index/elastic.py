@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
@@ -11,6 +11,7 @@ from tmnmt.index.base import best_of, check_languages, check_search, dated
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_change import Writer
 from tmnmt.index.elastic_generation import (
+    BY_ID,
     HITS_A_PAGE,
     ElasticGeneration,
     GenerationGone,
@@ -78,8 +79,11 @@ class ElasticIndex:
         questions = {key: _Question(key[0], k, threshold, exclude_sources, key[1]) for key in keys}
         asked = [question for question in questions.values() if question.tokens]
         for i in range(0, len(asked), QUERIES_A_REQUEST):
+            some = asked[i : i + QUERIES_A_REQUEST]
             try:
-                self._answer(asked[i : i + QUERIES_A_REQUEST])
+                while some:
+                    self._answer(some)
+                    some = self._outdated(some)
             except ServerError as error:
                 if len(asked) == 1:
                     raise
@@ -94,7 +98,8 @@ class ElasticIndex:
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
         """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a ServerError says how
-        many were corrected. Where two correct a segment at once, the later correction stays."""
+        many were corrected. Where somebody else changes a segment at once, `change` is called again with what that has
+        made of it; where somebody deletes it, an UnknownIdError says so."""
         return self._writer().edit(ids, change)
 
     def delete(self, ids: Iterable[int]) -> None:
@@ -122,11 +127,12 @@ class ElasticIndex:
 
     def __len__(self) -> int:
         """How many segments the index holds now."""
-        return count_segments(self._server)
+        return count_segments(self._server, self._current())
 
     def compact(self, progress: Callable[[int], None] | None = None) -> None:
         """Drops what was deleted and makes one part of every shard, so that searches are at their fastest; the server
-        does it, while searches and changes go on."""
+        does it, while searches and changes go on. Corrections that were broken off are carried to their end."""
+        self._writer().finish()
         merge(self._server)
 
     def verify(self) -> int:
@@ -178,6 +184,16 @@ class ElasticIndex:
             for question, _ in open_ones:
                 if question not in asked:
                     self._read_on(question)
+
+    def _outdated(self, questions: Sequence[_Question]) -> list[_Question]:
+        """Those that have met a segment where it was and has moved on from, to be asked again."""
+        moving = {number for question in questions for number in question.moving}
+        if not moving:
+            return []
+        found = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
+        pairs = (pair for page in found for hit in page for pair in hit["_source"]["pairs"] if "becomes" not in pair)
+        arrived = moving.intersection(pair["id"] for pair in pairs)
+        return [question for question in questions if question.forget(arrived)]
 
     def _read_on(self, question: _Question) -> None:
         """All candidates from the first on, from one point in time, until the question is settled or they end; in the
@@ -231,6 +247,8 @@ class _Question:
         self._matches: list[Match] = []
         self._scores: list[float] = []  # heap of the k best
         self.settled = False
+        self.moving: set[int] = set()  # segments that were met on their way to another document
+        self._arrived: set[int] = set()  # those that are known to be there already
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
@@ -239,6 +257,15 @@ class _Question:
     def restart(self) -> None:
         """Forgets the candidates: they come again, from another state of the index perhaps."""
         self._matches, self._scores = [], []
+        self.moving, self.settled = set(), False
+
+    def forget(self, arrived: Set[int]) -> bool:
+        """Begins again, without the earlier versions of these segments, if it has met any of them."""
+        met = arrived & self.moving
+        if met:
+            self._arrived |= met
+            self.restart()
+        return bool(met)
 
     def read(self, hits: Iterable[Mapping[str, Any]]) -> None:
         """Verifies candidates; `settled` when those that follow cannot matter."""
@@ -258,8 +285,11 @@ class _Question:
         if score < self.bound() - SLACK or (self._without_equal and edits == 0):
             return
         without = self._without_document
-        wanted = [pair for pair in pairs if not without or pair.get("document", "") != without][: self._k]
-        for pair in wanted:  # newest first: no more than k of them can be among the best
+        wanted = [pair for pair in pairs if not without or pair.get("document", "") != without]
+        if moving := {pair["id"] for pair in pairs if "becomes" in pair}:
+            self.moving |= moving - self._arrived
+            wanted = [pair for pair in wanted if "becomes" not in pair or pair["id"] not in self._arrived]
+        for pair in wanted[: self._k]:  # newest first: no more than k of them can be among the best
             self._matches.append(Match(read(pair), score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
             push(self._scores, score)

@@ -1,28 +1,31 @@
 """Changes of an index on a server: safe beside other writers, and harmless when a request has to be repeated.
 
-A document is written only if nobody has changed it since it was read (its sequence number), else read again. So two
-writers lose nothing; and when the answer to a request was lost, the repeated one finds its own work done.
+A document is written only if nobody has changed it since it was read (its sequence number), else read and changed
+again. So of two who change a segment at once, the second works on what the first has left; and when the answer to a
+request was lost, the repeated one finds its own work done.
 
-A correction may move a segment to another document, and there is no change of two documents at once. So versions of a
-segment are in one order for everybody: by time of change, which every correction makes later, then by document. Who
-takes a version away has seen a later one; so the latest is never taken away, whoever else is at work.
+A correction of the source moves a segment to another document, and there is no change of two documents at once. So the
+move is first written into the document that holds the segment, beside it: from then on it is decided. Then the new
+version comes into its document, and the old one leaves. Whoever wants to change a segment that is moving first carries
+the move to its end; so one that was broken off waits for nothing but that.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+import orjson
+
 from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
-from tmnmt.index.elastic_generation import ElasticGeneration
-from tmnmt.index.elastic_layout import COUNTER, changes, document, key, read, written
+from tmnmt.index.elastic_generation import HITS_A_PAGE, MOVING, ElasticGeneration
+from tmnmt.index.elastic_layout import COUNTER, becoming, changes, document, key, read, written
 from tmnmt.index.elastic_server import BUSY, Server, Waiting, reason_in
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
@@ -30,24 +33,51 @@ from tmnmt.text import match_tokens, normalise
 SEGMENTS_A_REQUEST = 500
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
-Places = dict[str, Segment]  # documents that hold a segment, by name: one, unless a correction is under way
-Version = tuple[str, str]  # of a segment: when it was changed, and the document that holds it
-LAST: Version = ("\U0010ffff", "")  # later than any: for what is deleted
+Refresh = Literal["wait_for", False]  # whether a request returns when its changes can be found, or at once
 
 
 @dataclass
-class _Change:
-    """What becomes of one document: these pairs come in, or into the place of earlier versions of themselves; pairs
-    with these ids go where they are earlier than these versions."""
+class _Document:
+    """A document as it was read, being changed. `moving`: what some of its segments are to become in another one."""
 
-    put: dict[int, Segment] = field(default_factory=dict)
-    remove: dict[int, Version] = field(default_factory=dict)
+    name: str
+    version: dict[str, int]  # the condition that it is as it was read; empty where there is none yet
+    pairs: dict[int, Segment]
+    moving: dict[int, Segment]
+    corrected: set[int]
 
-    def carried_out(self, name: str, pairs: Iterable[Segment]) -> dict[int, Segment]:
-        """The pairs of the document `name` by id, when this is done."""
-        kept = {pair.id: pair for pair in pairs if (pair.changed, name) >= self.remove.get(pair.id, ("", ""))}
-        new = {n: pair for n, pair in self.put.items() if n not in kept or pair.changed >= kept[n].changed}
-        return kept | new
+    def put(self, segment: Segment) -> None:
+        """Takes a segment, or a new version of one of its own: to keep it or, where it belongs elsewhere, to move."""
+        if _name(segment) != self.name:
+            self.moving[segment.id] = segment
+        elif segment.id not in self.pairs or self.pairs[segment.id].changed <= segment.changed:
+            self.pairs[segment.id] = segment
+            self.corrected.add(segment.id)
+
+    def remove(self, number: int) -> None:
+        del self.pairs[number]
+        self.moving.pop(number, None)
+
+    def arrived(self, names: Set[str]) -> None:
+        """Lets those go that have come to these documents."""
+        for number in [number for number, new in self.moving.items() if _name(new) in names]:
+            self.remove(number)
+
+    def operation(self, built: int) -> list[bytes]:
+        """The lines of a bulk request that write it, in an index of `built` segments; none where it was not there and
+        holds nothing."""
+        condition = {"_id": self.name, **self.version}
+        if not self.pairs:
+            return [orjson.dumps({"delete": condition})] if self.version else []
+        ordered = sorted(self.pairs.values(), key=lambda segment: segment.id)
+        ordered.sort(key=lambda segment: segment.changed, reverse=True)
+        of_the_build = [number for number in self.pairs if number <= built and number in self.corrected]
+        fields = changes(self.pairs, built, of_the_build, self.moving)
+        pairs = ((segment.id, written(segment, segment.id, self.moving.get(segment.id))) for segment in ordered)
+        return [
+            orjson.dumps({"index" if self.version else "create": condition}),
+            document(match_tokens(ordered[0].src), pairs, fields),
+        ]
 
 
 class Writer:
@@ -69,36 +99,56 @@ class Writer:
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids; the new segments."""
-        held = self._held_by(ids)
-        edited = [corrected(old := _latest(places), change(old)) for places in held.values()]
-        check_sources(edited)
+        """Puts `change(segment)` in the place of every segment with one of these ids; the new segments. `change` is
+        called again where somebody else has changed the segment meanwhile. Raises UnknownIdError, DataError: nothing
+        was changed; or an UnknownIdError that says what was deleted meanwhile."""
+        numbers = list(dict.fromkeys(ids))
+        check_sources(change(segment) for segment in self.get(numbers))
+        new: dict[int, Segment] = {}
 
-        def step(some: Sequence[Segment]) -> None:
-            self._add(some)  # a segment comes to its new document before it leaves the old one: a stop loses nothing
-            moved = ((place, s, _name(s)) for s in some for place in held[s.id])
-            self._remove((place, s.id, (s.changed, name)) for place, s, name in moved if place != name)
-            self._settle([segment.id for segment in some])
+        def correct(held: _Document, number: int) -> None:
+            old = held.pairs[number]
+            if old != new.get(number):  # else a request whose answer was lost has written it
+                new[number] = corrected(old, change(old))
+                check_sources([new[number]])
+                held.put(new[number])
 
-        self._step_by_step(edited, step, "corrected")
-        return edited
+        gone: set[int] = set()
+        self._step_by_step(numbers, lambda some: gone.update(self._change(some, correct)), "corrected")
+        if gone:
+            raise UnknownIdError(
+                f"{self._server.address}: segment {min(gone)} was deleted meanwhile ({len(numbers) - len(gone):,} of "
+                f"{counted(len(numbers), 'segment')} corrected)"
+            )
+        return [new[number] for number in numbers]
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids."""
-        held = self._held_by(ids)
-
-        def step(some: Sequence[int]) -> None:
-            self._remove((name, number, LAST) for number in some for name in held[number])
-
-        self._step_by_step(list(held), step, "deleted")
+        """Deletes the segments with these ids. Raises UnknownIdError: nothing was deleted."""
+        numbers = list(dict.fromkeys(ids))
+        self.get(numbers)
+        self._step_by_step(numbers, partial(self._change, change=_Document.remove), "deleted")
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order."""
+        """The segments with these ids, in their order, as a search finds them. Raises UnknownIdError."""
         wanted = list(ids)
-        held = self._held_by(wanted)
-        return [_latest(held[number]) for number in wanted]
+        found: dict[int, Segment] = {}
+        rest = iter(dict.fromkeys(wanted))
+        while some := list(islice(rest, SEGMENTS_A_REQUEST)):
+            for hit in self._hits(some, ["pairs"]):
+                for segment in map(read, hit["_source"]["pairs"]):
+                    if segment.id not in found or found[segment.id].changed < segment.changed:
+                        found[segment.id] = segment
+            if missing := next((number for number in some if number not in found), None):
+                raise UnknownIdError(f"{self._server.address}: there is no segment {missing}")
+        return [found[number] for number in wanted]
 
-    def _step_by_step(self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], None], done: str) -> None:
+    def finish(self) -> None:
+        """Carries every move that was broken off to its end."""
+        self._ask(self._server.client.indices.refresh)
+        while names := [hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)]:
+            self._finish(names)
+
+    def _step_by_step(self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str) -> None:
         rest = iter(all_of_them)
         before = 0
         while some := list(islice(rest, SEGMENTS_A_REQUEST)):
@@ -109,48 +159,91 @@ class Writer:
                 raise ServerError(f"{error} ({counts}, the next {len(some):,} perhaps)") from error
             before += len(some)
 
-    def _add(self, segments: Sequence[Segment], refresh: Literal["wait_for", False] = "wait_for") -> None:
-        todo: defaultdict[str, _Change] = defaultdict(_Change)
-        for segment in segments:
-            todo[_name(segment)].put[segment.id] = segment
-        self._carry_out(todo, refresh)
+    def _add(self, segments: Sequence[Segment], refresh: Refresh = "wait_for") -> None:
+        left = segments
+        waiting = Waiting(self._server)
+        while left:
+            held = self._read(map(_name, left))
+            for segment in left:
+                held[_name(segment)].put(segment)
+            taken = self._write(held.values(), waiting, refresh)
+            left = [segment for segment in left if _name(segment) not in taken]
 
-    def _remove(self, where: Iterable[tuple[str, int, Version]]) -> None:
-        """Takes segments out of documents by name, where their version is earlier than this one."""
-        todo: defaultdict[str, _Change] = defaultdict(_Change)
-        for name, number, later in where:
-            todo[name].remove[number] = later
-        self._carry_out(todo)
+    def _change(self, ids: Iterable[int], change: Callable[[_Document, int], None]) -> set[int]:
+        """Has every one of these segments changed in the document that holds it, again where that was changed
+        meanwhile; those that are gone."""
+        left, gone = set(ids), set[int]()
+        waiting = Waiting(self._server)
+        while left:
+            held_by = self._held_by(left, waiting)
+            gone |= left - held_by.keys()
+            held = {one.name: one for one in held_by.values()}
+            for number, one in held_by.items():
+                change(one, number)
+            taken = self._write(held.values(), waiting)  # a move is seen to be one before anything of it is seen
+            self._finish([name for name in taken if held[name].moving])
+            left = {number for number, one in held_by.items() if one.name not in taken}
+        return gone
 
-    def _settle(self, ids: Sequence[int]) -> None:
-        """Where two have moved a segment at once, so that it is in two documents, the later correction stays."""
-        for number, places in self._places(ids).items():
-            latest = max((segment.changed, name) for name, segment in places.items())
-            self._remove((name, number, latest) for name in places if name != latest[1])
+    def _held_by(self, ids: Iterable[int], waiting: Waiting) -> dict[int, _Document]:
+        """The documents that hold these segments now, none of which is moving any more; without those that are gone."""
+        wanted = list(ids)
+        up_to_date = False
+        while True:
+            found: defaultdict[int, list[str]] = defaultdict(list)
+            for hit in self._hits(wanted, ["ids"]):
+                for number in hit["_source"]["ids"]:
+                    found[number].append(hit["_id"])
+            held = self._read({name for number in wanted for name in found[number]})
+            if moving := [name for name, one in held.items() if not one.moving.keys().isdisjoint(wanted)]:
+                self._finish(moving)
+                continue
+            held_by = {number: held[name] for number in wanted for name in found[number] if number in held[name].pairs}
+            unclear = [number for number in wanted if number not in held_by and (found[number] or not up_to_date)]
+            if not unclear:
+                return held_by
+            if up_to_date:
+                waiting.pause(f"others change segment {unclear[0]} too fast")
+            self._ask(self._server.client.indices.refresh)  # what has moved since is found where it is
+            up_to_date = True
 
-    def _held_by(self, ids: Iterable[int]) -> dict[int, Places]:
-        """Where each of these segments lies. Raises UnknownIdError where one is not or no more there."""
-        held: dict[int, Places] = {}
-        rest = iter(dict.fromkeys(ids))
-        while some := list(islice(rest, SEGMENTS_A_REQUEST)):
-            found = self._places(some)
-            if missing := [number for number in some if number not in found]:
-                raise UnknownIdError(f"{self._server.address}: there is no segment {missing[0]}")
-            held |= {number: found[number] for number in some}
-        return held
+    def _finish(self, names: Sequence[str]) -> None:
+        """Carries the moves out of these documents to their end, whoever began them."""
+        waiting = Waiting(self._server)
+        while names:
+            decided = [new for origin in self._read(names).values() for new in origin.moving.values()]
+            if not decided:  # somebody else was faster: perhaps not visible yet
+                self._ask(self._server.client.indices.refresh)
+                return
+            targets = self._read(map(_name, decided))
+            if self._make([name for name, target in targets.items() if not target.version]):
+                continue
+            # read after the targets: what still moves now came to none of them before it was read
+            origins = self._read(names)
+            for origin in origins.values():
+                for new in origin.moving.values():
+                    if target := targets.get(_name(new)):
+                        target.put(new)
+            arrived = self._write(targets.values(), waiting)
+            for origin in origins.values():
+                origin.arrived(arrived)
+            left = self._write((origin for origin in origins.values() if not origin.moving), waiting)
+            names = [name for name in origins if name not in left]
 
-    def _places(self, ids: Sequence[int]) -> dict[int, Places]:
-        answer = self._ask(
-            self._server.client.search, query={"terms": {"ids": list(ids)}}, size=MOST_PLACES,
-            allow_partial_search_results=False,
-        )  # fmt: skip
-        wanted = set(ids)
-        found: defaultdict[int, Places] = defaultdict(dict)
-        for hit in answer["hits"]["hits"]:
-            for pair in hit["_source"]["pairs"]:
-                if pair["id"] in wanted:
-                    found[pair["id"]][hit["_id"]] = read(pair)
-        return dict(found)
+    def _make(self, names: Sequence[str]) -> bool:
+        """Makes empty documents, whose versions tell whether they were changed since; whether any had to be made."""
+        lines = [line for name in names for line in (orjson.dumps({"create": {"_id": name}}), b'{"pairs":[]}')]
+        if lines:
+            self._bulk(lines, Waiting(self._server), False)
+        return bool(lines)
+
+    def _hits(self, ids: Sequence[int], source: Sequence[str]) -> list[Any]:
+        """The documents that hold some of these segments, as a search finds them."""
+        return self._search(query={"terms": {"ids": list(ids)}}, size=MOST_PLACES, source=source)
+
+    def _search(self, **asked: Any) -> list[Any]:
+        answer = self._ask(self._server.client.search, allow_partial_search_results=False, **asked)
+        return list(answer["hits"]["hits"])
 
     def _reserve(self, count: int) -> int:
         """The first of `count` ids that nobody else gets."""
@@ -171,58 +264,43 @@ class Writer:
             else:
                 return last + 1
 
-    def _carry_out(self, todo: dict[str, _Change], refresh: Literal["wait_for", False] = "wait_for") -> None:
-        """Changes these documents; again those that somebody else has changed meanwhile."""
-        waiting = Waiting(self._server)
-        while todo:
-            held = self._held(list(todo))
-            lines = {name: self._operation(name, change, held[name]) for name, change in todo.items()}
-            todo = {name: change for name, change in todo.items() if lines[name]}
-            refused = None
-            for result in self._write([line for name in todo for line in lines[name]], refresh):
-                if result["status"] < 300:
-                    del todo[result["_id"]]
-                elif result["status"] == 404:
-                    raise self._gone()
-                elif result["status"] == 409 or result["status"] in BUSY:
-                    refused = result["error"]
-                else:
-                    raise self._server.error(f"a change was refused: {reason_in(result['error'])}")
-            if refused is not None:
-                waiting.pause(f"did not take {counted(len(todo), 'change')} yet: {reason_in(refused)}")
-
-    def _held(self, names: list[str]) -> dict[str, Any]:
-        found = {doc["_id"]: doc for doc in self._ask(self._server.client.mget, ids=names)["docs"]}
-        if wrong := next((doc["error"] for doc in found.values() if "error" in doc), None):
+    def _read(self, names: Iterable[str]) -> dict[str, _Document]:
+        """These documents as they are now, seen by searches or not."""
+        wanted = list(dict.fromkeys(names))
+        found = self._ask(self._server.client.mget, ids=wanted)["docs"] if wanted else []
+        if wrong := next((answer["error"] for answer in found if "error" in answer), None):
             if wrong["type"] == "index_not_found_exception":
                 raise self._gone()
             raise self._server.error(f"changes cannot be prepared: {reason_in(wrong)}")
-        return found
+        return {answer["_id"]: _document(answer) for answer in found}
 
-    def _operation(self, name: str, change: _Change, held: Any) -> list[str | bytes]:
-        """The lines of a bulk request that carry `change` out, or that write a document as it is where that was done;
-        none where there is nothing left to delete."""
-        content = held["_source"] if held["found"] else {"pairs": []}
-        pairs = change.carried_out(name, map(read, content["pairs"]))
-        condition = {"_id": name, **(_unless_changed(held) if held["found"] else {})}
-        if not pairs:
-            return [json.dumps({"delete": condition})] if held["found"] else []
-        built = self._generation.manifest.segments
-        touched = {*content.get("corrected", ()), *change.put}
-        ordered = sorted(pairs.values(), key=lambda segment: segment.id)
-        ordered.sort(key=lambda segment: segment.changed, reverse=True)
-        fields = changes(pairs, built, [number for number in pairs if number <= built and number in touched])
-        tokens = match_tokens(ordered[0].src)
-        new = document(tokens, ((segment.id, written(segment, segment.id)) for segment in ordered), fields)
-        return [json.dumps({"index" if held["found"] else "create": condition}), new]
+    def _write(self, documents: Iterable[_Document], waiting: Waiting, refresh: Refresh = "wait_for") -> set[str]:
+        """Writes documents; the names of those that are as wanted. The others were changed meanwhile: the time for
+        another try has come."""
+        lines = {one.name: one.operation(self._generation.manifest.segments) for one in documents}
+        if any(lines.values()):
+            refused = self._bulk([line for each in lines.values() for line in each], waiting, refresh)
+            return lines.keys() - refused
+        if lines:  # done by a request whose answer was lost: perhaps not visible yet
+            self._ask(self._server.client.indices.refresh)
+        return set(lines)
 
-    def _write(self, lines: list[str | bytes], refresh: Literal["wait_for", False]) -> list[Any]:
-        client = self._server.client
-        if not lines:  # done by a request whose answer was lost: perhaps not visible yet
-            self._ask(client.indices.refresh)
-            return []
-        answer = self._ask(client.bulk, operations=lines, require_alias=True, refresh=refresh)
-        return [next(iter(item.values())) for item in answer["items"]]
+    def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
+        """Sends a bulk request; the names of the documents that were not written now, after a pause."""
+        answer = self._ask(self._server.client.bulk, operations=lines, require_alias=True, refresh=refresh)
+        refused: dict[str, Any] = {}
+        for item in answer["items"]:
+            (result,) = item.values()
+            if result["status"] == 404 and result.get("error"):
+                raise self._gone()
+            if result["status"] == 409 or result["status"] in BUSY:
+                refused[result["_id"]] = result["error"]
+            elif result["status"] >= 300:
+                raise self._server.error(f"a change was refused: {reason_in(result['error'])}")
+        if refused:
+            said = reason_in(next(iter(refused.values())))
+            waiting.pause(f"did not take {counted(len(refused), 'change')} yet: {said}")
+        return set(refused)
 
     def _ask(self, request: Callable[..., Any], *, expected: Sequence[int] = (), **parameters: Any) -> Any:
         """As `Server.ask`, of this generation alone."""
@@ -237,12 +315,20 @@ class Writer:
         return MemoryIndexError(f"{self._server.address}: was built anew meanwhile, without this change; make it again")
 
 
+def _document(answer: Any) -> _Document:
+    content = answer["_source"] if answer["found"] else {}
+    moving = {pair["id"]: becoming(pair) for pair in content.get("pairs", ())}
+    return _Document(
+        answer["_id"],
+        _unless_changed(answer) if answer["found"] else {},
+        {pair["id"]: read(pair) for pair in content.get("pairs", ())},
+        {number: new for number, new in moving.items() if new is not None},
+        set(content.get("corrected", ())),
+    )
+
+
 def _name(segment: Segment) -> str:
     return key(normalise(segment.src), segment.id)
-
-
-def _latest(places: Places) -> Segment:
-    return max(places.values(), key=lambda segment: segment.changed)
 
 
 def _unless_changed(held: Any) -> dict[str, int]:

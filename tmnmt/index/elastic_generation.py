@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from tmnmt.errors import MemoryIndexError
@@ -18,6 +19,7 @@ HITS_A_PAGE = 1000
 KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
 SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it does by itself
 HOLDS_PAIRS = {"exists": {"field": "ids"}}
+MOVING = {"exists": {"field": "moving"}}  # documents with pairs that are about to become pairs of another one
 BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
 
 Hit = Mapping[str, Any]
@@ -91,15 +93,22 @@ def pages(
 
 
 def every_segment(server: Server) -> Iterator[Segment]:
-    """All segments in order of id. The documents come in order of their smallest id; the others wait for their turn."""
+    """All segments in order of id, once each also where one is moving from a document to another. The documents come in
+    order of their smallest id; the others wait for their turn."""
     waiting: list[tuple[int, int, Segment]] = []
-    number = count()  # segments have no order; nor should two that bear the same id by mistake
+    number = count()  # segments have no order
     for page in pages(server, HOLDS_PAIRS, BY_ID):
         for hit in page:
             for pair in map(read, hit["_source"]["pairs"]):
                 heapq.heappush(waiting, (pair.id, next(number), pair))
-            smallest = hit["sort"][0]
-            while waiting and waiting[0][0] <= smallest:
-                yield heapq.heappop(waiting)[2]
-    while waiting:
-        yield heapq.heappop(waiting)[2]
+            yield from _before(hit["sort"][0], waiting)
+    yield from _before(None, waiting)
+
+
+def _before(smallest: int | None, waiting: list[tuple[int, int, Segment]]) -> Iterator[Segment]:
+    """Takes those with ids below this one out of the heap; of two versions the later one."""
+    while waiting and (smallest is None or waiting[0][0] < smallest):
+        segment = heapq.heappop(waiting)[2]
+        while waiting and waiting[0][0] == segment.id:
+            segment = max(segment, heapq.heappop(waiting)[2], key=attrgetter("changed"))
+        yield segment

@@ -22,7 +22,7 @@ from tmnmt.index.elastic_query import terms
 from tmnmt.index.manifest import TOKENISATION
 from tmnmt.segments import Segment
 
-FORMAT = 3
+FORMAT = 4
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _FIELDS = tuple(field.name for field in fields(Segment) if field.name != "id")
@@ -78,6 +78,7 @@ def mappings() -> dict[str, Any]:
             "ids": {"type": "long"},  # of the pairs: for finding one, for reading in their order, for counting
             "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
             "corrected": {"type": "long", "index": False},  # ids of pairs of the build that were changed since
+            "moving": {"type": "long"},  # ids of pairs that are about to become pairs of another document
             "pairs": {"type": "object", "enabled": False},
             "last_id": {"type": "long", "index": False, "doc_values": False},
         },
@@ -103,23 +104,34 @@ def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes:
     return b'{%b%b"ids":%b,"pairs":[%b]}' % (found_by, changes.encode(), orjson.dumps(ids), b",".join(texts))
 
 
-def changes(ids: Iterable[int], built: int, corrected: Iterable[int]) -> str:
+def changes(ids: Iterable[int], built: int, corrected: Iterable[int], moving: Iterable[int]) -> str:
     """The fields of what was changed since an index of `built` segments was built; "" for nothing."""
     added = sum(number > built for number in ids)
-    fields = (f'"added":{added},' if added else "", f'"corrected":{sorted(corrected)},' if corrected else "")
-    return "".join(fields)
+    lists = {"corrected": sorted(corrected), "moving": sorted(moving)}
+    return (f'"added":{added},' if added else "") + "".join(f'"{name}":{ids},' for name, ids in lists.items() if ids)
 
 
-def written(segment: Segment, number: int) -> bytes:
-    """A segment with the id `number` as JSON; what is empty is left out. Raises DataError: a text is no Unicode."""
+def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
+    """A segment with the id `number` as JSON, and what it is about to become in another document; what is empty is left
+    out. Raises DataError: a text is no Unicode."""
     fields = zip(_FIELDS, _values(segment), strict=True)
+    content: dict[str, Any] = {"id": number, **{name: value for name, value in fields if value}}
+    if becomes:
+        content["becomes"] = orjson.Fragment(written(becomes, number))
     try:
-        return orjson.dumps({"id": number, **{name: value for name, value in fields if value}})
+        return orjson.dumps(content)
     except orjson.JSONEncodeError as error:
         raise DataError(f"segment {number} has a character that is no Unicode text: {error}") from error
 
 
 def read(pair: Mapping[str, Any]) -> Segment:
     """The segment that `written` wrote."""
+    if "becomes" in pair:
+        pair = {name: value for name, value in pair.items() if name != "becomes"}
     properties = tuple((name, value) for name, value in pair.get("properties", ()))
     return Segment(**{"src": "", "tgt": "", **pair, "properties": properties})
+
+
+def becoming(pair: Mapping[str, Any]) -> Segment | None:
+    """What it is about to become in another document; None: it stays."""
+    return read(pair["becomes"]) if "becomes" in pair else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tmnmt.errors import MemoryIndexError
-from tmnmt.index.elastic_generation import BY_ID, HOLDS_PAIRS, ElasticGeneration, Hit, pages
+from tmnmt.index.elastic_generation import BY_ID, HOLDS_PAIRS, MOVING, ElasticGeneration, Hit, pages
 from tmnmt.index.elastic_layout import key, read
 from tmnmt.index.elastic_server import Server, reason_in
 from tmnmt.text import match_tokens
@@ -13,14 +15,14 @@ from tmnmt.text import match_tokens
 SECONDS_TO_MERGE = 3600.0  # minutes for some ten million pairs
 
 
-def count_segments(server: Server) -> int:
+def count_segments(server: Server, generation: ElasticGeneration) -> int:
     """How many segments the index holds."""
-    return _sums(server)["all"]
+    return _sums(server, generation)["all"]
 
 
 def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, int, int]:
     """How many segments were added, corrected and deleted since the index was built, and stay so."""
-    sums = _sums(server)
+    sums = _sums(server, generation)
     return sums["added"], sums["corrected"], generation.manifest.segments - (sums["all"] - sums["added"])
 
 
@@ -45,34 +47,57 @@ def verify(server: Server) -> int:
     was written. That every byte is as it was, Elasticsearch sees for itself by checksums when it reads it."""
     seen = bytearray()  # one bit an id
     count = 0
-    for page in pages(server, HOLDS_PAIRS, BY_ID, docvalue_fields=["n", "ids"]):
+    twice: list[int] = []
+    for page in pages(server, HOLDS_PAIRS, BY_ID, docvalue_fields=["n", "ids", "moving"]):
         for hit in page:
+            if wrong := _wrong(hit):
+                raise _damaged(server, hit, wrong)
             ids = [pair["id"] for pair in hit["_source"]["pairs"]]
-            if wrong := _wrong(hit, ids) or _seen_before(seen, ids):
-                where = f"{server.address}: document {hit['_id']} with segment {ids[0] if ids else '-'}"
-                raise MemoryIndexError(f"{where}: {wrong}; build the index again with --force")
-            count += len(ids)
+            again = [number for number in ids if not _note(seen, number)]
+            count += len(ids) - len(again)
+            twice += again
+    if twice:
+        _check_moves(server, twice)
     return count
 
 
-def _seen_before(seen: bytearray, ids: list[int]) -> str:
-    """Notes the ids as seen; what is wrong where one was already."""
-    for number in ids:
-        byte, bit = number >> 3, 1 << (number & 7)
-        seen.extend(bytes(max(0, byte + 1 - len(seen))))
-        if seen[byte] & bit:
-            return f"segment {number} is in another document too"
-        seen[byte] |= bit
-    return ""
+def _note(seen: bytearray, number: int) -> bool:
+    """Notes an id as seen; False where it was already."""
+    byte, bit = number >> 3, 1 << (number & 7)
+    seen.extend(bytes(max(0, byte + 1 - len(seen))))
+    new = not seen[byte] & bit
+    seen[byte] |= bit
+    return new
 
 
-def _wrong(hit: Hit, ids: list[int]) -> str:
+def _check_moves(server: Server, ids: Sequence[int]) -> None:
+    """Raises MemoryIndexError where one of these segments is in two documents and is not moving from one of them."""
+    there = set[int]()
+    for page in pages(server, {"terms": {"ids": ids}}, BY_ID):
+        for hit in page:
+            staying = {pair["id"] for pair in hit["_source"]["pairs"] if "becomes" not in pair}.intersection(ids)
+            if twice := there & staying:
+                raise _damaged(server, hit, f"segment {min(twice)} is in another document too")
+            there |= staying
+
+
+def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
+    pairs = hit["_source"]["pairs"]
+    where = f"{server.address}: document {hit['_id']} with segment {pairs[0]['id'] if pairs else '-'}"
+    return MemoryIndexError(f"{where}: {wrong}; build the index again with --force")
+
+
+def _wrong(hit: Hit) -> str:
     """What is wrong with a document; "" for nothing."""
     fields: dict[str, Any] = hit.get("fields", {})
     pairs = [read(pair) for pair in hit["_source"]["pairs"]]
+    ids = [pair.id for pair in pairs]
+    moving = [pair["id"] for pair in hit["_source"]["pairs"] if "becomes" in pair]
     tokens = match_tokens(pairs[0].src) if pairs else []
     if sorted(ids) != sorted(fields["ids"]):
         return f"it is found by the ids {fields['ids']} but holds {ids}"
+    if sorted(moving) != sorted(fields.get("moving", [])):
+        return f"the segments that move are {moving} but it is found by {fields.get('moving', [])}"
     if any(match_tokens(pair.src) != tokens for pair in pairs) or hit["_id"] != key(" ".join(tokens), ids[0]):
         return "its sources are not those it was written for"
     if fields.get("n", [0]) != [len(tokens)]:
@@ -81,14 +106,31 @@ def _wrong(hit: Hit, ids: list[int]) -> str:
     return "" if pairs == newest_first else "its pairs are not in order"
 
 
-def _sums(server: Server) -> dict[str, int]:
+def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
     """Segments: all, added and corrected since the build."""
     wanted: dict[str, Any] = {
         "all": {"value_count": {"field": "ids"}},
         "added": {"sum": {"field": "added"}},
         "corrected": {"value_count": {"field": "corrected"}},
+        "moving": {"value_count": {"field": "moving"}},
     }
     answer = server.ask(
         server.client.search, index=server.address.name, size=0, allow_partial_search_results=False, aggs=wanted
     )
-    return {name: int(found["value"]) for name, found in answer["aggregations"].items()}
+    sums = {name: int(found["value"]) for name, found in answer["aggregations"].items()}
+    if sums["moving"]:
+        twice = _twice(server)
+        sums["all"] -= len(twice["ids"])
+        sums["added"] -= sum(number > generation.manifest.segments for number in twice["ids"])
+        sums["corrected"] -= len(twice["corrected"])
+    return sums
+
+
+def _twice(server: Server) -> dict[str, list[int]]:
+    """Which of the segments that are moving stand twice in the fields `ids` and `corrected` of all documents."""
+    moving = [n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]]
+    there = Counter[tuple[str, int]]()
+    for page in pages(server, {"terms": {"ids": moving}}, BY_ID):
+        for hit in page:
+            there.update((name, n) for name in ("ids", "corrected") for n in hit["_source"].get(name, ()))
+    return {name: [n for n in moving if there[name, n] > 1] for name in ("ids", "corrected")}
