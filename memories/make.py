@@ -1,6 +1,6 @@
 """Makes the memories that ship, and the documents kept out of them, from the data folder given as the argument.
 
-    python memories/make.py DATA [--demo DOCUMENT] [--whole-law FILE.tmx.gz]
+    python memories/make.py DATA [--demo DOCUMENT] [--whole-law FILE.tmx.gz] [--law-dev FILE.tsv.gz]
 
 DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev and test is read
 from eval/splits/. A memory has whole documents, less every pair whose source (as `tmnmt.text.normalise` sees it) also
@@ -99,8 +99,8 @@ def write_memory(file: str, segments: list[Segment], sources: set[str]) -> str:
     return row(file, kept, len(segments) - len(kept))
 
 
-def write_held_out(file: str, corpus: Corpus) -> str:
-    segments = [segment for segment in corpus.segments if segment.document in corpus.test]
+def write_held_out(file: str, corpus: Corpus, documents: frozenset[str]) -> str:
+    segments = [segment for segment in corpus.segments if segment.document in documents]
     write_tsv(HERE / file, segments)
     return row(file, segments)
 
@@ -129,19 +129,23 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder with jrc-acquis/ and canadian-law/")
     parser.add_argument("--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)")
     parser.add_argument("--whole-law", type=Path, help="only write this memory of all law documents, for measuring")
+    parser.add_argument("--law-dev", type=Path, help="only write the dev documents of law, for choosing on them")
     options = parser.parse_args()
     jrc, law = read_jrc(options.data), read_law(options.data)
     sources = {normalise(segment.src) for corpus in (jrc, law) for segment in corpus.held()}
     if options.whole_law:
         print(write_memory(str(options.whole_law.resolve()), rest(law), sources))
+    if options.law_dev:
+        print(write_held_out(str(options.law_dev.resolve()), law, law.dev))
+    if options.whole_law or options.law_dev:
         return
     (HERE / "held-out").mkdir(exist_ok=True)
     write_counts(
         [
             write_memory("jrc-acquis.en-fr.tmx.gz", rest(jrc), sources),
             write_memory("canadian-law.en-fr.tmx.gz", law_sample(law), sources),
-            write_held_out("held-out/jrc-acquis.test.en-fr.tsv.gz", jrc),
-            write_held_out("held-out/law.test.en-fr.tsv.gz", law),
+            write_held_out("held-out/jrc-acquis.test.en-fr.tsv.gz", jrc, jrc.test),
+            write_held_out("held-out/law.test.en-fr.tsv.gz", law, law.test),
             write_demo(options.demo, jrc),
         ]
     )
