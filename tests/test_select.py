@@ -119,7 +119,7 @@ def test_bleu_can_penalise_too() -> None:
         other: (4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25 - 0.5 * (2 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25,
     }
     assert value[other] > value[alike]
-    for alpha, second in ((0.5, other), (0.1, alike), (None, other)):
+    for alpha, second in ((0.5, other), (0.1, alike), (None, alike)):
         assert chosen(Selection("contrastive", "bleu", alpha).choose(QUERY, found, 2)) == [first, second]
 
 
@@ -127,7 +127,8 @@ def test_every_method_can_be_named() -> None:
     first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
     found = matches(first, alike, little, much)
     names = ("topk", "greedy", "walk", "contrastive")
-    taken = {name: chosen(Selection(name).choose(QUERY, found, 2)) for name in names}  # type: ignore[arg-type]
+    alpha = {"contrastive": 0.5}
+    taken = {name: chosen(Selection(name, alpha=alpha.get(name)).choose(QUERY, found, 2)) for name in names}  # type: ignore[arg-type]
     assert taken == {
         "topk": [first, alike], "greedy": [first, much], "walk": [first, little], "contrastive": [first, much],
     }  # fmt: skip
@@ -137,9 +138,9 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
     found = matches("a b c d e x x x", "a b c d x x x x", "x x x x x f g x")
     # after the first: 4/8 - 7/8 alpha and 2/8 - 1/8 alpha, equal at alpha 1/3
     first, alike, much = chosen(found)
-    for alpha, second in ((0.3, alike), (0.34, much), (0, alike), (None, much)):
+    for alpha, second in ((0.3, alike), (0.34, much), (0, alike), (None, alike)):
         assert chosen(Selection("contrastive", alpha=alpha).choose(QUERY, found, 2)) == [first, second]
-    assert ALPHA > 1 / 3
+    assert ALPHA < 1 / 3
 
 
 @pytest.mark.parametrize(

@@ -24,5 +24,5 @@ SIMILARITY = Annotated[
 ]
 ALPHA = Annotated[
     float | None,
-    typer.Option(help="Of contrastive: how much likeness to the pairs taken counts against likeness to the text; 0.5."),
+    typer.Option(help="Of contrastive: how much likeness to the pairs taken counts against likeness to the text; 0.1."),
 ]

@@ -24,7 +24,7 @@ Similarity = Literal["fuzzy", "bleu"]
 
 METHODS = ("topk", "greedy", "walk", "contrastive")
 CANDIDATES = 100  # pairs to choose from, where it is not the first k that are taken
-ALPHA = 0.5  # weight of the likeness to what is chosen already; ours, to be set on dev
+ALPHA = 0.1  # weight of the likeness to what is chosen already: eval/choose_alpha.py, on dev
 
 
 def _bleu_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[Any]]:
