@@ -205,6 +205,8 @@ def test_verify_tells_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["add", "--src", "x"], 2, "give memory files, or one pair"),
         (["add", "--src", "x", "--tgt", " "], 2, "a text on both sides"),
         (["add", "--src", "x", "--tgt", "y", "--property", "n"], 2, "write NAME=VALUE"),
+        (["add", "--src", "x", "--tgt", "y", "--property", "=v"], 2, "property '=v' has no name; write NAME=VALUE"),
+        (["edit", "1", "--property", "a=", "--property", "="], 2, "property '=' has no name; write NAME=VALUE"),
         (["add", "missing.tmx"], 1, "missing.tmx: no such file"),
         (["edit", "1"], 2, "nothing to correct"),
         (["edit", "9", "--tgt", "x"], 1, "there is no segment 9"),
