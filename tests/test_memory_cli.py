@@ -109,6 +109,22 @@ def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
     assert memory.ids() == [3]
 
 
+def test_properties_are_removed_by_their_names(memory: Memory) -> None:
+    memory("edit", "2", "--property", "a=1", "--property", "b=2", "--property", "a=3", "--property", "c=")
+    memory("edit", "1", "2", "--no-property", "note", "--no-property", "a", "--user", "you")
+    assert "2 segments corrected" in memory.err
+    with open_index(memory.index) as index:
+        first, second = index.get([1, 2])
+    assert first == replace(PAIRS[0], id=1, user="you", changed=first.changed, properties=())
+    assert (second.user, second.properties) == ("you", (("b", "2"), ("c", "")))
+    memory("edit", "2", "--no-property", "a")  # as an edit to the text that is there
+    assert "1 segment corrected" in memory.err
+    with open_index(memory.index) as index:
+        assert index.get([2]) == [replace(second, changed=index.get([2])[0].changed)]
+    memory("edit", "2", "--no-property", "b", "--property", "d=4", code=2)
+    assert "give one of them" in memory.err and memory.err.count("\n") == 1
+
+
 def test_a_memory_file_is_added_whole(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("en\tfr\nThree\tTrois\nFour\tQuatre\n\tx\n")
     memory("add", str(tmp_path / "more.tsv"), "--user", "importer")
