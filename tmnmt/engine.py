@@ -470,7 +470,7 @@ def check_neighbours(settings: Settings) -> None:
     if not isinstance(settings.knn_weight, float | int) or not 0 <= settings.knn_weight < 1:
         raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
     if not isinstance(settings.knn_temperature, float | int) or not 0 < settings.knn_temperature < math.inf:
-        raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0")
+        raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0 and finite")
 
 
 def knn_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
