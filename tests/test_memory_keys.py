@@ -379,6 +379,7 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
         (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
         (["--shard", "9/2"], "i/n"),
         (["--faiss", "ivfpq"], "too few for ivfpq"),
+        (["--device", "cuda:99"], "device cuda:99 is not on this machine, or torch cannot use it; there: cpu"),
     ],
 )
 def test_wrong_usage_is_one_line(
