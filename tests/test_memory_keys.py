@@ -376,6 +376,9 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
     ("options", "message"),
     [
         (["--src", "a"], "both --src and --tgt"),
+        (["--src", "", "--tgt", ""], "neither may be empty"),
+        (["--src", " ", "--tgt", "a"], "neither may be empty"),
+        (["--src", "a", "--tgt", "\n"], "neither may be empty"),
         (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
         (["--shard", "9/2"], "i/n"),
         (["--faiss", "ivfpq"], "too few for ivfpq"),
