@@ -258,6 +258,18 @@ def test_verify_finds_a_flipped_byte_in_every_file_of_keys(index: MemoryIndex, m
     assert verify(index.path) == len(MEMORY)
 
 
+def test_verify_finds_keys_in_a_folder_of_another_name(index: MemoryIndex, model: Model) -> None:
+    folder = compute_all(index, model).folder
+    shutil.copytree(folder, folder / "part-1-of-2")
+    renamed = folder.rename(folder.with_name(model.hash + ".old"))  # as while they are written again
+    assert verify(index.path) == len(MEMORY)
+    renamed = renamed.rename(folder.with_name("0123456789abcdef"))
+    for left in (renamed, renamed / "part-1-of-2"):
+        with pytest.raises(MemoryIndexError, match=f"{left}: these are keys of model {model.hash}, not of 0123456789a"):
+            verify(index.path)
+        (renamed / "keys.json").unlink(missing_ok=True)
+
+
 def flip(path: Path, at: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)

@@ -220,10 +220,12 @@ def models_of(index_dir: Path) -> list[str]:
 
 def verify_keys(index_dir: Path) -> int:
     """Reads all keys of all models, parts that wait to be joined too; how many positions there are. Raises
-    MemoryIndexError at the first damage."""
+    MemoryIndexError at the first damage, and for a folder that has the name of another model."""
     positions = 0
-    for path in sorted((index_dir / KEYS_DIR).rglob(HEADER_FILE)):
-        files = KeyFiles(path.parent, _read_header(path.parent))
+    keys = index_dir / KEYS_DIR
+    for path in sorted(keys.rglob(HEADER_FILE)):
+        model = path.relative_to(keys).parts[0].partition(".")[0]  # of X.old, too
+        files = KeyFiles(path.parent, replace(_read_header(path.parent), model=model))
         for number in range(len(files.records)):
             files.read(number)
         positions += files.positions
