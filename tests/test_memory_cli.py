@@ -145,6 +145,25 @@ def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name:
     assert memory.ids() == [1, 2, 6]  # what had no date got one when it was added, and is the newer copy
 
 
+def test_a_text_on_two_lines_is_kept_and_is_no_tsv(memory: Memory, tmp_path: Path) -> None:
+    with open_index(memory.index) as index:
+        assert index.add([Segment("a\nb", "c\td", "doc/3", 1)]) == [4]
+        (held,) = index.get([4])
+        assert (held.src, held.tgt) == ("a\nb", "c\td")
+        assert index.search(["a b"], 1)[0][0].segment == held
+    (tmp_path / "m.tsv").write_text("as before")
+    memory("export", "-o", str(tmp_path / "m.tsv"), code=1)
+    assert "segment 4, document 'doc/3', position 1: its src has a tab or a line end" in memory.err
+    assert memory.err.rstrip().endswith("; correct it, or write TMX instead") and memory.err.count("\n") == 1
+    assert (tmp_path / "m.tsv").read_text() == "as before" and len(list(tmp_path.glob("m.tsv*"))) == 1
+    memory("export", "-o", str(tmp_path / "m.tmx"))
+    assert "2 texts cleaned: on one line" in memory.err
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tmx", "en", "fr")][3:] == [("a b", "c d")]
+    memory("edit", "4", "--src", "a b", "--tgt", "c d")
+    memory("export", "-o", str(tmp_path / "m.tsv"))
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tsv", "en", "fr")][3:] == [("a b", "c d")]
+
+
 def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, tmp_path: Path) -> None:
     with open_index(memory.index) as index:
         index.edit([2], lambda segment: replace(segment, changed="2026-01-01T00:00:00.25Z"))
