@@ -258,6 +258,20 @@ def test_verify_finds_a_flipped_byte_in_every_file_of_keys(index: MemoryIndex, m
     assert verify(index.path) == len(MEMORY)
 
 
+def test_the_end_of_a_frame_that_became_zero_is_damage_and_an_unwritten_sector_is_not(
+    index: MemoryIndex, model: Model
+) -> None:
+    offsets = compute_all(index, model).folder / "offsets"
+    content = offsets.read_bytes()
+    assert len(content) % 512 > 1
+    offsets.write_bytes(content[:-1] + b"\0")
+    with pytest.raises(MemoryIndexError, match="offsets: damaged at byte"):
+        verify(index.path)
+    for end in (0, len(content) // 512 * 512):
+        offsets.write_bytes(content[:end].ljust(len(content), b"\0"))
+        assert verify(index.path) == len(MEMORY)
+
+
 def test_verify_finds_keys_in_a_folder_of_another_name(index: MemoryIndex, model: Model) -> None:
     folder = compute_all(index, model).folder
     shutil.copytree(folder, folder / "part-1-of-2")

@@ -24,7 +24,7 @@ from tmnmt.segments import Segment
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
-_SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
+SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
 
 Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
 
@@ -58,7 +58,7 @@ class Journal:
         written = content.rstrip(b"\0")
         changes, used = self._frames(written)
         zeros = self.offset + len(written)
-        if used < len(written) < len(content) and zeros % _SECTOR:
+        if used < len(written) < len(content) and zeros % SECTOR:
             raise self._damaged(f"damaged at byte {zeros:,}")
         self.offset += used
         self.unfinished = len(content) - used
@@ -121,7 +121,7 @@ def _frame(changes: Sequence[Change], at: int) -> bytes:
         raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
     if len(body) >= 2**32 - 1:
         raise DataError("more than 4 GB of changes at once; make them in parts")
-    if (at + _HEADER_BYTES + len(body)) % _SECTOR == 1:
+    if (at + _HEADER_BYTES + len(body)) % SECTOR == 1:
         body = body[:-1] + b" \n"  # so that the last byte does not stand alone in its sector
     return _header(len(body), zlib.crc32(body), at) + body
 
