@@ -71,6 +71,14 @@ def test_a_programming_error_is_not_hidden(fail: list[BaseException]) -> None:
         (["search", "--treshold", "0.5"], "--threshold"),
         (["search", "--threshold", "half"], "Invalid value for '--threshold'"),
         (["train"], "Missing argument"),
+        (["search", "--threshold", "nan"], "Invalid value for '--threshold': must be from 0 to 1"),
+        (["search", "--threshold", "inf"], "Invalid value for '--threshold': must be from 0 to 1"),
+        (["translate", "--threshold=-inf"], "Invalid value for '--threshold': must be from 0 to 1"),
+        (["translate", "--knn-weight", "nan"], "Invalid value for '--knn-weight': must be from 0 to 1"),
+        (["translate", "--knn-temperature", "nan"], "Invalid value for '--knn-temperature': must be at least 0"),
+        (["translate", "--length-penalty", "nan"], "Invalid value for '--length-penalty': must be at least 0"),
+        (["adapt", "--dev-share", "nan"], "Invalid value for '--dev-share': must be from 0.001 to 0.5"),
+        (["search", "-k", "0"], "Invalid value for '-k': must be at least 1"),
     ],
 )
 def test_wrong_usage_is_exit_2_and_says_what_is_allowed(

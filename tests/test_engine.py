@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.decode import Hypothesis
-from tmnmt.engine import remember
+from tmnmt.engine import devices, remember
 from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
@@ -290,6 +291,7 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"device": "toaster"}, "device toaster is unknown"),
         ({"device": "meta"}, "device meta is unknown"),
+        ({"device": "cuda:99"}, "device cuda:99 is not on this machine, or torch cannot use it; there: cpu"),
         ({"memories": "index"}, r"a list of memories is wanted, as in \['index'\]"),
         ({"memories": Path("index")}, "a list of memories is wanted"),
         ({"memories": 3}, r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3"),
@@ -315,6 +317,19 @@ def test_what_the_model_cannot_serve_is_one_line(plain_folder: Path, options: di
     with pytest.raises(UsageError, match=message) as raised:
         Translator.load(plain_folder, **options)  # type: ignore[arg-type]
     assert "\n" not in str(raised.value)
+
+
+def test_devices_are_those_that_torch_can_use_and_its_warnings_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def driver_too_old() -> bool:
+        warnings.warn("The NVIDIA driver on your system is too old", UserWarning, stacklevel=1)
+        return False
+
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", driver_too_old)
+    assert devices() == ["cpu"]
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert devices() == ["cpu", "cuda", "cuda:0", "cuda:1"]
 
 
 @pytest.mark.parametrize("texts", ["It shall", b"It shall", None, 5, [None], [b"x"], [["It shall"]]])

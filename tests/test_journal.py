@@ -16,6 +16,7 @@ FULL = Segment(
 )  # fmt: skip
 FIRST: list[Change] = [(4, FULL), (2, None)]
 SECOND: list[Change] = [(5, Segment("x", "y", id=5))]
+LONG: list[Change] = [(5, Segment("x" * 500, "y" * 500, id=5))]  # in three sectors
 
 
 def _append(path: Path, changes: list[Change]) -> None:
@@ -58,24 +59,61 @@ def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path)
     _append(path, SECOND)
     content = path.read_bytes()
     for end in range(whole, len(content)):
-        for zeros in (b"", b"\0" * 99):  # zeros: after a power cut
-            path.write_bytes(content[:end] + zeros)
-            reader = Journal(path)
-            assert reader.read() == FIRST and reader.offset == whole
-            assert reader.unfinished == end - whole + len(zeros)
+        path.write_bytes(content[:end])
+        reader = Journal(path)
+        assert reader.read() == FIRST and reader.offset == whole and reader.unfinished == end - whole
     _append(path, SECOND)
     assert path.read_bytes() == content
     assert reader.read() == SECOND and reader.unfinished == 0
 
 
-def test_every_flipped_byte_is_found(path: Path) -> None:
-    _append(path, SECOND)
+def test_zeros_that_a_power_cut_left_were_never_there_and_are_overwritten(path: Path) -> None:
+    whole = path.stat().st_size
+    _append(path, LONG)
     content = path.read_bytes()
-    for at in range(len(content)):
-        for bits in (1, 0x20, 0x80):
-            path.write_bytes(content[:at] + bytes([content[at] ^ bits]) + content[at + 1 :])
+    for end in (whole, 512, 1024):  # where a sector begins that was never written
+        for size in (len(content) - 1, len(content), 4096):
+            path.write_bytes(content[:end].ljust(size, b"\0"))
+            reader = Journal(path)
+            assert reader.read() == FIRST and reader.unfinished == size - whole
+    _append(path, LONG)
+    assert path.read_bytes() == content
+
+
+def test_zeros_that_begin_within_a_sector_are_damage(path: Path) -> None:
+    whole = path.stat().st_size
+    _append(path, LONG)
+    content = path.read_bytes()
+    for end in set(range(whole + 1, len(content))) - {512, 1024}:
+        path.write_bytes(content[:end].ljust(len(content), b"\0"))
+        with pytest.raises(MemoryIndexError, match=f"damaged at byte {end:,};"):
+            Journal(path).read()
+
+
+@pytest.mark.parametrize("changes", [SECOND, LONG])
+def test_every_flipped_byte_is_found(path: Path, changes: list[Change]) -> None:
+    _append(path, changes)
+    content = path.read_bytes()
+    for at, byte in enumerate(content):
+        for other in {byte ^ 1, byte ^ 0x20, byte ^ 0x80, 0, 0xFF}:
+            path.write_bytes(content[:at] + bytes([other]) + content[at + 1 :])
             with pytest.raises(MemoryIndexError, match="damaged at byte"):
                 Journal(path).read()
+
+
+def test_a_last_byte_that_became_zero_is_found_wherever_the_frame_ends(tmp_path: Path) -> None:
+    path = tmp_path / "changes.log"
+    path.touch()
+    _append(path, [(1, Segment("", "y", id=1))])
+    alone = (513 - path.stat().st_size) % 512  # so many more bytes, and the last one begins a sector
+    for length in (alone - 1, alone, alone + 1):
+        changes: list[Change] = [(1, Segment("x" * length, "y", id=1))]
+        path.write_bytes(b"")
+        _append(path, changes)
+        assert Journal(path).read() == changes
+        path.write_bytes(path.read_bytes()[:-1] + b"\0")
+        with pytest.raises(MemoryIndexError, match="damaged at byte"):
+            Journal(path).read()
 
 
 def test_a_journal_that_became_shorter_is_damaged(path: Path) -> None:

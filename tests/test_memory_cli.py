@@ -109,6 +109,22 @@ def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
     assert memory.ids() == [3]
 
 
+def test_properties_are_removed_by_their_names(memory: Memory) -> None:
+    memory("edit", "2", "--property", "a=1", "--property", "b=2", "--property", "a=3", "--property", "c=")
+    memory("edit", "1", "2", "--no-property", "note", "--no-property", "a", "--user", "you")
+    assert "2 segments corrected" in memory.err
+    with open_index(memory.index) as index:
+        first, second = index.get([1, 2])
+    assert first == replace(PAIRS[0], id=1, user="you", changed=first.changed, properties=())
+    assert (second.user, second.properties) == ("you", (("b", "2"), ("c", "")))
+    memory("edit", "2", "--no-property", "a")  # as an edit to the text that is there
+    assert "1 segment corrected" in memory.err
+    with open_index(memory.index) as index:
+        assert index.get([2]) == [replace(second, changed=index.get([2])[0].changed)]
+    memory("edit", "2", "--no-property", "b", "--property", "d=4", code=2)
+    assert "give one of them" in memory.err and memory.err.count("\n") == 1
+
+
 def test_a_memory_file_is_added_whole(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("en\tfr\nThree\tTrois\nFour\tQuatre\n\tx\n")
     memory("add", str(tmp_path / "more.tsv"), "--user", "importer")
@@ -127,6 +143,25 @@ def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name:
     memory("add", str(tmp_path / name))
     memory("dedupe")
     assert memory.ids() == [1, 2, 6]  # what had no date got one when it was added, and is the newer copy
+
+
+def test_a_text_on_two_lines_is_kept_and_is_no_tsv(memory: Memory, tmp_path: Path) -> None:
+    with open_index(memory.index) as index:
+        assert index.add([Segment("a\nb", "c\td", "doc/3", 1)]) == [4]
+        (held,) = index.get([4])
+        assert (held.src, held.tgt) == ("a\nb", "c\td")
+        assert index.search(["a b"], 1)[0][0].segment == held
+    (tmp_path / "m.tsv").write_text("as before")
+    memory("export", "-o", str(tmp_path / "m.tsv"), code=1)
+    assert "segment 4, document 'doc/3', position 1: its src has a tab or a line end" in memory.err
+    assert memory.err.rstrip().endswith("; correct it, or write TMX instead") and memory.err.count("\n") == 1
+    assert (tmp_path / "m.tsv").read_text() == "as before" and len(list(tmp_path.glob("m.tsv*"))) == 1
+    memory("export", "-o", str(tmp_path / "m.tmx"))
+    assert "2 texts cleaned: on one line" in memory.err
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tmx", "en", "fr")][3:] == [("a b", "c d")]
+    memory("edit", "4", "--src", "a b", "--tgt", "c d")
+    memory("export", "-o", str(tmp_path / "m.tsv"))
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tsv", "en", "fr")][3:] == [("a b", "c d")]
 
 
 def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, tmp_path: Path) -> None:
@@ -205,6 +240,8 @@ def test_verify_tells_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["add", "--src", "x"], 2, "give memory files, or one pair"),
         (["add", "--src", "x", "--tgt", " "], 2, "a text on both sides"),
         (["add", "--src", "x", "--tgt", "y", "--property", "n"], 2, "write NAME=VALUE"),
+        (["add", "--src", "x", "--tgt", "y", "--property", "=v"], 2, "property '=v' has no name; write NAME=VALUE"),
+        (["edit", "1", "--property", "a=", "--property", "="], 2, "property '=' has no name; write NAME=VALUE"),
         (["add", "missing.tmx"], 1, "missing.tmx: no such file"),
         (["edit", "1"], 2, "nothing to correct"),
         (["edit", "9", "--tgt", "x"], 1, "there is no segment 9"),

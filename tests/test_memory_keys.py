@@ -258,6 +258,32 @@ def test_verify_finds_a_flipped_byte_in_every_file_of_keys(index: MemoryIndex, m
     assert verify(index.path) == len(MEMORY)
 
 
+def test_the_end_of_a_frame_that_became_zero_is_damage_and_an_unwritten_sector_is_not(
+    index: MemoryIndex, model: Model
+) -> None:
+    offsets = compute_all(index, model).folder / "offsets"
+    content = offsets.read_bytes()
+    assert len(content) % 512 > 1
+    offsets.write_bytes(content[:-1] + b"\0")
+    with pytest.raises(MemoryIndexError, match="offsets: damaged at byte"):
+        verify(index.path)
+    for end in (0, len(content) // 512 * 512):
+        offsets.write_bytes(content[:end].ljust(len(content), b"\0"))
+        assert verify(index.path) == len(MEMORY)
+
+
+def test_verify_finds_keys_in_a_folder_of_another_name(index: MemoryIndex, model: Model) -> None:
+    folder = compute_all(index, model).folder
+    shutil.copytree(folder, folder / "part-1-of-2")
+    renamed = folder.rename(folder.with_name(model.hash + ".old"))  # as while they are written again
+    assert verify(index.path) == len(MEMORY)
+    renamed = renamed.rename(folder.with_name("0123456789abcdef"))
+    for left in (renamed, renamed / "part-1-of-2"):
+        with pytest.raises(MemoryIndexError, match=f"{left}: these are keys of model {model.hash}, not of 0123456789a"):
+            verify(index.path)
+        (renamed / "keys.json").unlink(missing_ok=True)
+
+
 def flip(path: Path, at: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)
@@ -376,9 +402,13 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
     ("options", "message"),
     [
         (["--src", "a"], "both --src and --tgt"),
+        (["--src", "", "--tgt", ""], "neither may be empty"),
+        (["--src", " ", "--tgt", "a"], "neither may be empty"),
+        (["--src", "a", "--tgt", "\n"], "neither may be empty"),
         (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
         (["--shard", "9/2"], "i/n"),
         (["--faiss", "ivfpq"], "too few for ivfpq"),
+        (["--device", "cuda:99"], "device cuda:99 is not on this machine, or torch cannot use it; there: cpu"),
     ],
 )
 def test_wrong_usage_is_one_line(

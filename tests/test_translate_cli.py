@@ -179,7 +179,7 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
-        ("model", ["--threads", "99999999999999999999"], 2, "less than or equal to 1024"),
+        ("model", ["--threads", "99999999999999999999"], 2, "must be from 1 to 1024"),
         ("model", ["--device", "meta"], 2, "device meta is unknown"),
         ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
         ("model", ["--memory", "{missing}"], 1, "missing"),

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -470,7 +471,7 @@ def check_neighbours(settings: Settings) -> None:
     if not isinstance(settings.knn_weight, float | int) or not 0 <= settings.knn_weight < 1:
         raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
     if not isinstance(settings.knn_temperature, float | int) or not 0 < settings.knn_temperature < math.inf:
-        raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0")
+        raise UsageError(f"knn-temperature is {settings.knn_temperature!r}; it must be greater than 0 and finite")
 
 
 def knn_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
@@ -493,11 +494,22 @@ def load_on(model_dir: Path, device: str) -> Model:
     """The model on `device`. Raises UsageError for a device that is not there, ModelError for what is no model."""
     if not DEVICES.fullmatch(str(device)):
         raise UsageError(f"device {device} is unknown; allowed: cpu, cuda, cuda:0, cuda:1, ..., mps")
+    there = devices()
+    if str(device) not in there:
+        raise UsageError(f"device {device} is not on this machine, or torch cannot use it; there: {', '.join(there)}")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"device {device}: {str(error).splitlines()[0]}") from error
     return load_model(model_dir, device)
+
+
+def devices() -> list[str]:
+    """What torch can compute on, on this machine; it warns of a GPU that it cannot use, which is not told."""
+    with warnings.catch_warnings(action="ignore"):
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    numbered = [f"cuda:{number}" for number in range(gpus)]
+    return ["cpu", *["cuda"][:gpus], *numbered, *(["mps"] if torch.backends.mps.is_available() else [])]
 
 
 def load_memories(model: Model, device: str) -> Memories | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence, Set
 from copy import copy
@@ -29,6 +30,8 @@ from tmnmt.cli import adapt, adapt_knn, build_index, cache_report, evaluate, key
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 LIBRARY_S = "Value error, "  # what stands before typer's word on a choice that there is none of
+# Its word on a number out of range: it names one end, and to NaN the wrong one.
+ONE_END = re.compile(r"Input should be (?:greater|less) than or equal to \S+$")
 
 app = typer.Typer(
     name="tmnmt",
@@ -151,11 +154,18 @@ def _one_line(error: Exception) -> str:
     """What is wrong, on one line; an OSError as `path: reason`."""
     if isinstance(error, typer.TyperException):
         message = error.format_message().replace(LIBRARY_S, "")
+        message = ONE_END.sub(_range(getattr(error, "param", None)), message)
     elif isinstance(error, OSError) and error.strerror:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         message = str(error)
     return " ".join(_with_notes(error, message).split())
+
+
+def _range(option: object) -> str:
+    """What an option that is a number takes."""
+    low, high = getattr(option, "min", None), getattr(option, "max", None)
+    return f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
 
 def _replace_closed_streams() -> None:

@@ -41,7 +41,7 @@ def adapt_knn(
     if neighbours.bit_count() != 1:
         raise UsageError(f"--neighbours {neighbours} is no power of two, as in 4, 8, 16")
     if not 0 < knn_temperature < float("inf"):
-        raise UsageError(f"--knn-temperature is {knn_temperature}; it must be greater than 0")
+        raise UsageError(f"--knn-temperature is {knn_temperature}; it must be greater than 0 and finite")
     import torch
 
     from tmnmt.engine import load_on

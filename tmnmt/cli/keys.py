@@ -64,6 +64,8 @@ def keys(
         raise UsageError("keys can be computed for an index in a folder only")
     if (src is None) != (tgt is None):
         raise UsageError("a search needs both --src and --tgt")
+    if src is not None and tgt is not None and not (src.strip() and tgt.strip()):
+        raise UsageError("--src and --tgt are the texts to search for; neither may be empty")
     if shard is not None and (src is not None or faiss != KindName.auto):
         raise UsageError("--shard computes keys only; run it without --shard for --faiss and for a search")
 

@@ -112,10 +112,8 @@ def export(
             written = write_tsv(output, segments, progress=progress.advance)
     print(f"{output}: {counted(written.segments, 'segment')}", file=sys.stderr)
     if written.cleaned:
-        print(
-            f"{counted(written.cleaned, 'text')} had characters that TMX cannot hold, which were left out",
-            file=sys.stderr,
-        )
+        cleaned = counted(written.cleaned, "text")
+        print(f"{cleaned} cleaned: on one line, without characters that TMX cannot hold", file=sys.stderr)
 
 
 @app.command()

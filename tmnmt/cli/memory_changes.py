@@ -61,16 +61,23 @@ def edit(
     origin: FIELD = None,
     user: FIELD = None,
     property: PROPERTIES = None,
+    no_property: Annotated[
+        list[str] | None,
+        typer.Option("--no-property", metavar="NAME", help="Remove properties of this name; can be given again."),
+    ] = None,
 ) -> None:
     """Correct fields of segments; the others stay. --property replaces all properties."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
 
     given = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
-    if not given and property is None:
-        raise UsageError("nothing to correct; give --src, --tgt, --document, --origin, --user or --property")
+    if property and no_property:
+        raise UsageError("--property replaces all properties, so --no-property has none to remove; give one of them")
+    if not given and not property and not no_property:
+        fields = "--src, --tgt, --document, --origin, --user, --property or --no-property"
+        raise UsageError(f"nothing to correct; give {fields}")
     with open_index(index) as opened:
-        edited = opened.edit(ids, lambda segment: _changed(segment, given, property))
+        edited = opened.edit(ids, lambda segment: _changed(_without(segment, no_property or []), given, property))
     print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
 
@@ -147,6 +154,12 @@ def _add_files(
 
 def _given(**fields: str | None) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _without(segment: Segment, names: list[str]) -> Segment:
+    from dataclasses import replace
+
+    return replace(segment, properties=tuple(pair for pair in segment.properties if pair[0] not in names))
 
 
 def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None) -> Segment:

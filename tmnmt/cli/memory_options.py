@@ -51,6 +51,8 @@ def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
     for one in properties:
         if "=" not in one:
             raise UsageError(f"property {one!r} has no value; write NAME=VALUE")
+        if one.startswith("="):
+            raise UsageError(f"property {one!r} has no name; write NAME=VALUE, of which VALUE may be empty")
     return tuple((name, value) for name, _, value in (one.partition("=") for one in properties))
 
 

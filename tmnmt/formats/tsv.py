@@ -1,7 +1,7 @@
 """Tab-separated memories: columns by the names in the first line, or as told by `--columns src=5,tgt=6,doc=1`.
 
 No quoting: a tab always separates, a line end always ends. So a text that holds one cannot be written (FormatError);
-TMX can. Properties are one column of JSON, [["name", "value"], ...].
+as TMX it can, on one line. Properties are one column of JSON, [["name", "value"], ...].
 """
 
 from __future__ import annotations
@@ -245,8 +245,9 @@ def _cells(segment: Segment) -> list[str]:
     ]  # fmt: skip
     for field, cell in zip(NAMES, cells, strict=True):
         if "\t" in cell or "\n" in cell or "\r" in cell:
+            number = f"segment {segment.id}, " if segment.id else ""
             raise FormatError(
-                f"document {segment.document!r}, position {segment.position}: its {field} has a tab or a line end, "
-                "which TSV cannot hold; write TMX instead"
+                f"{number}document {segment.document!r}, position {segment.position}: its {field} has a tab or a line "
+                "end, which TSV cannot hold; correct it, or write TMX instead"
             )
     return cells

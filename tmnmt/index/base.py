@@ -49,7 +49,8 @@ class WritableIndex(Index, Protocol):
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
-        `changed` (or `created`) they get the present time."""
+        `changed` (or `created`) they get the present time. Texts stay as they are given, line ends too: it is the
+        readers of `tmnmt.formats` that clean them."""
         ...
 
 

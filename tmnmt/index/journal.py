@@ -2,8 +2,12 @@
 
 One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the body, its CRC-32, and
 the CRC-32 of those two and the frame's place), then the body, one line of JSON a changed segment. A frame that a killed
-writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. Everything else that
-is not as it was written is damage; so is a file that is missing, for a build makes an empty one.
+writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. So is one of which a
+power cut left zeros: all of it, or from a sector on that was never written, at a multiple of 512 bytes of the file.
+Everything else that is not as it was written is damage, for a frame has no zeros in it; so is a file that is missing,
+for a build makes an empty one. A last byte that stands alone in its sector could become a zero unnoticed, so no frame
+ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of fewer changes; cut off
+within its last frame, one whose last change was never acknowledged.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from tmnmt.segments import Segment
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
+SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
 
 Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
 
@@ -50,7 +55,11 @@ class Journal:
             raise self._damaged("is missing") from None
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
-        changes, used = self._frames(content.rstrip(b"\0"))  # zeros: all that a power cut may leave of a frame
+        written = content.rstrip(b"\0")
+        changes, used = self._frames(written)
+        zeros = self.offset + len(written)
+        if used < len(written) < len(content) and zeros % SECTOR:
+            raise self._damaged(f"damaged at byte {zeros:,}")
         self.offset += used
         self.unfinished = len(content) - used
         return changes
@@ -110,8 +119,10 @@ def _frame(changes: Sequence[Change], at: int) -> bytes:
         body = b"".join(_line(number, segment) for number, segment in changes)
     except UnicodeEncodeError as error:
         raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
-    if len(body) >= 2**32:
+    if len(body) >= 2**32 - 1:
         raise DataError("more than 4 GB of changes at once; make them in parts")
+    if (at + _HEADER_BYTES + len(body)) % SECTOR == 1:
+        body = body[:-1] + b" \n"  # so that the last byte does not stand alone in its sector
     return _header(len(body), zlib.crc32(body), at) + body
 
 

@@ -8,9 +8,10 @@
 
 All but keys.json only grow. A block's rows are on disk before the frame that names them: what a killed writer left
 behind the last whole frame was never there, readers stop before it and the next writer cuts it off. A frame ends with a
-byte that is not zero, so that zeros, which a power cut may leave, are told from damage. A record holds a digest of its
-pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new build of the index
-can make them wrong. Equal pairs share their rows.
+byte that is not zero, so that zeros, which a power cut may leave from a sector on, are told from damage; only where
+that byte stands alone in its sector a flip to zero passes for a power cut: the block is computed again. A record holds
+a digest of its pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new
+build of the index can make them wrong. Equal pairs share their rows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.journal import SECTOR
 from tmnmt.index.lock import writing
 
 FORMAT = 2
@@ -220,10 +222,12 @@ def models_of(index_dir: Path) -> list[str]:
 
 def verify_keys(index_dir: Path) -> int:
     """Reads all keys of all models, parts that wait to be joined too; how many positions there are. Raises
-    MemoryIndexError at the first damage."""
+    MemoryIndexError at the first damage, and for a folder that has the name of another model."""
     positions = 0
-    for path in sorted((index_dir / KEYS_DIR).rglob(HEADER_FILE)):
-        files = KeyFiles(path.parent, _read_header(path.parent))
+    keys = index_dir / KEYS_DIR
+    for path in sorted(keys.rglob(HEADER_FILE)):
+        model = path.relative_to(keys).parts[0].partition(".")[0]  # of X.old, too
+        files = KeyFiles(path.parent, replace(_read_header(path.parent), model=model))
         for number in range(len(files.records)):
             files.read(number)
         positions += files.positions
@@ -244,14 +248,16 @@ def _rows(records: Array) -> int:
 def _read_records(folder: Path) -> tuple[Array, int]:
     """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one is damaged."""
     path = folder / OFFSETS_FILE
-    content = path.read_bytes().rstrip(b"\0") if path.exists() else b""
+    raw = path.read_bytes() if path.exists() else b""
+    content = raw.rstrip(b"\0")
     found, at = [np.zeros(0, RECORD)], 0
     while at + _FRAME.itemsize <= len(content):
         start = at + _FRAME.itemsize
         count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
         end = start + count * RECORD.itemsize
         whole = content[at:start] == _frame_of(count, checksum)
-        if whole and end + len(_END) > len(content):
+        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(content)  # the end, or its sector
+        if whole and end + len(_END) > len(content) and unwritten:
             break  # half a frame: never acknowledged
         if not whole or zlib.crc32(content[start:end]) != checksum or content[end : end + len(_END)] != _END:
             raise MemoryIndexError(f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again")

@@ -20,7 +20,7 @@ def verify(index_dir: Path) -> int:
     """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what was
     written: the manifest and every immutable file by sha256, every row and every change by its checksum, and
     so the keys that were computed and the search over them. A change that a killed writer left unfinished is no damage,
-    and is told on the log."""
+    and is told on the log. A journal whose end was cut away cannot be told from one of fewer changes."""
     while True:
         manifest = read_manifest(index_dir)
         try:
