@@ -143,7 +143,7 @@ def test_whoever_cannot_write_is_told_who_does(path: Path, monkeypatch: pytest.M
             lambda: index.edit([1], replace),
         ]
         for change in changes:
-            with pytest.raises(LockedError, match=f"process {os.getpid()} is writing to this index"):
+            with pytest.raises(LockedError, match=f"process {os.getpid()} is writing to it"):
                 change()
         assert len(index) == 60
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.eval.translated import Kept
 from tmnmt.formats import write_tsv
+from tmnmt.index.lock import writing
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment, Translation
 
@@ -138,6 +140,14 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
     assert evaluate(folder, "again.toml") == 0
     assert len({path.name for path in (folder / "out/translations").iterdir()} - before) == 1
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
+
+
+def test_a_second_run_in_the_folder_is_told_who_works_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in (folder / "out").rglob("*.json*")}
+    with writing(folder / "out", 0):
+        assert evaluate(folder) == 1
+    assert f"out: process {os.getpid()} is writing to it; try again when it has ended" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (folder / "out").rglob("*.json*")} == before
 
 
 def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(

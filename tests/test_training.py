@@ -17,7 +17,8 @@ import pytest
 import torch
 
 from tmnmt.cli import run as run_command
-from tmnmt.errors import DataError, TmnmtError, UsageError
+from tmnmt.errors import DataError, LockedError, TmnmtError, UsageError
+from tmnmt.index.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
@@ -323,6 +324,11 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("done")
     train(toy_config(folder))
     return folder
+
+
+def test_one_run_at_a_time_in_a_folder(done: Path) -> None:
+    with writing(done / "run", 0), pytest.raises(LockedError, match="is writing to it; try again when it has ended"):
+        train(toy_config(done), resume=True)
 
 
 @pytest.mark.parametrize(

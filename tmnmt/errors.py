@@ -6,7 +6,7 @@ TmnmtError
 │   ├── FormatError    a memory or text file is not what it should be
 │   ├── MemoryIndexError   an index is missing, half deleted, or of another format version
 │   └── ModelError     a model folder is missing, damaged, or of another kind
-├── LockedError    somebody else is writing to the index                   exit code 1
+├── LockedError    somebody else is writing to the folder                  exit code 1
 └── ServerError    the search server is away, refuses, or failed           exit code 1
 """
 
@@ -40,7 +40,7 @@ class ModelError(DataError):
 
 
 class LockedError(TmnmtError):
-    """Somebody else is writing to the index."""
+    """Somebody else is writing to the folder."""
 
 
 class ServerError(TmnmtError):

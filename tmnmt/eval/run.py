@@ -30,6 +30,7 @@ from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.datastore import keys_state
 from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.lock import writing
 from tmnmt.index.select import Selection
 from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, load_model
@@ -98,10 +99,19 @@ class Run:
             self._load_models()
             self._open_memories(stack)
             tests = [self._look_up(*pair) for pair in zip(self.recipe.test, reads, strict=True)]
+            self._keep_others_out(stack)
             jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
             self._translate([job for some in jobs for job in some])
             measured = self._measure(tests, [[job.output() for job in some] for some in jobs])
             return self._written(measured, start, sha256)
+
+    def _keep_others_out(self, stack: ExitStack) -> None:
+        """Holds the folder while this runs: two runs in it would write the same translations twice."""
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.out}: cannot be written: {error.strerror or error}") from error
+        stack.enter_context(writing(self.out, 0))
 
     def _written(self, measured: Sequence[Measured], start: float, sha256: str) -> dict[str, Any]:
         try:

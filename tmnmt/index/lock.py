@@ -1,4 +1,4 @@
-"""One writer: a lock on the index folder that ends with its holder, however that ends."""
+"""One writer: a lock on a folder that ends with its holder, however that ends."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ LOCK_FILE = ".lock"
 
 
 @contextmanager
-def writing(index_dir: Path, seconds: float) -> Iterator[None]:
-    """Holds the right to write to `index_dir`. Raises LockedError with the holder's pid after waiting `seconds`."""
+def writing(folder: Path, seconds: float) -> Iterator[None]:
+    """Holds the right to write to `folder`. Raises LockedError with the holder's pid after waiting `seconds`."""
     try:
-        handle = os.open(index_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise MemoryIndexError(f"{index_dir}: cannot be written to: {error.strerror}") from error
+        raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:
-        _take(handle, index_dir, time.monotonic() + seconds)
-        _check_there(handle, index_dir)
-        _sign(handle, index_dir)
+        _take(handle, folder, time.monotonic() + seconds)
+        _check_there(handle, folder)
+        _sign(handle, folder)
         yield
     finally:
         os.close(handle)  # the kernel gives the lock back, as it does when the holder is killed
 
 
-def _check_there(handle: int, index_dir: Path) -> None:
+def _check_there(handle: int, folder: Path) -> None:
     """Raises LockedError where the lock went away with an index that was not finished: it locks nothing any more."""
     if not os.fstat(handle).st_nlink:
-        raise LockedError(f"{index_dir}: the process that was building this index gave up; try again")
+        raise LockedError(f"{folder}: the process that was building this index gave up; try again")
 
 
-def _sign(handle: int, index_dir: Path) -> None:
+def _sign(handle: int, folder: Path) -> None:
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
     except OSError as error:
-        raise MemoryIndexError(f"{index_dir}: nothing was changed: {error.strerror}") from error
+        raise MemoryIndexError(f"{folder}: nothing was changed: {error.strerror}") from error
 
 
-def _take(handle: int, index_dir: Path, deadline: float) -> None:
+def _take(handle: int, folder: Path, deadline: float) -> None:
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 holder = os.pread(handle, 20, 0).decode() or "unknown"
-                message = f"{index_dir}: process {holder} is writing to this index; try again when it has ended"
+                message = f"{folder}: process {holder} is writing to it; try again when it has ended"
                 raise LockedError(message) from None
         time.sleep(0.02)

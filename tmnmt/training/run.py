@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from tmnmt.errors import DataError, UsageError
+from tmnmt.index.lock import writing
 from tmnmt.models.folder import Model, load_model, parameters, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import TrainConfig
@@ -39,6 +41,12 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
     if "RANK" in os.environ and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     folder.mkdir(parents=True, exist_ok=True)
+    first = not dist.is_initialized() or dist.get_rank() == 0
+    with writing(folder, 0) if first else nullcontext():
+        return _train(config, folder, begun, resume)
+
+
+def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path:
     corpora = load_corpora(config.data)
     if not corpora.train:
         raise DataError("nothing to train on: no segment is left by dev, test and `where`")
