@@ -32,7 +32,7 @@ class MemoryConfig:
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
-    alpha: AtLeastZero | None = None  # of contrastive: how much likeness to the pairs taken counts against; 0.5
+    alpha: AtLeastZero | None = None  # of contrastive: how much likeness to the pairs taken counts against; 0.1
     threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
     weak_threshold: Share = 0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
     share_weak: ShareBelowOne = 0.3  # of the sentences: so that pairs of little use, or of none, do no harm
