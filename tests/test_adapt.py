@@ -136,6 +136,35 @@ def test_held_out_sources_are_not_learned_from() -> None:
     assert all(len({s.document for s in document}) == 1 for document in train + dev)
 
 
+def test_a_memory_file_without_documents_is_split_by_stretches(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    memory = tmp_path / "memory.tsv"
+    memory.write_text("en\tfr\n" + "".join(f"{s.src}\t{s.tgt}\n" for s in documents()), encoding="utf-8")
+    assert adapt(model, memory, tmp_path / "out", "--no-cache", "--no-fusion") == 0
+    err = capsys.readouterr().err
+    assert "1 document: too few to hold some out, so stretches of 40 segments are split instead" in err
+    assert "80 segments to learn from, 40 segments held out: 1 of 3 stretches" in err
+
+
+@pytest.mark.parametrize("dev_share", [0.001, 0.2, 0.5])
+def test_of_one_document_whole_stretches_are_held_out_by_their_place(dev_share: float) -> None:
+    segments = [Segment(f"number {i % 390}", str(i), "all", i) for i in range(400)]  # the last ten repeat the first
+    train, dev = split(segments, dev_share)
+    places = [[int(s.tgt) for s in stretch] for stretch in dev]
+    assert places and all(place == [*range(place[0], place[0] + 40)] and place[0] % 40 == 0 for place in places)
+    kept_out = {s.src for stretch in dev for s in stretch}
+    assert {s.src for stretch in train for s in stretch} == {s.src for s in segments} - kept_out
+    assert len(dev) == 1 if dev_share < 0.1 else len(dev) < 10
+    more, again = split([*segments, Segment("one more", "400", "all", 400)], dev_share)
+    assert dev_share < 0.1 or ([s for s in again if len(s) == 40] == dev and more)
+
+
+def test_one_stretch_cannot_be_split() -> None:
+    assert [] in split([Segment(f"number {i}", str(i), "all", i) for i in range(40)], 0.5)
+
+
 def test_a_memory_that_is_a_sample_by_hash_is_split_all_the_same() -> None:
     names = [name for name in (f"doc{n}" for n in range(2000)) if split_of(name, 0.05, 0) == "dev"]
     train, dev = split([Segment(f"text of {name}", "", name) for name in names], 0.2)
