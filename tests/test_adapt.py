@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,17 @@ def test_which_pairs_are_learned_from_is_an_option(
     assert (config.k, config.selection()) == (2, Selection("contrastive", "bleu", 0.3))
     assert adapt(model, index, tmp_path / "other", "--alpha", "0.3") == 2
     assert "alpha is of select contrastive" in capsys.readouterr().err
+
+
+def test_a_cache_without_documents_is_refused_before_anything_is_trained(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build(tmp_path / "index", [replace(s, document="", position=0) for s in documents()], "en", "fr")
+    assert adapt(model, tmp_path / "index", tmp_path / "out") == 1
+    err = capsys.readouterr().err
+    assert "cache: no document of two or more segments to learn from" in err and "--no-cache" in err
+    assert "update 0" not in err and not (tmp_path / "out.partial").exists()
+    assert adapt(model, tmp_path / "index", tmp_path / "out", "--no-fusion", "--no-cache") == 0
 
 
 def test_nothing_to_train_is_a_usage_error(tmp_path: Path, model: Path, index: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -359,7 +360,7 @@ def _interrupt_at(monkeypatch: pytest.MonkeyPatch, update: int) -> None:
 def test_nothing_to_learn_from_is_one_clear_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
     lonely = [[Segment("Only this .", "Seulement cela .", "a")], [Segment("And that", "Et cela", "b")]]
     with pytest.raises(DataError, match="none of 2 training sentences"):
-        train_memories(backbone, vocab, lonely, lonely, tmp_path, CONFIG)
+        train_memories(backbone, vocab, lonely, lonely, tmp_path, replace(CONFIG, cache=False))
 
 
 def test_a_table_that_trains_nothing_is_a_usage_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:

@@ -46,7 +46,6 @@ def adapt(
     train, dev = split(segments, dev_share)
     if not train or not dev:
         raise DataError("the memory is too small: nothing is left to learn from, or nothing to hold out")
-    work.mkdir(parents=True, exist_ok=True)
     languages = model.config["src_lang"], model.config["tgt_lang"]
     memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
     told = (

@@ -48,6 +48,8 @@ def train_memories(
     evaluation mode and no longer asks for gradients. Raises UsageError where a run is there and `resume` is not given,
     DataError where there is nothing to learn from."""
     check(config)
+    data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
+    stretches = data.stretches(config.cache_pairs) if config.cache else None  # what they lack is told before all else
     folder.mkdir(parents=True, exist_ok=True)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
@@ -55,16 +57,15 @@ def train_memories(
     tm = TranslationMemory(*sizes, _tm_kind(config)) if config.copy or config.fusion else None
     cache = SessionCache(*sizes, _cache_kind(config)) if config.cache else None
     memories = Memories(tm, cache).to(next(backbone.parameters()).device)
-    data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
     reached: dict[str, tuple[float, float]] = {}
     if tm is not None:
         begun_from = digest_of(backbone)
         reached |= _reached(_train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from))
         backbone.eval().requires_grad_(False)
         _report_attention(tm)
-    if cache is not None:
+    if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.cache_size, config.documents_together)
-        part = CachePart(documents_of, *data.stretches(config.cache_pairs), config.seed)
+        part = CachePart(documents_of, *stretches, config.seed)
         reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)))
         if config.tune_gates:
             _tune(memories, documents_of, data, folder, config, resume)
