@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
+from tmnmt.errors import DataError
 from tmnmt.index import build
 from tmnmt.index.select import Selection
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 from tmnmt.training import memory
-from tmnmt.training.adapt import split
+from tmnmt.training.adapt import refuse_worse, split
 from tmnmt.training.data import split_of
 
 NUMBERS = ["one", "two", "three", "four", "five"]
@@ -83,8 +85,46 @@ def test_what_makes_dev_worse_is_not_saved(
     monkeypatch.setattr(memory.TMPart, "validate", pessimist)
     assert adapt(model, index, tmp_path / "out", "--no-cache", "--no-fusion") == 1
     err = capsys.readouterr().err
-    assert "nothing is saved, since dev is no better" in err and "copy" in err
+    assert "nothing is saved, since dev is worse than the plain model, or no better" in err and "copy" in err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("bad", "figure"), [("copy", "copy"), ("copy", "copy irrelevant"), ("fusion", "fusion"), ("cache", "cache")]
+)
+def test_the_advice_on_refusal_keeps_the_other_parts(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    bad: str, figure: str,
+) -> None:  # fmt: skip
+    part = memory.CachePart if bad == "cache" else memory.TMPart
+    validate = part.validate
+
+    def pessimist(self: memory.TMPart | memory.CachePart) -> dict[str, float]:
+        losses = validate(self)  # type: ignore[arg-type]
+        return losses | {figure: 1.02 * losses["plain"]}
+
+    monkeypatch.setattr(part, "validate", pessimist)
+    given = ["--epochs", "4", *(["--no-cache"] if bad != "cache" else ["--no-fusion"])]
+    assert adapt(model, index, tmp_path / "out", *given) == 1
+    err = capsys.readouterr().err.splitlines()[-1]
+    (advice,) = re.findall(r"--resume(?: --no-\w+)+", err)
+    assert f": {figure} " in err and not (tmp_path / "out").exists()
+    trained = load_file(tmp_path / "out.partial" / "memory-tm-best.safetensors")
+    assert adapt(model, index, tmp_path / "out", *given, *advice.split()) == 0
+    made = load_file(tmp_path / "out" / "memory.safetensors")
+    assert made and not any(f"{bad}." in name for name in made)
+    for name, value in made.items():
+        assert torch.equal(value, trained["model." + name.removeprefix("tm.")]), name
+    translator = Translator.load(tmp_path / "out", [index], mode="fusion" if bad == "copy" else "copy", cache=0)
+    assert translator.translate(["This Decision is addressed to the Member States."])
+
+
+def test_irrelevant_pairs_may_do_no_harm_beyond_noise(tmp_path: Path) -> None:
+    refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.009)}, tmp_path)
+    with pytest.raises(DataError, match=r"copy irrelevant 1\.0110, plain 1\.0000; more --sentences.*deleted\)$"):
+        refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.011)}, tmp_path)
+    with pytest.raises(DataError, match=r": fusion 1\.0000, plain.* for copy alone, .* --resume --no-fusion$"):
+        refuse_worse({"copy": (1.0, 0.5), "fusion": (1.0, 1.0), "fusion irrelevant": (1.0, 1.0)}, tmp_path)
 
 
 def test_an_interrupted_run_is_gone_on_with(

@@ -322,10 +322,10 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
 ) -> None:
     data = documents()[:5], documents()[5:]
     whole, reached = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
-    assert set(reached) == {"copy", "fusion", "cache"}
+    assert set(reached) == {"copy", "copy irrelevant", "fusion", "fusion irrelevant", "cache"}
     for name, (plain, with_it) in reached.items():
         logged = log_of(tmp_path / "whole", "cache" if name == "cache" else "tm", f"dev_{name}")
-        assert with_it < plain and any(abs(with_it - value) < 1e-4 for value in logged)
+        assert (with_it < plain or "irrelevant" in name) and any(abs(with_it - value) < 1e-4 for value in logged)
     plain = log_of(tmp_path / "whole", "tm", "dev_plain")[0]
     assert min(log_of(tmp_path / "whole", "tm", "dev_copy")) < plain - 0.2
     # the states of an untrained base say little of the next word, so fusion and cache can gain little

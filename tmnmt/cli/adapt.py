@@ -39,7 +39,8 @@ def adapt(
     """Learn to use a memory: copy, fusion and session cache for a finished base model, which does not change.
 
     Pairs are learned from with the pairs that the memory finds for them when they are not in it. Held-out documents
-    must get better, else nothing is saved and the exit code is 1. A memory file that names no documents is split by
+    must get better by every part, and irrelevant pairs do no harm, else nothing is saved and the exit code is 1; the
+    error says how the other parts are kept. A memory file that names no documents is split by
     stretches of 40 segments instead. Prints the model folder."""
     if not (copy or fusion or cache):
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")

@@ -22,10 +22,12 @@ from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
 from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.tm import IRRELEVANT
 
 log = logging.getLogger(__name__)
 
 STRETCH = 40  # consecutive segments that are held out together, or not; as long as one cache in training
+NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
 FILES = ("config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl")
 
 
@@ -48,14 +50,7 @@ def adapt(
         raise DataError("the memory is too small: nothing is left to learn from, or nothing to hold out")
     languages = model.config["src_lang"], model.config["tgt_lang"]
     memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
-    told = (
-        f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items() if with_it >= plain
-    )
-    if worse := "; ".join(told):
-        raise DataError(
-            f"nothing is saved, since dev is no better, in nats a subword: {worse}; more --sentences or "
-            f"--epochs may help in a new run, or --resume without that part (--no-copy, --no-fusion, --no-cache)"
-        )
+    refuse_worse(reached, work)
     memories.save(work / "memory.safetensors")
     for name in FILES[:3]:
         shutil.copyfile(model.folder / name, work / name)
@@ -64,6 +59,25 @@ def adapt(
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     work.rename(output)
     return reached
+
+
+def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:
+    """Raises DataError where a part is no better than the plain model, or with irrelevant pairs worse by more than
+    `NOISE`; it says what each of these reached, and how the others are had."""
+    worse = {
+        name: f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items()
+        if (with_it > (1 + NOISE) * plain if name.endswith(IRRELEVANT) else with_it >= plain)
+    }  # fmt: skip
+    if not worse:
+        return
+    parts, bad = ([*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in some)] for some in (reached, worse))
+    others = [part for part in parts if part not in bad]
+    without = " ".join(f"--no-{part}" for part in bad)
+    keep = f"; for {' and '.join(others)} alone, give the same command with --resume {without}" if others else ""
+    raise DataError(
+        f"nothing is saved, since dev is worse than the plain model, or no better, in nats a subword: "
+        f"{'; '.join(worse.values())}; more --sentences or --epochs may help, with another -o (or {work} deleted){keep}"
+    )
 
 
 def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document], list[Document]]:
