@@ -163,15 +163,29 @@ class CacheContents:
         """All but keys and values, for JSON: size, and the word of every slot, least recently written first."""
         return {"size": self.size, "overwrite": self.overwrite, "words": list(self._words.items())}
 
-    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor) -> CacheContents:
-        """A cache of these sizes and on this device with what another one's `record`, keys and values say."""
+    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int) -> CacheContents:
+        """A cache of these sizes and on this device with what another one's `record`, keys and values say.
+
+        vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes can have said."""
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
         made = CacheContents(self.size, *shape, record["overwrite"], device)
-        made._words = OrderedDict((int(slot), int(word)) for slot, word in record["words"])
-        if sorted(made._words) != list(range(len(made))) or len(made) > self.size:
+        made._words = OrderedDict(record["words"])
+        if any(type(number) is not int for number in (*made._words.keys(), *made._words.values())):
+            raise ValueError("its slots are no whole numbers")
+        if sorted(made._words) != list(range(len(record["words"]))) or len(made) > self.size:
             raise ValueError("its slots are not what was written")
         made._slots = {word: slot for slot, word in made._words.items()}
-        made._keys[: len(made)], made._values[: len(made)] = keys.to(device), values.to(device)
+        if not all(0 <= word < vocabulary for word in made._slots):
+            raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
+        if self.overwrite and len(made._slots) < len(made):
+            raise ValueError("a word has two slots, with overwriting on")
+        for name, wanted, given in (("keys", made._keys, keys), ("values", made._values, values)):
+            if given.shape != (len(made), wanted.shape[1]) or not given.is_floating_point():
+                raise ValueError(f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} slots of "
+                                 f"{wanted.shape[1]} floating-point numbers")  # fmt: skip
+            if not bool(given.isfinite().all()):
+                raise ValueError(f"its {name} are not all finite")
+            wanted[: len(made)] = given.to(device)
         return made
 
     def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
