@@ -76,12 +76,17 @@ def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(folder: Path
     assert outcome(remembering.translate(DOCUMENT)) == outcome(plain.translate(DOCUMENT))
 
 
-def test_an_empty_index_changes_nothing(folder: Path, index: Path) -> None:
-    nothing_alike = ["Wholly different words stand here", "and none of these either"]
-    off = Translator.load(folder, mode="off", cache=0).translate(nothing_alike)
-    for mode in ("copy", "fusion", "both"):
-        found = Translator.load(folder, [index], mode=mode, cache=0, batch=2).translate(nothing_alike)
-        assert outcome(found) == outcome(off)
+def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
+    folder: Path, index: Path, tmp_path: Path
+) -> None:
+    texts = ["Wholly different words stand here", "and none of these either", *DOCUMENT]
+    build(tmp_path / "empty", [], "en", "fr")
+    for memory, some in (([index], texts[:2]), ([tmp_path / "empty"], texts), ([], texts)):
+        off = Translator.load(folder, mode="off", cache=0).translate(some)
+        for mode in ("copy", "fusion", "both"):
+            found = Translator.load(folder, memory, mode=mode, cache=0).translate(some)
+            assert outcome(found) == outcome(off)
+            assert not any(translation.matches for translation in found)
 
 
 @pytest.mark.parametrize(("mode", "cache"), [("off", 0), ("copy", 0), ("fusion", 25), ("both", 3)])

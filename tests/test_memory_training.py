@@ -293,6 +293,23 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     assert max(len(batch) * max(max(sizes[i]) for i in batch) for batch in made) <= 40
 
 
+@pytest.mark.parametrize("kind", [CacheKind(), CacheKind("shallow", matching="learned")])
+def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
+    backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind
+) -> None:
+    made = sentences()
+    documents = [made[:6], made[6:8], made[20:24], made[24:31], made[40:43]]  # of several lengths
+    torch.manual_seed(9)
+    cache = SessionCache(16, 16, 8, kind)
+    torch.nn.init.normal_(cache.U.bias)
+    part = CachePart(SideBySide(cache, backbone, vocab, 7, len(documents)), documents, [], 1)
+    together = [(float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])]
+    alone = [(float(loss.detach()), n) for i in range(len(documents)) for loss, n in part.losses([i])]
+    assert len(together) == 6 < len(alone)  # as many updates as the longest has sentences with a past
+    (loss, tokens), (loss_alone, tokens_alone) = (map(sum, zip(*some, strict=True)) for some in (together, alone))
+    assert tokens == tokens_alone and loss == pytest.approx(loss_alone, abs=1e-4)
+
+
 def test_stretches_keep_the_order_and_have_a_past() -> None:
     documents = [[Segment(str(i), "", f"d{d}", i) for i in range(d)] for d in range(1, 8)]
     made = stretches(documents, 3, 1000, 1)
