@@ -7,6 +7,9 @@ write    after a whole sentence, word by word: the slot of the same word is aver
          else an empty slot is taken, else the least recently written one
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
+OURS, too: the variant of one lambda for all of s, in place of the vector of eq. 8; the sum over all slots of a word in
+a shallow cache (with overwriting off there may be several), where the paper's formula has one slot; and that </s> is
+not written, of which the paper says nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class CacheKind:
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
     matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
-    gate: CacheGate = "elements"  # of the state as in the paper, or scalar: one for all of it; deep only
+    gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
 
 
 class SessionCache(nn.Module):
@@ -189,7 +192,8 @@ class CacheContents:
         return made
 
     def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); </s> and padding are left out.
+        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); padding and, OURS, </s> are
+        left out.
 
         Equal to the loop of the paper to rounding, in two products: the slots are found first, then every slot is a
         weighted sum of what it held and of the sentence's positions, since averaging twice is 1/4, 1/4, 1/2."""
