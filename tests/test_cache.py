@@ -21,10 +21,10 @@ L, D = 3, 2
 
 
 class PaperCache:
-    """Tu et al. 2018, section 3.2, word by word."""
+    """Tu et al. 2018, section 3.2, word by word; without overwriting as in table 3."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, overwrite: bool) -> None:
+        self.size, self.overwrite = size, overwrite
         self.slots: list[tuple[int, Tensor, Tensor, int]] = []  # word, key, value, time of the last write
         self.time = 0
 
@@ -32,7 +32,7 @@ class PaperCache:
         if word == EOS or self.size == 0:
             return
         self.time += 1
-        held = [i for i, slot in enumerate(self.slots) if slot[0] == word]
+        held = [i for i, slot in enumerate(self.slots) if slot[0] == word and self.overwrite]
         if held:
             _, key, value, _ = self.slots[held[0]]
             self.slots[held[0]] = (word, (key + context) / 2, (value + hidden) / 2, self.time)
@@ -47,10 +47,12 @@ words = st.lists(st.lists(st.integers(2, 9), max_size=12), max_size=5)  # 2 is <
 
 
 @settings(max_examples=150)
-@given(sentences=words, size=st.integers(0, 7))
-def test_the_vectorised_write_equals_the_loop_of_the_paper(sentences: list[list[int]], size: int) -> None:
+@given(sentences=words, size=st.integers(0, 7), overwrite=st.booleans())
+def test_the_vectorised_write_equals_the_loop_of_the_paper(
+    sentences: list[list[int]], size: int, overwrite: bool
+) -> None:
     made = torch.Generator().manual_seed(0)
-    fast, slow = CacheContents(size, L, D), PaperCache(size)
+    fast, slow = CacheContents(size, L, D, overwrite), PaperCache(size, overwrite)
     for ids in sentences:
         contexts, hiddens = torch.randn(len(ids), L, generator=made), torch.randn(len(ids), D, generator=made)
         fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import save_file
 from tiny_model import PAIRS, segments, write_tiny_model
+from torch import Tensor
 
 from tmnmt import Translator
 from tmnmt.decode import Hypothesis
@@ -71,12 +76,17 @@ def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(folder: Path
     assert outcome(remembering.translate(DOCUMENT)) == outcome(plain.translate(DOCUMENT))
 
 
-def test_an_empty_index_changes_nothing(folder: Path, index: Path) -> None:
-    nothing_alike = ["Wholly different words stand here", "and none of these either"]
-    off = Translator.load(folder, mode="off", cache=0).translate(nothing_alike)
-    for mode in ("copy", "fusion", "both"):
-        found = Translator.load(folder, [index], mode=mode, cache=0, batch=2).translate(nothing_alike)
-        assert outcome(found) == outcome(off)
+def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
+    folder: Path, index: Path, tmp_path: Path
+) -> None:
+    texts = ["Wholly different words stand here", "and none of these either", *DOCUMENT]
+    build(tmp_path / "empty", [], "en", "fr")
+    for memory, some in (([index], texts[:2]), ([tmp_path / "empty"], texts), ([], texts)):
+        off = Translator.load(folder, mode="off", cache=0).translate(some)
+        for mode in ("copy", "fusion", "both"):
+            found = Translator.load(folder, memory, mode=mode, cache=0).translate(some)
+            assert outcome(found) == outcome(off)
+            assert not any(translation.matches for translation in found)
 
 
 @pytest.mark.parametrize(("mode", "cache"), [("off", 0), ("copy", 0), ("fusion", 25), ("both", 3)])
@@ -186,6 +196,57 @@ def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
         session.translate(DOCUMENT[0])
     over, under = (session.cache.ids for session in sessions)
     assert len(over) == len(set(over)) and len(under) > len(over) and set(under) >= set(over)
+
+
+def test_a_session_that_cannot_be_written_is_one_clear_error_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    session = Translator.load(folder, cache=6).session()
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(DataError, match=r"none/document\.session: cannot be written: No such file or directory"):
+        session.save(tmp_path / "none" / "document.session")
+    with pytest.raises(DataError, match="taken: cannot be written: Is a directory"):
+        session.save(tmp_path / "taken")
+    assert sorted(path.name for path in tmp_path.iterdir() if path != folder) == ["taken"]
+
+
+def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], object]) -> None:
+    """Changes what a saved session says and holds."""
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["session"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    change(about, tensors)
+    save_file(tensors, path, {"session": json.dumps(about)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda about, _: about["cache"]["words"][2].__setitem__(1, 10**6), "a word that is not among the"),
+        (lambda about, _: about["cache"]["words"][2].__setitem__(1, -1), "a word that is not among the"),
+        (lambda about, _: about["cache"]["words"][2].__setitem__(1, 7.5), "no whole numbers"),
+        (lambda about, _: about["cache"]["words"][2].__setitem__(0, 0), "not what was written"),
+        (lambda about, _: about["cache"]["words"][2].__setitem__(1, about["cache"]["words"][1][1]), "has two slots"),
+        (lambda about, _: about.update(text=None), "text that may still be confirmed"),
+        (
+            lambda _, t: t.update({"cache.keys": t["cache.keys"][:1]}),
+            r"keys are torch.float32 \(1, 32\), wanted 6 slots",
+        ),
+        (lambda _, t: t.update({"cache.values": t["cache.values"][:, :1].clone()}), r"values are .*\(6, 1\), wanted 6"),
+        (lambda _, t: t.update({"cache.keys": t["cache.keys"].long()}), "keys are torch.int64"),
+        (lambda _, t: t["cache.keys"][3].fill_(torch.nan), "its keys are not all finite"),
+        (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
+    ],
+)
+def test_a_damaged_session_is_one_clear_error(
+    folder: Path, tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], object], message: str
+) -> None:
+    path, translator = tmp_path / "document.session", Translator.load(folder, cache=6)
+    session = translator.session()
+    for text in DOCUMENT[:2]:
+        session.translate(text)
+    session.save(path)
+    damaged(path, change)
+    with pytest.raises(DataError, match=rf"document\.session: no saved session: .*{message}"):
+        translator.session(path)
 
 
 def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 from browser import Browser
-from tiny_model import segments, write_tiny_model
+from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.engine import Translator
@@ -107,6 +107,26 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
     assert (HOSTILE.src, HOSTILE.tgt) in pairs
 
 
+def test_words_taken_as_they_stand_tell_their_pair_and_position(folder: Path, tmp_path: Path) -> None:
+    long = Segment("A long one.", " ".join(f"Article {n} de la directive" for n in range(60)))
+    build(tmp_path / "index", [*segments(), long], "en", "fr")
+    source = f"{long.src}\n{PAIRS[0][0]}\n{PAIRS[2][0]} Repealed.\n"
+    (tmp_path / "input.txt").write_text(source, encoding="utf-8")
+    out = ("--explain-html", str(tmp_path / "page.html"), "--json", "-o", str(tmp_path / "out.json"))
+    options = ("--model", str(folder / "model"), "--memory", str(tmp_path / "index"), "--verbatim", "--threads", "1")
+    assert run(["translate", str(tmp_path / "input.txt"), *options, *out]) == 0
+    page = Read((tmp_path / "page.html").read_text(encoding="utf-8"))
+    data = [json.loads(text) for text in page.texts("script", "application/json")]
+    records = told(tmp_path)
+    assert [record["tgt"] for record in records[:2]] == [long.tgt, PAIRS[0][1]]
+    for of_page, record in zip(data[:2], records[:2], strict=True):
+        assert of_page["attention"] == [[[0, at, 1]] for at in range(len(record["tokens"]))]
+        (match, *_) = of_page["matches"]
+        assert match["src"] == record["src"] and len(match["pieces"]) == len(record["tokens"]) + 1
+        assert spelt([token["text"] for token in record["tokens"]]) == match["pieces"][:-1]
+    assert any(weight < 1 for read in data[2]["attention"] for _, _, weight in read)  # that one was translated
+
+
 def test_no_text_becomes_html_and_nothing_is_loaded(folder: Path) -> None:
     text = (folder / "page.html").read_text(encoding="utf-8")
     page = Read(text)
@@ -192,6 +212,21 @@ def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: B
     marked = page.run("[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)")
     assert marked == [f"position {heaviest['position'] + 1}: {heaviest['weight']:.2f}"]
     assert page.problems == []
+
+
+def test_of_a_word_taken_as_it_stands_the_pair_and_its_position_are_shown(
+    browser: Browser, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "input.txt").write_text(f"{PAIRS[0][0]}\n", encoding="utf-8")
+    options = ("--model", str(folder / "model"), "--memory", str(folder / "index"), "--verbatim", "--threads", "1")
+    page = str(tmp_path / "page.html")
+    assert run(["translate", str(tmp_path / "input.txt"), *options, "--explain-html", page, "-o", f"{page}.txt"]) == 0
+    browser.open(Path(page).as_uri())
+    browser.hover(".token")
+    shown = browser.run(INSPECTOR)
+    assert "1.00 copied from the memory" in shown and "match 1" in shown and PAIRS[0][0] in shown
+    assert "weight 1.00, most at position 1 (1.00)" in shown
+    assert browser.problems == []
 
 
 def test_words_are_reached_by_keys_held_and_let_go(page: Browser) -> None:

@@ -6,11 +6,13 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
 from tmnmt.training.config import CorpusConfig, DataConfig, TrainConfig, TrainingConfig, load_config
 from tmnmt.training.data import Pairs, encode_pairs, load_corpora, split_of, token_batches
+from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train
 from tmnmt.training.trainer import Trainer, dev_loss
 from tmnmt.vocab import Vocabulary
@@ -257,6 +260,15 @@ def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, mes
     with pytest.raises(UsageError, match=message) as caught:
         load_config(tmp_path / "c.toml")
     assert "c.toml" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_configuration_that_ships_says_every_share_and_its_reason() -> None:
+    path = Path(__file__).parent.parent / "models" / "law.en-fr.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))["memory"]
+    shares = {field.name for field in fields(MemoryConfig) if field.name.startswith("share_")}
+    assert len(shares) == 5 and shares <= table.keys() <= {field.name for field in fields(MemoryConfig)}
+    reasons = dict(re.findall(r"^(share_\w+) += [\d.]+ +# (.{30,})$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    assert reasons.keys() == shares and reasons["share_no_pair"].startswith("only with end_to_end")
 
 
 WRONG = {

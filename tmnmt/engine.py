@@ -272,7 +272,7 @@ class Translator:
         ModelError where another model or another kind of cache made it."""
         session = Session(self)
         if path is not None:
-            saved = load_caches(Path(path), self.model_hash, session.cache)
+            saved = load_caches(Path(path), self.model_hash, session.cache, len(self.vocab))
             session.cache, session._before = saved.cache, saved.before
         return session
 
@@ -346,7 +346,9 @@ class Session:
         self._before: tuple[str, CacheContents] | None = None  # the last text, and the cache as it was before it
 
     def save(self, path: str | Path) -> None:
-        """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory."""
+        """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory.
+
+        Raises DataError where the file cannot be written; then nothing is."""
         save_caches(Path(path), Saved(self.cache, self._before), self.translator.model_hash)
 
     def translate(self, text: str, explain: bool = False) -> Translation:

@@ -76,7 +76,8 @@ class Token:
     cache_effect: float
     fusion_effect: float
     sources: tuple[MemorySource, ...] = ()  # copied from: all positions of this very subword; of fusion the heaviest
-    attention: tuple[MemorySource, ...] = ()  # q itself: all positions of 0.01 or more, whatever their subword
+    # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands, this one's place
+    attention: tuple[MemorySource, ...] = ()
     slots: tuple[CacheSource, ...] = ()  # P_m: all slots of 0.01 or more, and those of this very subword
 
 

@@ -1,6 +1,7 @@
 """A segment that the memory holds itself: its translation there as it stands, as translators expect of an exact match.
 
-The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that pair.
+The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that pair, and read from
+where it stands there, with weight 1.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def as_it_stands(piece: Piece, number: int, vocab: Vocabulary, explain: bool) ->
 
 
 def _copied(text: str, source: MemorySource) -> Token:
-    return Token(text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,))
+    return Token(text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,), (source,))
 
 
 def _same(match: Match, text: str) -> bool:

@@ -28,7 +28,9 @@ def adapt(
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
     alpha: ALPHA = None,
-    dev_share: Annotated[float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")] = 0.05,
+    dev_share: Annotated[
+        float, typer.Option(min=0.001, max=0.5, help="Share of the documents, or stretches, held out.")
+    ] = 0.05,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")] = False,
     device: DEVICE = None,
@@ -37,7 +39,9 @@ def adapt(
     """Learn to use a memory: copy, fusion and session cache for a finished base model, which does not change.
 
     Pairs are learned from with the pairs that the memory finds for them when they are not in it. Held-out documents
-    must get better, else nothing is saved and the exit code is 1. Prints the model folder."""
+    must get better by every part, and irrelevant pairs do no harm, else nothing is saved and the exit code is 1; the
+    error says how the other parts are kept. A memory file that names no documents is split by
+    stretches of 40 segments instead. Prints the model folder."""
     if not (copy or fusion or cache):
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")
     import torch

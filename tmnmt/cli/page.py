@@ -112,21 +112,31 @@ class Page:
         tokens = translation.tokens
         lists = {name: [round(getattr(token, name), DIGITS) for token in tokens] for name in SCALARS}
         return {name: values for name, values in lists.items() if any(values)} | {
-            "matches": [self._match(match) for match in translation.matches],
+            "matches": [self._match(match, _furthest(tokens, at)) for at, match in enumerate(translation.matches)],
             "attention": [[(r.match, r.position, round(r.weight, DIGITS)) for r in t.attention] for t in tokens],
             "slots": [[(r.slot, r.text.replace("▁", " "), round(r.weight, DIGITS)) for r in t.slots] for t in tokens],
         }
 
-    def _match(self, match: Match) -> dict[str, Any]:
-        """`pieces`: the positions of the pair that can be read, as text, the last of them its end."""
+    def _match(self, match: Match, furthest: int) -> dict[str, Any]:
+        """`pieces`: the positions of the pair that can be read, as text, the last of them its end; all that there are
+        where words were taken from further on, as they stand."""
         from tmnmt.pair_keys import encode_pair
+        from tmnmt.vocab import EOS
 
         segment, vocab = match.segment, self.translator.vocab
         _, ids = encode_pair((segment.src, segment.tgt), vocab, self.translator.keys.max_subwords)
+        if furthest >= len(ids) - 1:
+            ids = [*vocab.encode(segment.tgt), EOS]
         return {
             "score": round(match.score, DIGITS), "document": segment.document, "src": segment.src,
             "pieces": spelt([vocab.piece(word) for word in ids]),
         }  # fmt: skip
+
+
+def _furthest(tokens: tuple[Token, ...], match: int) -> int:
+    """The last position of that match that a word was copied from; -1 where none was."""
+    positions = (r.position for token in tokens if token.copied for r in token.sources if r.match == match)
+    return max(positions, default=-1)
 
 
 def in_script(data: dict[str, Any]) -> str:

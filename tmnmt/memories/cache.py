@@ -7,6 +7,9 @@ write    after a whole sentence, word by word: the slot of the same word is aver
          else an empty slot is taken, else the least recently written one
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
+OURS, too: the variant of one lambda for all of s, in place of the vector of eq. 8; the sum over all slots of a word in
+a shallow cache (with overwriting off there may be several), where the paper's formula has one slot; and that </s> is
+not written, of which the paper says nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class CacheKind:
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
     matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
-    gate: CacheGate = "elements"  # of the state as in the paper, or scalar: one for all of it; deep only
+    gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
 
 
 class SessionCache(nn.Module):
@@ -163,19 +166,34 @@ class CacheContents:
         """All but keys and values, for JSON: size, and the word of every slot, least recently written first."""
         return {"size": self.size, "overwrite": self.overwrite, "words": list(self._words.items())}
 
-    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor) -> CacheContents:
-        """A cache of these sizes and on this device with what another one's `record`, keys and values say."""
+    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int) -> CacheContents:
+        """A cache of these sizes and on this device with what another one's `record`, keys and values say.
+
+        vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes can have said."""
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
         made = CacheContents(self.size, *shape, record["overwrite"], device)
-        made._words = OrderedDict((int(slot), int(word)) for slot, word in record["words"])
-        if sorted(made._words) != list(range(len(made))) or len(made) > self.size:
+        made._words = OrderedDict(record["words"])
+        if any(type(number) is not int for number in (*made._words.keys(), *made._words.values())):
+            raise ValueError("its slots are no whole numbers")
+        if sorted(made._words) != list(range(len(record["words"]))) or len(made) > self.size:
             raise ValueError("its slots are not what was written")
         made._slots = {word: slot for slot, word in made._words.items()}
-        made._keys[: len(made)], made._values[: len(made)] = keys.to(device), values.to(device)
+        if not all(0 <= word < vocabulary for word in made._slots):
+            raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
+        if self.overwrite and len(made._slots) < len(made):
+            raise ValueError("a word has two slots, with overwriting on")
+        for name, wanted, given in (("keys", made._keys, keys), ("values", made._values, values)):
+            if given.shape != (len(made), wanted.shape[1]) or not given.is_floating_point():
+                raise ValueError(f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} slots of "
+                                 f"{wanted.shape[1]} floating-point numbers")  # fmt: skip
+            if not bool(given.isfinite().all()):
+                raise ValueError(f"its {name} are not all finite")
+            wanted[: len(made)] = given.to(device)
         return made
 
     def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); </s> and padding are left out.
+        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); padding and, OURS, </s> are
+        left out.
 
         Equal to the loop of the paper to rounding, in two products: the slots are found first, then every slot is a
         weighted sum of what it held and of the sentence's positions, since averaging twice is 1/4, 1/4, 1/2."""

@@ -27,8 +27,10 @@ class Saved:
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
-    """Writes `path`, whole or not at all; `model` is the hash of the model that made the keys and values."""
-    from safetensors.torch import save_file
+    """Writes `path`, whole or not at all; `model` is the hash of the model that made the keys and values.
+
+    Raises DataError where it cannot be written."""
+    from safetensors.torch import save
 
     caches = {"cache": saved.cache} | ({"before": saved.before[1]} if saved.before is not None else {})
     tensors = {f"{name}.{part}": getattr(cache, part).cpu().contiguous()
@@ -38,12 +40,18 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
         **{name: cache.record() for name, cache in caches.items()},
     }  # fmt: skip
     partial = path.with_name(path.name + ".partial")
-    save_file(tensors, partial, {"session": json.dumps(about)})
-    partial.replace(path)
+    try:
+        partial.write_bytes(save(tensors, {"session": json.dumps(about)}))
+        partial.replace(path)
+    except OSError as error:
+        if partial.is_file():
+            partial.unlink()
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def load_caches(path: Path, model: str, like: CacheContents) -> Saved:
-    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted.
+def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) -> Saved:
+    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted, `vocabulary` how many
+    subwords the model has.
 
     Raises DataError where the file is no session, ModelError where another model or another kind of cache made it."""
     from safetensors import SafetensorError, safe_open
@@ -57,9 +65,11 @@ def load_caches(path: Path, model: str, like: CacheContents) -> Saved:
         if about["model"] != model:
             raise ModelError(f"{path}: was saved with model {about['model']}, this one is {model}")
         caches = {
-            name: _filled(path, like, about[name], tensors[f"{name}.keys"], tensors[f"{name}.values"])
+            name: _filled(path, like, about[name], tensors[f"{name}.keys"], tensors[f"{name}.values"], vocabulary)
             for name in ("cache", "before") if name in about
         }  # fmt: skip
+        if "before" in caches and not isinstance(about["text"], str):
+            raise ValueError("the text that may still be confirmed is missing")
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
         raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
     return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
@@ -70,7 +80,7 @@ def _on(overwrite: bool) -> str:
 
 
 def _filled(
-    path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor
+    path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor, vocabulary: int
 ) -> CacheContents:
     if record["size"] != like.size:
         raise ModelError(f"{path}: was saved with a cache of {record['size']} slots, here it has {like.size}")
@@ -78,4 +88,4 @@ def _filled(
         raise ModelError(
             f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is {_on(like.overwrite)}"
         )
-    return like.refilled(record, keys, values)
+    return like.refilled(record, keys, values, vocabulary)

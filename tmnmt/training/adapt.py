@@ -1,28 +1,33 @@
 """`tmnmt adapt`: memory parameters for a finished base, learned from a translation memory alone.
 
-The base does not change. A part of the memory's documents is held out, by the sha256 of their ids; what makes these
-worse than the plain model is refused.
+The base does not change. A part of the memory's documents is held out, by the sha256 of their ids; where there are too
+few of them, as in a memory file that names none, stretches of consecutive segments, by that of their place. What makes
+these worse than the plain model is refused.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.splits import point_of
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
 from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.tm import IRRELEVANT
 
 log = logging.getLogger(__name__)
 
+STRETCH = 40  # consecutive segments that are held out together, or not; as long as one cache in training
+NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
 FILES = ("config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl")
 
 
@@ -41,21 +46,11 @@ def adapt(
     if work.exists() and not resume:
         raise UsageError(f"{work}: is there from an interrupted run; go on with --resume, or delete it")
     train, dev = split(segments, dev_share)
-    shares = [counted(sum(map(len, some)), "segment") for some in (train, dev)]
-    log.info("%s to learn from, %s of %s held out", shares[0], shares[1], counted(len(dev), "document"))
     if not train or not dev:
         raise DataError("the memory is too small: nothing is left to learn from, or nothing to hold out")
-    work.mkdir(parents=True, exist_ok=True)
     languages = model.config["src_lang"], model.config["tgt_lang"]
     memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
-    told = (
-        f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items() if with_it >= plain
-    )
-    if worse := "; ".join(told):
-        raise DataError(
-            f"nothing is saved, since dev is no better, in nats a subword: {worse}; more --sentences or "
-            f"--epochs may help in a new run, or --resume without that part (--no-copy, --no-fusion, --no-cache)"
-        )
+    refuse_worse(reached, work)
     memories.save(work / "memory.safetensors")
     for name in FILES[:3]:
         shutil.copyfile(model.folder / name, work / name)
@@ -66,14 +61,66 @@ def adapt(
     return reached
 
 
+def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:
+    """Raises DataError where a part is no better than the plain model, or with irrelevant pairs worse by more than
+    `NOISE`; it says what each of these reached, and how the others are had."""
+    worse = {
+        name: f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items()
+        if (with_it > (1 + NOISE) * plain if name.endswith(IRRELEVANT) else with_it >= plain)
+    }  # fmt: skip
+    if not worse:
+        return
+    parts, bad = ([*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in some)] for some in (reached, worse))
+    others = [part for part in parts if part not in bad]
+    without = " ".join(f"--no-{part}" for part in bad)
+    keep = f"; for {' and '.join(others)} alone, give the same command with --resume {without}" if others else ""
+    raise DataError(
+        f"nothing is saved, since dev is worse than the plain model, or no better, in nats a subword: "
+        f"{'; '.join(worse.values())}; more --sentences or --epochs may help, with another -o (or {work} deleted){keep}"
+    )
+
+
 def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document], list[Document]]:
     """Documents to learn from and held-out ones; a source that stands in both is left out of the first.
 
-    A segment without a document is one by itself. The hash is salted: a memory may be a sample by the plain one."""
-    train: list[Document] = []
-    dev: list[Document] = []
-    for name, document in groupby(segments, key=lambda s: s.document or s.src):
-        (dev if split_of(f"adapt {name}", dev_share, 0) == "dev" else train).append(list(document))
-    kept_out = {normalise(s.src) for document in dev for s in document}
-    left = ([s for s in document if normalise(s.src) not in kept_out] for document in train)
-    return [document for document in left if document], dev
+    A segment without a document is one by itself. The hash is salted: a memory may be a sample by the plain one. Where
+    one side would stay empty, documents are cut into stretches of `STRETCH` segments, and some of them are held out, at
+    least one; the log says so. A side may be empty all the same: there are not two stretches."""
+    segments = list(segments)
+    documents = [(name, list(some)) for name, some in groupby(segments, key=lambda s: s.document or s.src)]
+    of = f"{len(documents):,} documents"
+    dev = {name for name, _ in documents if split_of(f"adapt {name}", dev_share, 0) == "dev"}
+    train, held_out = _parted(documents, dev)
+    if not train or not held_out:
+        of_documents = counted(len(documents), "document")
+        log.info("%s: too few to hold some out, so stretches of %d segments are split instead", of_documents, STRETCH)
+        stretches = list(_stretches(segments))
+        of = f"{len(stretches):,} stretches"
+        train, held_out = _parted(stretches, _lowest([name for name, _ in stretches], dev_share))
+    shares = [counted(sum(map(len, some)), "segment") for some in (train, held_out)]
+    log.info("%s to learn from, %s held out: %d of %s", *shares, len(held_out), of)
+    return train, held_out
+
+
+def _stretches(segments: list[Segment]) -> Iterator[tuple[str, Document]]:
+    """Consecutive segments of one document, at most `STRETCH` each, named by their place."""
+    for name, some in groupby(segments, key=lambda s: s.document):
+        document = list(some)
+        for at in range(0, len(document), STRETCH):
+            yield f"{name} {at}", document[at : at + STRETCH]
+
+
+def _lowest(names: list[str], share: float) -> set[str]:
+    """Those whose hash is within `share`; at least one, and at least one other is left, of two or more."""
+    order = sorted(names, key=lambda name: point_of(f"adapt {name}"))
+    within = sum(point_of(f"adapt {name}") < share for name in names)
+    return set(order[: max(1, min(within, len(order) - 1))])
+
+
+def _parted(documents: list[tuple[str, Document]], dev: set[str]) -> tuple[list[Document], list[Document]]:
+    """Those not in `dev`, without the sources of the others, and the others."""
+    held_out = [document for name, document in documents if name in dev]
+    kept_out = {normalise(s.src) for document in held_out for s in document}
+    others = (document for name, document in documents if name not in dev)
+    left = ([s for s in document if normalise(s.src) not in kept_out] for document in others)
+    return [document for document in left if document], held_out

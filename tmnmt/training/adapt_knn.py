@@ -87,7 +87,7 @@ def adapt_knn(
     datastore = Datastore.open(indexes, model.hash, torch.get_num_threads())
     parts = [fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)]
     if not all(parts):
-        raise DataError("too few documents: nothing is left to learn from, or nothing to hold out")
+        raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
     work.mkdir(parents=True, exist_ok=True)
     bound = digest_of(model, indexes, segments, config)
     trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"

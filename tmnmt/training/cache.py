@@ -1,7 +1,8 @@
 """Training of the session cache's gate {U, V, W}, the base fixed (Tu et al. 2018, eq. 10).
 
 Documents in order, several side by side. OURS: the cache is filled from `forced` on the references of the preceding
-sentences, and emptied at a document's start. Long documents are cut into stretches, each with a cache of its own.
+sentences, and emptied at a document's start; and long documents are cut into stretches of at most 40 sentences (the
+setting `stretch`), each of which begins with an empty cache, as if it were a document.
 """
 
 from __future__ import annotations

@@ -46,6 +46,15 @@ def read_notes(path: Path) -> dict[str, str]:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
+def read_names(path: Path) -> set[str]:
+    """The names of the module's parameters. Raises DataError where the file cannot be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return {name.removeprefix("model.") for name in file.keys() if name.startswith("model.")}
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
 def digest_of(*modules: nn.Module) -> str:
     """16 hexadecimal digits of all parameters, bit by bit."""
     made = hashlib.sha256()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
+from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.end_to_end import EndToEndPart
@@ -23,14 +25,15 @@ from tmnmt.training.gates import GatesPart
 from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, PartTrainer, Standing
-from tmnmt.training.tm import TMPart
+from tmnmt.training.tm import IRRELEVANT, TMPart
 from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
 
 
 class Trained(NamedTuple):
-    """`reached`: for every part the dev loss of the plain model and with the part, in nats a subword."""
+    """`reached`: for every part the dev loss of the plain model and with the part, in nats a subword; for copy and
+    fusion with irrelevant pairs, too."""
 
     memories: Memories
     reached: dict[str, tuple[float, float]]
@@ -45,27 +48,31 @@ def train_memories(
     the base where it was trained with them, end to end.
 
     documents: those the base was trained on, in order; dev sources must not stand among them. `backbone` is put into
-    evaluation mode and no longer asks for gradients. Raises UsageError where a run is there and `resume` is not given,
-    DataError where there is nothing to learn from."""
+    evaluation mode and no longer asks for gradients. A run may be taken up with one of copy and fusion left out: each
+    has a loss of its own, so both are trained to the end, and what is not asked for is dropped. Raises UsageError where
+    a run is there and `resume` is not given, DataError where there is nothing to learn from."""
     check(config)
+    data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
+    stretches = data.stretches(config.cache_pairs) if config.cache else None  # what they lack is told before all else
     folder.mkdir(parents=True, exist_ok=True)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
-    tm = TranslationMemory(*sizes, _tm_kind(config)) if config.copy or config.fusion else None
+    kind = _tm_kind(config)
+    tm = TranslationMemory(*sizes, _as_begun(kind, folder)) if kind.copy or kind.fusion else None
     cache = SessionCache(*sizes, _cache_kind(config)) if config.cache else None
     memories = Memories(tm, cache).to(next(backbone.parameters()).device)
-    data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
     reached: dict[str, tuple[float, float]] = {}
     if tm is not None:
         begun_from = digest_of(backbone)
-        reached |= _reached(_train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from))
+        reached |= _reached(_train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from), config)
         backbone.eval().requires_grad_(False)
+        memories.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
-    if cache is not None:
+    if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.cache_size, config.documents_together)
-        part = CachePart(documents_of, *data.stretches(config.cache_pairs), config.seed)
-        reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)))
+        part = CachePart(documents_of, *stretches, config.seed)
+        reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)), config)
         if config.tune_gates:
             _tune(memories, documents_of, data, folder, config, resume)
     data.close()
@@ -95,6 +102,24 @@ def _tm_kind(config: MemoryConfig) -> TMKind:
     return TMKind(**{name: getattr(config, name) for name in TMKind.__dataclass_fields__})
 
 
+def _as_begun(kind: TMKind, folder: Path) -> TMKind:
+    """With the gates that the run in `folder`, if there is one, has trained, besides those asked for.
+
+    A run end to end is gone on with as it began alone: its base has learned with all its parts."""
+    path = folder / "memory-tm-last.safetensors"
+    begun = {name.partition(".")[0] for name in checkpoint.read_names(path)} if path.exists() else set()
+    return replace(kind, copy=kind.copy or "copy" in begun, fusion=kind.fusion or "fusion" in begun)
+
+
+def _dropped(tm: TranslationMemory, wanted: TranslationMemory) -> TranslationMemory:
+    """`wanted` with the parameters of `tm`; `tm` itself where it is of that kind."""
+    if tm.kind == wanted.kind:
+        return tm
+    trained = tm.state_dict()
+    wanted.load_state_dict({name: trained[name] for name in wanted.state_dict()})
+    return wanted
+
+
 def _cache_kind(config: MemoryConfig) -> CacheKind:
     return CacheKind(
         config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate
@@ -119,9 +144,11 @@ def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool, begun_f
     return standing
 
 
-def _reached(standing: Standing) -> dict[str, tuple[float, float]]:
+def _reached(standing: Standing, config: MemoryConfig) -> dict[str, tuple[float, float]]:
     losses = standing.at_best
-    return {name: (losses["plain"], losses[name]) for name in ("copy", "fusion", "cache") if name in losses}
+    parts = [name for name in ("copy", "fusion", "cache") if getattr(config, name)]
+    figures = [figure for name in parts for figure in (name, name + IRRELEVANT) if figure in losses]
+    return {figure: (losses["plain"], losses[figure]) for figure in figures}
 
 
 def _report_attention(tm: TranslationMemory) -> None:

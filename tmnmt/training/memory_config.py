@@ -28,7 +28,7 @@ class MemoryConfig:
     cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
     cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
-    cache_gate: CacheGate = "elements"  # one for every element of the state as in the paper, or scalar
+    cache_gate: CacheGate = "elements"  # one for every element of the state as in the paper, or scalar (OURS)
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
@@ -40,7 +40,7 @@ class MemoryConfig:
         0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
     )
     share_exact: ShareBelowOne = (
-        0.1  # of the sentences, anew in every epoch, get their own pair too: exact matches come back
+        0.1  # OURS: of the sentences, anew in every epoch, get their own pair too: exact matches come back
     )
     end_to_end: bool = False  # the base is trained with the TM: the keys of the pairs are differentiated through
     share_no_pair: ShareBelowOne = 0.2  # end to end, of the sentences get no pair: the base stays good without a memory
@@ -51,7 +51,7 @@ class MemoryConfig:
     cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
     cache_pairs: Count = 20_000  # sentences the cache is trained on
     cache_epochs: Count = 2  # the paper has 5 on a much smaller corpus of documents
-    stretch: AtLeastTwo = 40  # longest part of a document with one cache: keeps documents side by side of one length
+    stretch: AtLeastTwo = 40  # OURS: longest part of a document with one cache: those side by side are of one length
     documents_together: Count = 32
     batch_tokens: Count = 2000  # padded target or source tokens of one update of the TM
     max_subwords: Count = 100  # of a sentence on either side; longer ones are not trained on

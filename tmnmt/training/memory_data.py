@@ -57,7 +57,11 @@ class MemoryData:
         chosen = stretches(self.train, config.stretch, most, config.seed)
         held_out = stretches(self.dev, config.stretch, config.dev_segments, config.seed)
         if not chosen or not held_out:
-            raise DataError("[memory] cache: no document of two or more segments to train on, or none in dev")
+            where = "to learn from" if not chosen else "held out"
+            raise DataError(
+                f"cache: no document of two or more segments {where}, and it learns from documents in order; "
+                f"leave it out by --no-cache, or cache = false under [memory]"
+            )
         return chosen, held_out
 
     def paired_stretches(self, most: int) -> tuple[PairedStretches, PairedStretches]:

@@ -95,7 +95,7 @@ class Shares(NamedTuple):
 
     threshold: float  # of what was retrieved, where a pair reaches it
     irrelevant: float  # k random pairs of the pool, so that the gate learns to close; also where nothing was retrieved
-    exact: float  # the pair itself before what was retrieved, so that an exact match comes back word by word
+    exact: float  # OURS: the pair itself before what was retrieved, so that an exact match comes back word by word
     noise: float = 0.0  # what was retrieved, some of its target's words replaced: the gates learn not to trust blindly
     no_pair: float = 0.0  # nothing: the base, where it is trained too, stays good without a memory
 
