@@ -1,6 +1,7 @@
 """What each memory costs at decoding, over the plain model, one document and 32 side by side; where a step's time goes.
 
-    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--threads 1] [--rounds 2] [--json]
+    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--device cpu] [--threads 1] [--rounds 2]
+                                [--json]
 
 Every row is the plain model and one system in turn, on the same sentences, round after round: the cost is the median of
 the rounds' ratios. Every output is as long as its source in subwords, so that all systems take as many steps; `</s>` is
@@ -10,6 +11,9 @@ white-space separated words of the source.
 
 Rows are printed as they are measured. The profile comes from one more turn of every system, with a clock around its
 parts; a part's time does not count what it calls of the others. `--json` prints one object a line instead.
+
+On a GPU (`--device cuda`) what counts are the ratios by the clock: the processor gives out work and waits. The
+GPU is waited for before every reading of the clock, so a step that is profiled takes longer than others.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ import torch
 from torch import Tensor
 
 from tmnmt import decode, engine
-from tmnmt.engine import Settings, Translator, load_memories
+from tmnmt.engine import Settings, Translator, load_memories, load_on
+from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
@@ -39,7 +44,7 @@ from tmnmt.memories import combine
 from tmnmt.memories.cache import SessionCache
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TranslationMemory
-from tmnmt.models.folder import Model, load_model
+from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.schedule import InOrder, side_by_side
 from tmnmt.vocab import EOS
@@ -52,6 +57,8 @@ SYSTEMS = {
     "cache": Settings(cache=25),
     "copy + cache": Settings(mode="copy", cache=25),
     "fusion + cache": Settings(mode="fusion", cache=25),
+    "both": Settings(mode="both"),
+    "both + cache": Settings(mode="both", cache=25),
 }
 PARTS: list[tuple[str, Any, str]] = [
     ("encode", FastRNNsearch, "encode"),
@@ -110,20 +117,26 @@ class Timed(Translator):
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
+        wait_for(self.device)
         start = time.process_time()
         with super()._timed(what):
             yield
+            wait_for(self.device)
         self.cpu[what] += time.process_time() - start
 
 
 def main() -> None:
     chosen = options()
     torch.set_num_threads(chosen.threads)
-    model = load_model(chosen.model)
+    try:
+        model = load_on(chosen.model, chosen.device)
+    except TmnmtError as error:
+        raise SystemExit(f"decode.py: error: {error}") from error
     index = open_memory(chosen.memory, model.config["src_lang"], model.config["tgt_lang"])
     forced_length()
     told = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "processor": processor(), "threads": chosen.threads,
+        "device": device_name(chosen.device),
         "torch": torch.__version__, "model": model.hash, "memory": chosen.memory.name, "beam": chosen.beam,
         "precision": chosen.precision, "rounds": chosen.rounds,
     }  # fmt: skip
@@ -132,7 +145,7 @@ def main() -> None:
         documents = cut(chosen.test, model, batch, chosen.segments if batch == 1 else chosen.sentences)
         base = Settings(batch=batch, beam=chosen.beam, precision=chosen.precision)
         systems = {name: SYSTEMS[name] for name in chosen.systems}
-        measure(model, index, documents, base, systems, chosen.rounds, chosen.json)
+        measure(model, index, documents, base, systems, chosen)
 
 
 def options() -> argparse.Namespace:
@@ -149,6 +162,7 @@ def options() -> argparse.Namespace:
     )
     asked.add_argument("--beam", type=int, default=5)
     asked.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    asked.add_argument("--device", default="cpu", help="as of tmnmt translate: cpu, cuda, cuda:1, mps (cpu)")
     asked.add_argument("--threads", type=int, default=1)
     asked.add_argument("--json", action="store_true", help="one object a line")
     return asked.parse_args()
@@ -178,29 +192,31 @@ def cut(test: Path, model: Model, documents: int, sentences: int) -> list[list[s
 
 
 def measure(
-    model: Model, index: Index, documents: list[list[str]], base: Settings, systems: dict[str, Settings], rounds: int,
-    as_json: bool,
+    model: Model, index: Index, documents: list[list[str]], base: Settings, systems: dict[str, Settings],
+    chosen: argparse.Namespace,
 ) -> None:  # fmt: skip
     """Prints every system's row, then every profile."""
-    memories = load_memories(model, "cpu")
+    device, as_json = chosen.device, chosen.json
+    memories = load_memories(model, device)
     words = sum(len(text.split()) for document in documents for text in document)
 
     def translator(settings: Settings) -> Timed:
         both = replace(settings, batch=base.batch, beam=base.beam, precision=base.precision)
-        return Timed(model, memories, [index] if both.mode != "off" else [], both)
+        return Timed(model, memories, [index] if both.mode != "off" else [], both, device)
 
     def turn(settings: Settings) -> Turn:
         made = translator(settings)
         cpu, wall = time.process_time(), time.perf_counter()
         translate(made, documents)
+        wait_for(device)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         return Turn(cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds)))
 
-    turn(Settings(mode="copy", cache=25))  # warms up
+    turn(Settings(mode="both", cache=25))  # warms up
     if not as_json:
         print(f"\n{len(documents)} side by side, {words} words\n\n{HEAD}", flush=True)
     for name, settings in systems.items():
-        turns = [(turn(Settings()), turn(settings)) for _ in range(rounds)]
+        turns = [(turn(Settings()), turn(settings)) for _ in range(chosen.rounds)]
         row = compared(base.batch, name, words, turns)
         print(json.dumps(asdict(row)) if as_json else line(row), flush=True)
     for name, settings in {PLAIN: Settings(), **systems}.items():
@@ -250,7 +266,8 @@ def translate(translator: Translator, documents: list[list[str]]) -> None:
 class Clock:
     """Seconds by part, each without what it calls of the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
+        self.device = device
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.calls: defaultdict[str, int] = defaultdict(int)
         self._open: list[str] = []
@@ -272,6 +289,7 @@ class Clock:
         return timed
 
     def _switch(self) -> None:
+        wait_for(self.device)
         now = time.perf_counter()
         self.seconds[self._open[-1] if self._open else "rest"] += now - self._last
         self._last = now
@@ -279,7 +297,7 @@ class Clock:
 
 def profile(translator: Translator, documents: list[list[str]]) -> dict[str, float]:
     """Milliseconds a step of the beam by part, in the order of `PARTS`, and the number of steps."""
-    clock, own = Clock(), [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
+    clock, own = Clock(translator.device), [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     for (part, owner, name), (_, _, function) in zip(PARTS, own, strict=True):
         setattr(owner, name, clock.around(part, function))
     try:
@@ -295,6 +313,19 @@ def profile(translator: Translator, documents: list[list[str]]) -> dict[str, flo
 def told(name: str, found: dict[str, float]) -> str:
     parts = "  ".join(f"{part} {ms:.3f}" for part, ms in found.items())
     return f"{name}: {sum(found.values()):.3f} ms a step: {parts}"
+
+
+def wait_for(device: str) -> None:
+    """Until a GPU has done what it was given."""
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+    elif device == "mps":
+        torch.mps.synchronize()
+
+
+def device_name(device: str) -> str:
+    """Of a GPU its name."""
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
 def processor() -> str:

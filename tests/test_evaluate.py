@@ -142,6 +142,28 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
 
 
+def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_nothing_again(folder: Path) -> None:
+    before = {path.name for path in (folder / "out/translations").iterdir()}
+    stated = RECIPE.replace("cache = 5", "cache = 5\ncache_overwrite = true\ncache_best = 1")
+    (folder / "again.toml").write_text(stated, encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    assert {path.name for path in (folder / "out/translations").iterdir()} == before
+    own = "cache = 5\ncache_overwrite = false\ncache_best = 2"
+    (folder / "again.toml").write_text(RECIPE.replace("cache = 5", own), encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    system = next(s for s in report(folder)["systems"] if s["name"] == "copy")
+    assert (system["settings"]["overwrite"], system["settings"]["cache_best"]) == ("False", "2")
+    translator = Translator.load(
+        folder / "model", [folder / "memory.tsv"], "copy", 5, threshold=0.3, beam=2, overwrite=False, cache_best=2,
+        device="cpu",
+    )  # fmt: skip
+    texts = [src for src, _ in TEST]
+    expected = [one for at in (0, 2) for one in translator.translate(texts[at : at + 2])]
+    lines = told(folder)
+    assert [line["systems"]["copy"]["hyp"] for line in lines] == [one.tgt for one in expected]
+    assert evaluate(folder) == 0
+
+
 def test_a_second_run_in_the_folder_is_told_who_works_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in (folder / "out").rglob("*.json*")}
     with writing(folder / "out", 0):
@@ -189,6 +211,9 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ('baseline = "base"', 'baseline = "base"\nweights = {"0.9-2" = 0.5}', "did you mean '0.9-1'?"),
         ("threshold = 0.3", "threshold = 1.5", "system 3: threshold: 1.5; it must be from 0 to 1"),
         ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
+        ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite = false is of a session cache"),
+        ("beam = 2", "cache_best = 2", "system 'base': cache_best is of a session cache"),
+        ("cache = 5", "cache = 5\ncache_best = 3", "system 'copy': cache-best is 3; a beam of 2 finds"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_recipe_is_said_in_one_line(

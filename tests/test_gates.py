@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
 from test_end_to_end import base
-from test_memory_training import CONFIG, by_steps, documents, learned, log_of, sentences
+from test_memory_training import CONFIG, PAPER, by_steps, documents, learned, log_of, sentences
 from torch import Tensor
 
 from tmnmt.errors import UsageError
@@ -95,6 +95,13 @@ GATES = replace(
     validate_every=10,
 )  # fmt: skip
 FIXED = ("tm.M", "tm.preferences", "tm.log_eta", "tm.coverage.weight", "tm.word.weight", "cache.word.weight")
+
+
+def test_the_papers_gates_are_tuned_too(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+    config = replace(GATES, tune_gates=2, **asdict(PAPER))
+    train_memories(backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config)
+    both = log_of(tmp_path / "run", "gates", "dev_copy and cache")
+    assert both[-1] != both[0]
 
 
 def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(

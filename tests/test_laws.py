@@ -144,7 +144,7 @@ def replay(
 
 
 KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
-    TMKind(matching="full", fusion_gate="scalar", preferences=False, words=False)
+    TMKind(matching="full", fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 ]
 
 
@@ -319,7 +319,12 @@ def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, M
     return base, memories, state, ForcedBatch(TARGET, contexts, hiddens)
 
 
-VARIANTS = [TMKind(matching="full"), TMKind(coverage="gru"), TMKind(coverage="plain", fusion_gate="scalar")]
+VARIANTS = [
+    TMKind(matching="full"),
+    TMKind(coverage="gru"),
+    TMKind(coverage="plain", fusion_gate="scalar"),
+    TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False),
+]
 CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="learned")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 
@@ -112,13 +112,16 @@ def by_steps(
     return found
 
 
+PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 KINDS = [
     TMKind(), TMKind(words=False, preferences=False, fusion_gate="scalar"), TMKind(coverage="off", matching="identity"),
-    TMKind(coverage="plain", matching="full"), TMKind(coverage="gru"),
+    TMKind(coverage="plain", matching="full"), TMKind(coverage="gru"), PAPER,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.matching}-{kind.coverage}-{kind.fusion_gate}")
+@pytest.mark.parametrize(
+    "kind", KINDS, ids=lambda kind: f"{kind.matching}-{kind.coverage}-{kind.fusion_gate}-{kind.gate_signs}"
+)
 @pytest.mark.parametrize("mode", ["copy", "fusion"])
 def test_the_batched_forward_equals_repeated_steps(
     backbone: RNNsearch, vocab: Vocabulary, mode: Mode, kind: TMKind
@@ -139,6 +142,8 @@ def test_the_batched_forward_equals_repeated_steps(
     plain = tm_log_probs(tm, backbone, batch, state)["plain"]
     without = torch.tensor([b == 2 for b, _ in positions])
     assert torch.equal(log_p[without], plain[without]) and not torch.equal(log_p[~without], plain[~without])
+    unscored = tm_log_probs(tm, backbone, batch, replace(state, marks=torch.zeros_like(state.marks)))[mode]
+    assert torch.equal(unscored, log_p) == (kind == PAPER)
 
 
 CACHES = [
@@ -361,6 +366,15 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     assert loaded.modes == ("copy", "fusion", "both", "knn", "off") and loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
         train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+
+
+def test_the_papers_form_is_trained_as_it_stands(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+    config = replace(CONFIG, cache=False, tm_epochs=2, **asdict(PAPER))
+    made, reached = train_memories(backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config)
+    assert reached["copy"][1] < reached["copy"][0] - 0.1
+    made.save(tmp_path / "memory.safetensors")
+    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
+    assert loaded.tm is not None and loaded.tm.kind == PAPER and not loaded.tm.trusts
 
 
 def _interrupt_at(monkeypatch: pytest.MonkeyPatch, update: int) -> None:

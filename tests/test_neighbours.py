@@ -53,9 +53,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memories.tm.coverage.weight.fill_(1.5)
         memories.tm.preferences.copy_(torch.tensor([2.0, 0.5, 0.7]))
         memories.tm.log_eta.fill_(0.4)
-        for gate in (memories.tm.copy, memories.tm.fusion):
-            assert gate is not None
-            gate.trust.copy_(torch.tensor([0.1, 5.0]))
+        assert len(memories.tm.trusts) == 2
+        for trust in memories.tm.trusts:
+            trust.copy_(torch.tensor([0.1, 5.0]))
     memories.save(folder / "memory.safetensors")
     return folder
 

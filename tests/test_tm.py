@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -99,29 +100,37 @@ class TwoWords(RNNsearch):
         return hidden
 
 
-def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, TMState]:
     # c M = (1, 0) * (2, 1) = (2, 0); keys (1, 0) word 1, (0, 1) word 0, (1, 1) word 1: E0 = 2, 0, 2
     # lambda = 1, eta = 2: E / eta = (1, 0, 1) - beta / 2
-    tm = TranslationMemory(2, 2, 2, TMKind(words=False))
+    tm = TranslationMemory(2, 2, 2, kind)
     assert tm.M is not None and tm.coverage.weight is not None
     with torch.no_grad():
         tm.M.copy_(torch.tensor([2.0, 1.0]))
         tm.coverage.weight.fill_(1.0)
         tm.log_eta.fill_(math.log(2))
-        for gate in (tm.copy, tm.fusion):
-            assert gate is not None
-            gate.trust.copy_(torch.tensor([0.0, 1e4]))  # any score above 0 is trusted
-    memories = Memories(tm)
-    set_gates(memories, math.log(3))  # zeta = 3/4
     keys = PairKeys(
         torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
         torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]), torch.tensor([1, 0, 1]),
     )  # fmt: skip
-    state = collate([[keys]])
+    state = collate_scored([[keys]], [[score]])
     assert state is not None
-    state = replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None])
+    return tm, state
+
+
+def covered(tm: TranslationMemory, state: TMState, coverage: list[float]) -> MemoryState:
+    return MemoryState(replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None]))
+
+
+def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+    tm, state = three_words(TMKind(words=False), 0.3)
+    with torch.no_grad():
+        for trust in tm.trusts:
+            trust.copy_(torch.tensor([0.0, 1e4]))  # any score above 0 is trusted
+    memories = Memories(tm)
+    set_gates(memories, math.log(3))  # zeta = 3/4
     step = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
-    return memories, MemoryState(tm=state), step
+    return memories, covered(tm, state, coverage), step
 
 
 def test_copy_by_hand() -> None:
@@ -134,6 +143,91 @@ def test_copy_by_hand() -> None:
     assert after.tm is not None
     beta = [0.75 * e / total, 0.75 / total, 2 + 0.75 / total]
     torch.testing.assert_close(after.tm.coverage, torch.tensor([beta])[..., None])
+
+
+PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
+
+
+def papers_gates(kind: TMKind, score: float) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+    """As `by_hand` with s = (0, ln 2), and gates of which one unit is at work, for a pair of this score.
+
+    The third position has been read: q = (e, 1, 1) / (e + 2), z~ = (1, 3 / (e + 2)), p_gen = (1/3, 2/3)."""
+    tm, state = three_words(kind, score)
+    with torch.no_grad():
+        for gate in (tm.copy, tm.fusion):
+            assert gate is not None
+            for parameter in (*gate.context.parameters(), *gate.hidden.parameters(), *gate.value.parameters()):
+                parameter.zero_()
+            gate.context.weight[0, 0], gate.hidden.weight[0, 1] = 0.5, 1.0
+            gate.value.weight[0] = torch.tensor([0.25, 1.0])
+            gate.out.weight.zero_()[:, 0] = 2.0
+            gate.out.bias.fill_(-1.0)
+            if gate.signs is not None:
+                gate.signs.weight.zero_()
+    step = torch.tensor([0]), torch.tensor([[0.0, math.log(2)]]), torch.tensor([[1.0, 0.0]])
+    return Memories(tm), covered(tm, state, [0.0, 0.0, 2.0]), step
+
+
+def papers_zeta() -> float:
+    """sigmoid(2 tanh(c_1 / 2 + s_2 + z~_1 / 4 + z~_2) - 1) = sigmoid(2 tanh(0.5 + 0.6931 + 0.25 + 0.6358) - 1)"""
+    zeta = 1 / (1 + math.exp(1 - 2 * math.tanh(0.75 + math.log(2) + 3 / (math.e + 2))))
+    assert zeta == pytest.approx(0.7187, abs=1e-4)
+    return zeta
+
+
+def test_the_papers_copy_gate_by_hand() -> None:
+    memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
+    log_probs, _, trace = memories.step(TwoWords(), prev, hidden, context, state, "copy", explain=True)
+    zeta, total = papers_zeta(), math.e + 2
+    assert trace is not None and trace.copy_gate is not None
+    assert trace.copy_gate.item() == pytest.approx(zeta, abs=1e-6)
+    expected = [zeta / total + (1 - zeta) / 3, zeta * (math.e + 1) / total + (1 - zeta) * 2 / 3]
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
+
+
+def test_the_papers_fusion_gate_by_hand() -> None:
+    memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
+    log_probs, _, trace = memories.step(TwoWords(), prev, hidden, context, state, "fusion", explain=True)
+    zeta = papers_zeta()
+    assert trace is not None and trace.fusion_gate is not None
+    assert trace.fusion_gate.item() == pytest.approx(zeta, abs=1e-6)
+    h = torch.tensor([[zeta, zeta * 3 / (math.e + 2) + (1 - zeta) * math.log(2)]])  # zeta z~ + (1 - zeta) s
+    torch.testing.assert_close(log_probs, h.log_softmax(-1))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_score_of_a_pair_has_no_part_in_the_papers_form(mode: Mode) -> None:
+    def at(kind: TMKind, score: float) -> Tensor:
+        memories, state, step = papers_gates(kind, score)
+        return memories.step(TwoWords(), *step, state, mode)[0].detach()
+
+    for score in (0.0, 0.5, 1.0):
+        assert torch.equal(at(PAPER, score), at(PAPER, 0.2))
+    ours = replace(PAPER, gate_signs=True)
+    assert float((at(ours, 0.5) - at(ours, 0.2)).abs().max()) > 0.1
+
+
+def test_the_file_says_which_gates_there_are_and_one_of_before_has_ours(tmp_path: Path, backbone: RNNsearch) -> None:
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    path = tmp_path / "memory.safetensors"
+    Memories(learned(PAPER)).save(path)
+    with safe_open(path, "pt") as file:
+        assert not [name for name in file.keys() if "signs" in name or "trust" in name]
+    loaded = Memories.load(path, backbone).tm
+    assert loaded is not None and loaded.kind == PAPER
+
+    written = Memories(learned(TMKind()))
+    written.save(path)
+    with safe_open(path, "pt") as file:
+        tensors, told = {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata())
+    kinds = json.loads(told["kinds"])
+    assert kinds["tm"].pop("gate_signs") is True
+    save_file(tensors, path, told | {"kinds": json.dumps(kinds)})
+    read = Memories.load(path, backbone)
+    assert read.tm is not None and read.tm.kind == TMKind()
+    assert all(torch.equal(tensor, read.state_dict()[name]) for name, tensor in written.state_dict().items())
 
 
 def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
@@ -157,6 +251,7 @@ def test_better_pairs_are_read_first_by_hand() -> None:
     weights = [math.exp(2), math.exp(1.8), math.exp(1)]
     q = torch.tensor([weights]) / sum(weights)
     torch.testing.assert_close(read.q, q)
+    assert read.signs is not None
     torch.testing.assert_close(read.signs[0, 2:], torch.tensor([0.5 + 0.4 * float(q[0, 1]), 0, 0]))
 
 
@@ -170,6 +265,7 @@ def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> No
     # E / eta = (1, 0, 0) + (0, 4, 4) / 2 + (0, 0, 2) / 2 = (1, 2, 3)
     q = torch.tensor([1.0, 2.0, 3.0]).softmax(-1)
     torch.testing.assert_close(read.q[0], q)
+    assert read.signs is not None
     torch.testing.assert_close(read.signs[0, 3:], torch.stack([q[1] + q[2], q[2]]))
 
 

@@ -54,6 +54,8 @@ class SystemConfig:
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
     mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
     cache: int = 0
+    cache_overwrite: bool = True  # a word that has a slot is averaged into it; false: it takes another (Tu et al.)
+    cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
     top_k: Count = 4
     threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
@@ -187,6 +189,9 @@ def _check_system(
         raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:
         raise UsageError(f"{where}: paste takes the best match of one memory")
+    if not system.cache and (system.cache_best > 1 or not system.cache_overwrite):
+        given = "cache_best" if system.cache_best > 1 else "cache_overwrite = false"
+        raise UsageError(f"{where}: {given} is of a session cache, and there is none: give cache")
     if not system.paste and not system.hypothesis:
         if not models:
             raise UsageError(f"{where}: there is no model")

@@ -43,7 +43,7 @@ class Read(NamedTuple):
 
     q: Tensor  # (R, P)
     of_gates: Tensor  # (R, 128 a gate) W z~ of the gates that there are, copy before fusion
-    signs: Tensor  # (R, 5) how far what was read is to be trusted, see `Gate`
+    signs: Tensor | None  # (R, 5) how far what was read is to be trusted, see `Gate`; None where no gate asks
 
 
 class Gate(nn.Module):
@@ -52,26 +52,32 @@ class Gate(nn.Module):
     OURS: it is also shown five numbers that a net over the concatenation cannot form: the match c M c~ / |c|^2 and the
     agreement s z~ / |s|^2, near 1 where the pair says the same as the decoder, and the means of f, e and g over what is
     read, sum q f and so on, in [0, 1]. And its odds are multiplied by sigmoid(b (sum q f - a)), a and b learned: pairs
-    that are like nothing in the sentence are not to be trusted, whatever they look like. `outputs` is 1 for copy; for
-    fusion it is d, a gate for every element (OURS; the paper has a scalar)."""
+    that are like nothing in the sentence are not to be trusted, whatever they look like. Without `signs` it has neither
+    and is the net alone, as in the paper. `outputs` is 1 for copy; for fusion it is d, a gate for every element (OURS;
+    the paper has a scalar)."""
 
-    def __init__(self, context_size: int, hidden_size: int, outputs: int, start: float) -> None:
+    def __init__(self, context_size: int, hidden_size: int, outputs: int, start: float, signs: bool = True) -> None:
         super().__init__()
         self.context = nn.Linear(context_size, GATE_WIDTH)
         self.hidden = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
         self.value = nn.Linear(hidden_size, GATE_WIDTH, bias=False)
-        self.signs = nn.Linear(5, GATE_WIDTH, bias=False)
+        self.signs = nn.Linear(5, GATE_WIDTH, bias=False) if signs else None
         self.out = nn.Linear(GATE_WIDTH, outputs)
-        self.trust = nn.Parameter(torch.tensor([DOUBTED, DOUBT]))  # a, b
+        self.trust = nn.Parameter(torch.tensor([DOUBTED, DOUBT])) if signs else None  # a, b
         nn.init.constant_(self.out.bias, start)
 
     def before(self, context: Tensor, hidden: Tensor) -> Tensor:
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
         return plus_linear(self.context(context), hidden, self.hidden)
 
-    def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
-        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5)."""
-        logits: Tensor = self.out(torch.tanh(plus_linear(before + value, signs, self.signs)))
+    def after(self, before: Tensor, value: Tensor, signs: Tensor | None) -> Tensor:
+        """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5), where it has them."""
+        inner = before + value
+        if self.signs is None or self.trust is None:
+            alone: Tensor = self.out(torch.tanh(inner))
+            return alone
+        assert signs is not None
+        logits: Tensor = self.out(torch.tanh(plus_linear(inner, signs, self.signs)))
         doubt, steep = self.trust.unbind()
         return logits + logsigmoid(steep * (signs[..., 2:3] - doubt))
 
@@ -85,6 +91,7 @@ class TMKind:
     matching: Matching = "diagonal"  # M
     coverage: CoverageKind = "gated"
     fusion_gate: FusionGate = "elements"  # one for every element of the state, or one scalar as in the paper
+    gate_signs: bool = True  # gates see f, e, g, match and agreement; False: zeta = f(c, s, z~) as in the paper
     preferences: bool = True  # mu f + nu e + kappa g; False: the paper's energy
     words: bool = True  # E e(y'); False: states only, as in the paper
 
@@ -104,8 +111,9 @@ class TranslationMemory(nn.Module):
         self.preferences = nn.Parameter(torch.zeros(3)) if kind.preferences else None  # mu, nu, kappa
         self.log_eta = nn.Parameter(torch.zeros(()))
         outputs = hidden_size if kind.fusion_gate == "elements" else 1
-        self.copy = Gate(context_size, hidden_size, 1, COPY_START) if kind.copy else None
-        self.fusion = Gate(context_size, hidden_size, outputs, FUSION_START) if kind.fusion else None
+        sizes, signs = (context_size, hidden_size), kind.gate_signs
+        self.copy = Gate(*sizes, 1, COPY_START, signs) if kind.copy else None
+        self.fusion = Gate(*sizes, outputs, FUSION_START, signs) if kind.fusion else None
         self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
 
     def ready(self, state: TMState, embed: Embed) -> TMState:
@@ -124,6 +132,11 @@ class TranslationMemory(nn.Module):
     def of_gates(self, values: Tensor) -> list[Tensor]:
         """W z' (..., 128) of z' (..., d) for the gates that there are, copy before fusion."""
         return [gate.value(values) for gate in (self.copy, self.fusion) if gate is not None]
+
+    @property
+    def trusts(self) -> list[nn.Parameter]:
+        """a and b of the gates that have them."""
+        return [gate.trust for gate in (self.copy, self.fusion) if gate is not None and gate.trust is not None]
 
     def query(self, context: Tensor) -> Tensor:
         """c M: (..., l) -> (..., l). M is folded into the query, so keys are kept raw."""
@@ -160,6 +173,8 @@ class TranslationMemory(nn.Module):
         z_tilde, of_gates, marks = view.rows.blend(q, state.read).tensor_split((d, -2), -1)
         if not of_gates.shape[1]:
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
+        if not self.kind.gate_signs:
+            return Read(q, of_gates, None)
         found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
         squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
         signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
@@ -182,12 +197,9 @@ class TranslationMemory(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """`read` and `gate` over whole targets (B, T), (B, T, d), (B, T, l), one row a sentence: q (B, T, P), logits
         (B, T, o). For training: only the coverage needs a loop over t, everything else is computed before it."""
-        values = state.values.transpose(1, 2)  # (B, d, P)
         scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
-        match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
-        marks = state.marks[:, None].expand(*match.shape, 2)
         follows = (state.before[:, None] == prev[:, :, None]).to(scores.dtype)
-        signs = torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)  # (B, T, P, 5)
+        signs = self._signs(scores, hiddens, contexts, follows, state) if self.kind.gate_signs else None
         worth = self.worth(state)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
@@ -195,10 +207,18 @@ class TranslationMemory(nn.Module):
         for t in range(contexts.shape[1]):
             q.append(self.attend(preferred[:, t], kept, state.mask))
             weights = q[t][:, None]  # (B, 1, P)
-            value, sign = torch.bmm(weights, projected)[:, 0], torch.bmm(weights, signs[:, t])[:, 0]
-            logits.append(gate.after(before[:, t], value, sign))
+            sign = torch.bmm(weights, signs[:, t])[:, 0] if signs is not None else None
+            logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))
             kept = self.coverage.after(kept, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
+
+    @staticmethod
+    def _signs(scores: Tensor, hiddens: Tensor, contexts: Tensor, follows: Tensor, state: TMState) -> Tensor:
+        """What every position would show the gates at every step, were it alone read: (B, T, P, 5)."""
+        values = state.values.transpose(1, 2)  # (B, d, P)
+        match, agreement = scores / _square(contexts)[..., None], hiddens @ values / _square(hiddens)[..., None]
+        marks = state.marks[:, None].expand(*match.shape, 2)
+        return torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)
 
 
 def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:

@@ -74,8 +74,7 @@ class GatesPart(Part):
         self.keys = fresh_keys(documents.backbone, documents.vocab, train.pairs.max_subwords, documents.device)
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        trusts = [gate.trust for gate in (self.tm.copy, self.tm.fusion) if gate is not None]
-        return by_speed(self.module, trusts, learning_rate)
+        return by_speed(self.module, self.tm.trusts, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
         """Each is the number of the time that all are gone through, how many updates it has, and the stretches."""

@@ -23,7 +23,8 @@ class MemoryConfig:
     matching: Matching = "diagonal"  # M: identity, diagonal or full
     coverage: CoverageKind = "gated"  # off, plain, gated (only what was used counts) or gru
     fusion_gate: FusionGate = "elements"  # one for every element of the state, or scalar as in the paper
-    preferences: bool = True  # better pairs, exact matches and words that follow are preferred; false: as in the paper
+    gate_signs: bool = True  # gates see how good the pairs are and how well they match; false: f(c, s, z~) (the paper)
+    preferences: bool = True  # of better pairs, exact matches and words that follow; false: the paper's energy
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
     cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
     cache_matching: CacheMatching = "dot"  # or learned (footnote 2)

@@ -145,8 +145,7 @@ class TMPart(Part):
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         tm = self.tm
-        trusts = [gate.trust for gate in (tm.copy, tm.fusion) if gate is not None]
-        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta, *trusts) if p is not None]
+        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta, *tm.trusts) if p is not None]
         return by_speed(tm, scalars, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
