@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,12 +19,13 @@ from full_disk import files_of_at_most
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.engine import Translator
+from tmnmt.engine import Translator, load_memories
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.eval.translated import Kept
 from tmnmt.formats import write_tsv
 from tmnmt.index.lock import writing
+from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment, Translation
 
@@ -164,6 +167,90 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
     assert evaluate(folder) == 0
 
 
+def scores(folder: Path, system: str) -> list[float]:
+    found = next(s for s in report(folder)["systems"] if s["name"] == system)
+    lines = (folder / "out/translations" / found["settings"]["translations"]).read_text().splitlines()
+    return [segment["score"] for line in lines for segment in json.loads(line)["segments"]]
+
+
+CONTROL = """
+[[system]]
+name = "cache"
+cache = 50
+beam = 2
+[[system]]
+name = "next"
+cache = 50
+beam = 2
+cache_from = "next"
+"""
+
+
+def open_cache(folder: Path) -> None:
+    """A model whose session cache is worth half of what it says."""
+    write_tiny_model(folder)
+    model = load_model(folder)
+    memories = load_memories(model, "cpu")
+    assert memories is not None and memories.cache is not None
+    torch.nn.init.zeros_(memories.cache.U.bias)
+    memories.save(folder / "memory.safetensors")
+
+
+def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder: Path) -> None:
+    open_cache(folder / "open")
+    # the second document is the longer one: the first has nothing to write after its second segment
+    texts = [*(src for src, _ in TEST), PAIRS[0][0]]
+    documents = [texts[:2], texts[2:]]
+    test = [Segment(text, text, f"doc{int(text in documents[1])}", at) for at, text in enumerate(texts)]
+    write_tsv(folder / "longer.tsv", test)
+    recipe = (
+        RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "longer.tsv").replace('"model"', '"open"')
+    )
+    recipe += CONTROL
+    (folder / "again.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    found, own = scores(folder, "next"), scores(folder, "cache")
+
+    translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu")
+    said = [[one.tgt for one in translator.translate(document)] for document in documents]
+    expected = []
+    for document, other, theirs in zip(documents, documents[::-1], said[::-1], strict=True):
+        filled, asked = translator.session(), translator.session()
+        for at, text in enumerate(document):
+            asked.cache = copy.deepcopy(filled.cache)
+            expected.append(asked.translate(text).score)
+            if at < len(other):
+                filled.confirm(other[at], theirs[at])
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert found[0] == pytest.approx(own[0], abs=1e-6) and found[2] == pytest.approx(own[2], abs=1e-6)
+    assert min(abs(found[at] - own[at]) for at in (1, 3, 4)) > 1e-2
+
+    system = next(s for s in report(folder)["systems"] if s["name"] == "next")
+    assert system["settings"]["cache_from"] == "next"
+    path = folder / "out/translations" / system["settings"]["translations"]
+    path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"\n") + 9])
+    assert evaluate(folder, "again.toml") == 0
+    assert scores(folder, "next") == pytest.approx(found, abs=1e-6)
+    assert evaluate(folder) == 0
+
+
+def test_one_document_has_no_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_tsv(folder / "one.tsv", [Segment(src, tgt, "doc", at) for at, (src, tgt) in enumerate(TEST)])
+    (folder / "again.toml").write_text(RECIPE.replace("test.tsv", "one.tsv") + CONTROL, encoding="utf-8")
+    assert evaluate(folder, "again.toml", "--only", "next") == 1
+    assert "test 'own': one document, and system 'next' writes the next one's" in capsys.readouterr().err
+
+
+def test_systems_that_differ_in_name_only_are_translated_once(folder: Path) -> None:
+    twin = RECIPE + '[[system]]\nname = "twin"\nbeam = 2\n'
+    shutil.rmtree(folder / "out")
+    (folder / "again.toml").write_text(twin, encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    assert all(line["systems"]["twin"]["hyp"] == line["systems"]["base"]["hyp"] for line in told(folder))
+    assert len(list((folder / "out/translations").iterdir())) == 3
+    assert evaluate(folder) == 0
+
+
 def test_a_second_run_in_the_folder_is_told_who_works_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in (folder / "out").rglob("*.json*")}
     with writing(folder / "out", 0):
@@ -213,6 +300,8 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
         ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite = false is of a session cache"),
         ("beam = 2", "cache_best = 2", "system 'base': cache_best is of a session cache"),
+        ("beam = 2", 'cache_from = "next"', "system 'base': cache_from = \"next\" is of a session cache"),
+        ("cache = 5", 'cache = 5\ncache_best = 2\ncache_from = "next"', "only the best translation is written"),
         ("cache = 5", "cache = 5\ncache_best = 3", "system 'copy': cache-best is 3; a beam of 2 finds"),
     ],
 )  # fmt: skip

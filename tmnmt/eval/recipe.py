@@ -56,6 +56,9 @@ class SystemConfig:
     cache: int = 0
     cache_overwrite: bool = True  # a word that has a slot is averaged into it; false: it takes another (Tu et al.)
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
+    cache_from: Literal["own", "next"] = (
+        "own"  # next: what the next document was translated to is written, as a control
+    )
     top_k: Count = 4
     threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
@@ -189,9 +192,15 @@ def _check_system(
         raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:
         raise UsageError(f"{where}: paste takes the best match of one memory")
-    if not system.cache and (system.cache_best > 1 or not system.cache_overwrite):
-        given = "cache_best" if system.cache_best > 1 else "cache_overwrite = false"
-        raise UsageError(f"{where}: {given} is of a session cache, and there is none: give cache")
+    given = {
+        "cache_best": system.cache_best > 1, "cache_overwrite = false": not system.cache_overwrite,
+        'cache_from = "next"': system.cache_from == "next",
+    }  # fmt: skip
+    if not system.cache and any(given.values()):
+        key = next(key for key, is_given in given.items() if is_given)
+        raise UsageError(f"{where}: {key} is of a session cache, and there is none: give cache")
+    if system.cache_best > 1 and system.cache_from == "next":
+        raise UsageError(f"{where}: of the next document only the best translation is written; leave out cache_best")
     if not system.paste and not system.hypothesis:
         if not models:
             raise UsageError(f"{where}: there is no model")

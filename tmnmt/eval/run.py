@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
+from tmnmt.eval.other_cache import OtherCache, Pair, at_same_place
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
 from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
@@ -90,6 +91,7 @@ class Run:
     out: Path
     memories: dict[str, Memory] = field(default_factory=dict)
     models: dict[str, tuple[Model, Memories | None, str]] = field(default_factory=dict)
+    kept: dict[Path, Kept] = field(default_factory=dict)  # systems that differ in name only share one
 
     def __call__(self, sha256: str) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""
@@ -188,21 +190,26 @@ class Run:
         return [one.name for one in meant if one not in self.recipe.systems_for(config)]
 
     def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
-        return [Job(self, system, config, read) for system in self.recipe.systems_for(config)]
+        systems = self.recipe.systems_for(config)
+        alone = next((system.name for system in systems if system.cache_from == "next"), None)
+        if alone is not None and len(set(read.test.documents)) < 2:
+            raise DataError(
+                f"test {config.name!r}: one document, and system {alone!r} writes the next one's to the cache"
+            )
+        return [Job(self, system, config, read) for system in systems]
 
     def _translate(self, jobs: Sequence[Job]) -> None:
         """Every system on every test set, under one progress."""
         for job in jobs:
             if job.system.hypothesis:
                 job.output()  # what is wrong with a file is said before hours are spent
-        kept = {id(job): job.kept for job in jobs if job.kept is not None}
-        missing = sum(one.missing for one in kept.values())
+        decoded = [one for job in jobs for one in (job.before, job) if one is not None and one.kept is not None]
+        missing = sum(kept.missing for kept in self.kept.values())
         with Progress("translating", "segments", missing, lazy=not missing) as progress:
-            for job in jobs:
-                own = kept.get(id(job))
-                if own is not None and own.missing:
-                    own.fill(job.translator(), job.system.explain, progress)
-                    cost = own.cost()
+            for job in decoded:
+                if job.kept is not None and job.kept.missing:
+                    job.kept.fill(job.translator(), job.system.explain, progress)
+                    cost = job.kept.cost()
                     log.info("%s: %s: %s words/s", job.read.test.name, job.system.name, cost["words_per_second"])
 
     def _measure(self, reads: Sequence[Read], outputs: Sequence[list[Output]]) -> list[Measured]:
@@ -232,6 +239,14 @@ class Job:
         return [self.config.memory if name == OWN else name for name in self.system.memories]
 
     @cached_property
+    def before(self) -> Job | None:
+        """Whose translations are written to this one's caches: the same system with each document's own; None: they are
+        this one's own."""
+        if self.system.cache_from == "own":
+            return None
+        return replace(self, system=replace(self.system, cache_from="own"))
+
+    @cached_property
     def kept(self) -> Kept | None:
         """Where a model's translations are kept, by all that they depend on; None for what needs no model."""
         if not self.system.model:
@@ -243,8 +258,13 @@ class Job:
         settings = self._settings
         if system.neighbours:
             settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
+        if self.before is not None and self.before.kept is not None:
+            settings["cache_from"] = self.before.kept.path.stem
         named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
-        return Kept(self.run.out / TRANSLATIONS / f"{named}.jsonl", parts)
+        path = self.run.out / TRANSLATIONS / f"{named}.jsonl"
+        if path not in self.run.kept:
+            self.run.kept[path] = Kept(path, parts)
+        return self.run.kept[path]
 
     def translator(self) -> Translator:
         """The system at work."""
@@ -253,7 +273,18 @@ class Job:
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":
             indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
-        return Translator(model, parameters, indexes, settings_of(self.system))
+        if self.before is None:
+            return Translator(model, parameters, indexes, settings_of(self.system))
+        made = OtherCache(model, parameters, indexes, settings_of(self.system))
+        made.written = self._written()
+        return made
+
+    def _written(self) -> list[Pair | None]:
+        """What is written to the cache after every segment that is not translated yet."""
+        assert self.kept is not None and self.before is not None and self.before.kept is not None
+        done = (record["tgt"] for record in self.before.kept.records())
+        documents = [list(zip(unit, islice(done, len(unit)), strict=True)) for unit in self.kept.units]
+        return [pair for unit in at_same_place(documents)[self.kept.done :] for pair in unit]
 
     def output(self) -> Output:
         """What the system wrote, translated before."""
@@ -265,6 +296,7 @@ class Job:
         lines = [record["tgt"] for record in self.kept.records()]
         settings = {name: str(value) for name, value in _flat(self._settings)}
         settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
+        settings |= {"cache_from": self.system.cache_from} if self.before is not None else {}
         settings |= {"translations": self.kept.path.name}
         return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
 
