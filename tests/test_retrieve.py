@@ -25,19 +25,19 @@ def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
 
 
 @pytest.mark.parametrize(
-    ("select", "similarity", "sources"),
+    ("select", "similarity", "alpha", "sources"),
     [
-        ("topk", "fuzzy", [FIRST, ALIKE]),
-        ("greedy", "fuzzy", [FIRST, MUCH]),  # f and g at once
-        ("walk", "fuzzy", [FIRST, LITTLE]),
-        ("contrastive", "fuzzy", [FIRST, MUCH]),
-        ("topk", "bleu", [FIRST, ALIKE]),
+        ("topk", "fuzzy", None, [FIRST, ALIKE]),
+        ("greedy", "fuzzy", None, [FIRST, MUCH]),  # f and g at once
+        ("walk", "fuzzy", None, [FIRST, LITTLE]),
+        ("contrastive", "fuzzy", 0.5, [FIRST, MUCH]),
+        ("topk", "bleu", None, [FIRST, ALIKE]),
     ],
 )
 def test_pairs_are_chosen_from_all_memories_together(
-    indexes: list[MemoryIndex], select: Method, similarity: Similarity, sources: list[str]
+    indexes: list[MemoryIndex], select: Method, similarity: Similarity, alpha: float | None, sources: list[str]
 ) -> None:
-    retriever = Retriever(indexes, 2, 0.2, selection=Selection(select, similarity))
+    retriever = Retriever(indexes, 2, 0.2, selection=Selection(select, similarity, alpha))
     found, nothing = retriever.search([QUERY, "something else"])
     assert [match.segment.src for match in found] == sources
     assert nothing == ()
