@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from tmnmt import decode, engine
-from tmnmt.engine import Settings, Translator, load_memories, load_on
+from tmnmt.engine import CACHE_SIZE, Settings, Translator, load_memories, load_on
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
@@ -54,11 +54,11 @@ PLAIN = "plain"
 SYSTEMS = {
     "copy": Settings(mode="copy"),
     "fusion": Settings(mode="fusion"),
-    "cache": Settings(cache=25),
-    "copy + cache": Settings(mode="copy", cache=25),
-    "fusion + cache": Settings(mode="fusion", cache=25),
+    "cache": Settings(cache=CACHE_SIZE),
+    "copy + cache": Settings(mode="copy", cache=CACHE_SIZE),
+    "fusion + cache": Settings(mode="fusion", cache=CACHE_SIZE),
     "both": Settings(mode="both"),
-    "both + cache": Settings(mode="both", cache=25),
+    "both + cache": Settings(mode="both", cache=CACHE_SIZE),
 }
 PARTS: list[tuple[str, Any, str]] = [
     ("encode", FastRNNsearch, "encode"),
@@ -212,7 +212,7 @@ def measure(
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         return Turn(cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds)))
 
-    turn(Settings(mode="both", cache=25))  # warms up
+    turn(Settings(mode="both", cache=CACHE_SIZE))  # warms up
     if not as_json:
         print(f"\n{len(documents)} side by side, {words} words\n\n{HEAD}", flush=True)
     for name, settings in systems.items():

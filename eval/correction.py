@@ -8,9 +8,10 @@ sentence is confirmed, so that the cache holds it and nothing else; the word's l
 first place in the next sentence that has it, at most ten later, given that reference so far. It is compared with the
 plain model, and with the same cache less the slot of the word itself: what other slots do is no memory of the word.
 
-The cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
-with the slot's word (E e(y)) and without; all are read with the gate of the model. A shallow cache holds the words; its
-gate is fixed at LAMBDA, about what the deep gate of the model that ships is on average.
+A deep cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
+with the slot's word (E e(y)) and without; all are read with the gate of the model, if that has a deep cache. A shallow
+cache holds the words: read as the model has learned it, if it has a shallow one, and by the dot product with the gate
+fixed at LAMBDA.
 """
 
 from __future__ import annotations
@@ -106,15 +107,23 @@ def table(options: argparse.Namespace) -> None:
     print(f"{len(found):,} corrected words of {options.test.name}; model {model.hash}; log p of the plain model "
           f"{plain.mean():.3f} nats on average\n")  # fmt: skip
     print("| the cache holds | change, nats | raised | change due to the word's own slot, nats |\n|---|---|---|---|")
-    bare = without_words(shipped)
-    for name, memories, tm in (
-        ("s_t", bare, None), ("s_t + E e(y)", shipped, None), ("fused h_t", bare, shipped.tm),
-        ("fused h_t + E e(y)", shipped, shipped.tm),
-        (f"words, shallow at {options.gate}", shallow(model, options.gate), None),
-    ):  # fmt: skip
+    fixed = (f"words, shallow at {options.gate}", shallow(model, options.gate), None)
+    for name, memories, tm in [*kinds(shipped), fixed]:
         with_it, without = (log_probs(model, memories, found, tm, left_out) for left_out in (False, True))
         raised = float((with_it > plain).float().mean())
         print(f"| {name} | {told(with_it - plain)} | {raised:.0%} | {told(with_it - without)} |")
+
+
+def kinds(learned: Memories) -> list[tuple[str, Memories, TranslationMemory | None]]:
+    """What the model's cache may hold: its name, the memories that read it, and the TM that fuses the states."""
+    assert learned.cache is not None
+    if learned.cache.kind.fusion == "shallow":
+        return [("words, shallow as learned", learned, None)]
+    bare = without_words(learned)
+    return [
+        ("s_t", bare, None), ("s_t + E e(y)", learned, None), ("fused h_t", bare, learned.tm),
+        ("fused h_t + E e(y)", learned, learned.tm),
+    ]  # fmt: skip
 
 
 def without_words(memories: Memories) -> Memories:

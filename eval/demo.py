@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tmnmt.cli.explained import explained
-from tmnmt.engine import Translator
+from tmnmt.engine import CACHE_SIZE, Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.eval.scores import Scores, closeness, score
 from tmnmt.formats import read_memory
@@ -25,8 +25,7 @@ from tmnmt.progress import Progress
 from tmnmt.segments import Translation
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = 25
-SYSTEMS = {"without memory": ("off", 0), "with the TM": ("copy", 0), "with TM and cache": ("copy", CACHE)}
+SYSTEMS = {"without memory": ("off", 0), "with the TM": ("copy", 0), "with TM and cache": ("copy", CACHE_SIZE)}
 
 
 def main() -> int:

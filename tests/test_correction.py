@@ -113,3 +113,10 @@ def test_the_words_of_the_slots_and_the_gate_are_taken_out_and_set(script: Modul
     # p = 3/4 p_gen + 1/4 P_m, and without its slot 3/4 p_gen
     assert float(other) == pytest.approx(math.log(0.75) + one.log_p[0], abs=1e-4)
     assert float(other) < float(held) <= math.log(0.75 * math.exp(one.log_p[0]) + 0.25) + 1e-4
+
+
+def test_a_shallow_cache_is_read_as_it_was_learned(script: ModuleType, tmp_path: Path) -> None:
+    deep, shallow = loaded(tmp_path / "deep")[1], loaded(tmp_path / "shallow", "shallow")[1]
+    assert [name for name, *_ in script.kinds(deep)] == ["s_t", "s_t + E e(y)", "fused h_t", "fused h_t + E e(y)"]
+    ((name, memories, tm),) = script.kinds(shallow)
+    assert (name, tm) == ("words, shallow as learned", None) and memories is shallow
