@@ -100,6 +100,16 @@ def test_of_two_who_correct_a_segment_at_once_the_second_works_on_what_the_first
         assert index.verify() == len(index) == 9 and index.changes() == (0, 2, 0)
 
 
+def test_segments_may_change_places(server: Running) -> None:
+    address = server.address("places")
+    build_elastic(address, real_segments()[:9], "en", "fr", shards=2)
+    sources = [segment.src for segment in real_segments()[:9]]
+    with ElasticIndex.open(address, patience=10.0) as index:
+        index.edit(range(1, 10), lambda s: replace(s, src=sources[s.id % 9]))  # each that of the next
+        assert [segment.src for segment in index.segments()] == [*sources[1:], sources[0]]
+        assert index.verify() == len(index) == 9 and index.changes() == (0, 9, 0)
+
+
 def test_what_one_deletes_while_another_corrects_it_is_deleted(server: Running) -> None:
     address = server.address("gone")
     build_elastic(address, real_segments()[:29], "en", "fr")

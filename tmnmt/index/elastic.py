@@ -31,6 +31,7 @@ from tmnmt.text import match_tokens
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
 ASKED = tuple(f"responses.{name}" for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs"))
+Version = tuple[int, str]  # of a segment: its id, and when it was changed
 BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
 
 
@@ -187,12 +188,17 @@ class ElasticIndex:
 
     def _outdated(self, questions: Sequence[_Question]) -> list[_Question]:
         """Those that have met a segment where it was and has moved on from, to be asked again."""
-        moving = {number for question in questions for number in question.moving}
+        moving = {number for question in questions for number, _ in question.moving}
         if not moving:
             return []
         found = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
         pairs = (pair for page in found for hit in page for pair in hit["_source"]["pairs"] if "becomes" not in pair)
-        arrived = moving.intersection(pair["id"] for pair in pairs)
+        try:
+            arrived = moving.intersection(pair["id"] for pair in pairs)
+        except GenerationGone:
+            for question in questions:
+                question.restart()
+            return list(questions)
         return [question for question in questions if question.forget(arrived)]
 
     def _read_on(self, question: _Question) -> None:
@@ -236,6 +242,10 @@ class ElasticIndex:
         return [found[i] for i in range(len(questions))]
 
 
+def _version(pair: Mapping[str, Any]) -> Version:
+    return pair["id"], pair.get("changed", "")
+
+
 class _Question:
     """One query while its candidates come, best bound first."""
 
@@ -247,8 +257,8 @@ class _Question:
         self._matches: list[Match] = []
         self._scores: list[float] = []  # heap of the k best
         self.settled = False
-        self.moving: set[int] = set()  # segments that were met on their way to another document
-        self._arrived: set[int] = set()  # those that are known to be there already
+        self.moving: set[Version] = set()  # segments that were met on their way to another document
+        self._arrived: set[Version] = set()  # those that are known to be there already
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
@@ -261,7 +271,7 @@ class _Question:
 
     def forget(self, arrived: Set[int]) -> bool:
         """Begins again, without the earlier versions of these segments, if it has met any of them."""
-        met = arrived & self.moving
+        met = {version for version in self.moving if version[0] in arrived}
         if met:
             self._arrived |= met
             self.restart()
@@ -286,9 +296,9 @@ class _Question:
             return
         without = self._without_document
         wanted = [pair for pair in pairs if not without or pair.get("document", "") != without]
-        if moving := {pair["id"] for pair in pairs if "becomes" in pair}:
+        if moving := {_version(pair) for pair in pairs if "becomes" in pair}:
             self.moving |= moving - self._arrived
-            wanted = [pair for pair in wanted if "becomes" not in pair or pair["id"] not in self._arrived]
+            wanted = [pair for pair in wanted if "becomes" not in pair or _version(pair) not in self._arrived]
         for pair in wanted[: self._k]:  # newest first: no more than k of them can be among the best
             self._matches.append(Match(read(pair), score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush

@@ -50,7 +50,7 @@ class _Document:
         """Takes a segment, or a new version of one of its own: to keep it or, where it belongs elsewhere, to move."""
         if _name(segment) != self.name:
             self.moving[segment.id] = segment
-        elif segment.id not in self.pairs or self.pairs[segment.id].changed <= segment.changed:
+        elif segment.id not in self.pairs or self.pairs[segment.id].changed < segment.changed:
             self.pairs[segment.id] = segment
             self.corrected.add(segment.id)
 
@@ -216,25 +216,28 @@ class Writer:
                 self._ask(self._server.client.indices.refresh)
                 return
             targets = self._read(map(_name, decided))
-            if self._make([name for name, target in targets.items() if not target.version]):
+            if self._make([name for name, target in targets.items() if not target.version], waiting):
                 continue
             # read after the targets: what still moves now came to none of them before it was read
             origins = self._read(names)
+            before = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
                     if target := targets.get(_name(new)):
                         target.put(new)
-            arrived = self._write(targets.values(), waiting)
+            grown = [target for target in targets.values() if target.pairs != before[target.name]]
+            there = targets.keys() - {target.name for target in grown}  # written again, a cycle would never end
+            arrived = there | self._write(grown, waiting)
             for origin in origins.values():
                 origin.arrived(arrived)
             left = self._write((origin for origin in origins.values() if not origin.moving), waiting)
             names = [name for name in origins if name not in left]
 
-    def _make(self, names: Sequence[str]) -> bool:
+    def _make(self, names: Sequence[str], waiting: Waiting) -> bool:
         """Makes empty documents, whose versions tell whether they were changed since; whether any had to be made."""
         lines = [line for name in names for line in (orjson.dumps({"create": {"_id": name}}), b'{"pairs":[]}')]
         if lines:
-            self._bulk(lines, Waiting(self._server), False)
+            self._bulk(lines, waiting, False)
         return bool(lines)
 
     def _hits(self, ids: Sequence[int], source: Sequence[str]) -> list[Any]:
