@@ -1,8 +1,9 @@
-"""Changes of an index on a server: safe beside other writers, and harmless when a request has to be repeated.
+"""Changes of an index on a server, beside other writers, and repeated where the answer to a request was lost.
 
 A document is written only if nobody has changed it since it was read (its sequence number), else read and changed
-again. So of two who change a segment at once, the second works on what the first has left; and when the answer to a
-request was lost, the repeated one finds its own work done.
+again. So of two who change a segment at once, the second works on what the first has left. When the answer to a request
+was lost, the repeated one finds its own work done, unless somebody else has changed the same segment in between: then
+an addition may undo a deletion or a move, and a correction may be made twice.
 
 A correction of the source moves a segment to another document, and there is no change of two documents at once. So the
 move is first written into the document that holds the segment, beside it: from then on it is decided. Then the new
@@ -100,8 +101,8 @@ class Writer:
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
         """Puts `change(segment)` in the place of every segment with one of these ids; the new segments. `change` is
-        called again where somebody else has changed the segment meanwhile. Raises UnknownIdError, DataError: nothing
-        was changed; or an UnknownIdError that says what was deleted meanwhile."""
+        called more than once: to check first, and again where somebody else has changed the segment meanwhile. Raises
+        UnknownIdError, DataError: nothing was changed; or an UnknownIdError that says what was deleted meanwhile."""
         numbers = list(dict.fromkeys(ids))
         check_sources(change(segment) for segment in self.get(numbers))
         new: dict[int, Segment] = {}
