@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,7 +19,8 @@ from tmnmt.index.elastic_address import ElasticAddress
 
 # What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the connection is cut
 # before it reaches the server ("cut") or after ("lost": it was carried out); half of its parts are refused ("some").
-Fault = int | float | str
+# What can be called is called when the request was carried out, and the connection is cut.
+Fault = int | float | str | Callable[[], object]
 TOO_BUSY = {"type": "es_rejected_execution_exception", "reason": "queue full"}
 
 
@@ -88,7 +89,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "cut":
             return self._cut()
         status, kind, content = self._ask(body)
-        if fault == "lost":
+        if callable(fault):
+            fault()
+        if fault == "lost" or callable(fault):
             return self._cut()
         self._answer(status, _half_refused(content) if fault == "some" else content, kind)
 

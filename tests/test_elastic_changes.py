@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from elastic_server import Running, at_once
@@ -18,6 +24,8 @@ from tmnmt.index.elastic_change import Writer
 from tmnmt.index.elastic_generation import read_generation
 from tmnmt.index.elastic_server import Server
 from tmnmt.segments import Segment
+
+PROGRAM = str(Path(__file__).with_name("kill_editors.py"))
 
 
 def test_search_equals_brute_force_whatever_was_changed(server: Running) -> None:
@@ -129,6 +137,25 @@ def test_what_one_deletes_while_another_corrects_it_is_deleted(server: Running) 
         assert index.verify() == len(index) == 17 and index.changes() == (0, 0, 12)
 
 
+def test_editors_killed_at_random_moments_lose_nothing_acknowledged(server: Running) -> None:
+    assert _kill(server, seconds=8)["kills"] > 0
+
+
+@pytest.mark.slow
+def test_editors_killed_for_minutes_lose_nothing_acknowledged(server: Running) -> None:
+    found = _kill(server, seconds=180)
+    assert found["kills"] > 50 and found["edits"] > 50 and found["verified"] > 50
+
+
+def _kill(server: Running, seconds: int) -> Any:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    seed = random.randrange(10**6)  # another moment every time
+    command = [sys.executable, PROGRAM, str(server.address("editors")), str(seconds), str(seed)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert not ended.returncode, f"seed {seed}: {ended.stderr}"
+    return json.loads(ended.stdout)
+
+
 def test_a_change_does_not_reach_the_generation_after(server: Running) -> None:
     address = server.address("next")
     build_elastic(address, real_segments()[:9], "en", "fr")
@@ -154,7 +181,7 @@ def test_an_index_of_other_languages_in_its_place_is_not_changed(server: Running
             index.add([Segment("a", "b")])
 
 
-def test_compaction_makes_one_part_of_every_shard(server: Running) -> None:
+def test_compaction_makes_one_part_of_every_shard(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     from elasticsearch import Elasticsearch
 
     address = server.address("compact")
@@ -170,6 +197,11 @@ def test_compaction_makes_one_part_of_every_shard(server: Running) -> None:
         assert parts() > 1
         index.compact()
         assert parts() == 1 and list(index.segments()) == before
+        empty = {"exists": {"field": "emptied"}}  # kept a while, for requests whose answer was lost
+        assert client.count(index="compact", query=empty)["count"] > 9
+        monkeypatch.setattr("tmnmt.index.elastic_change.KEPT_EMPTY", "0s")
+        index.compact()
+        assert client.count(index="compact", query=empty)["count"] == 0 and list(index.segments()) == before
 
 
 @pytest.mark.parametrize(

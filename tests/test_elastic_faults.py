@@ -7,7 +7,7 @@ import shutil
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,45 @@ def test_a_change_whose_answer_was_lost_is_made_once(server: Running, between: P
         assert index.changes() == (2, 0, 0) and index.verify() == 11
 
 
+@pytest.mark.parametrize(
+    ("other", "left"),
+    [
+        (lambda index, number: index.delete([number]), []),
+        (lambda index, number: index.edit([number], lambda s: replace(s, src="elsewhere")), [("elsewhere", "un")]),
+        (lambda index, number: index.edit([number], lambda s: replace(s, tgt="deux")), [("one more", "deux")]),
+    ],
+)
+def test_what_others_make_of_an_addition_whose_answer_was_lost_stays(
+    server: Running, between: Proxy, other: Callable[[ElasticIndex, int], object], left: list[tuple[str, str]]
+) -> None:
+    address = server.address("lost-addition")
+    build_elastic(address, real_segments()[:9], "en", "fr", force=True, shards=2)
+    with ElasticIndex.open(between.address(address.name)) as index, ElasticIndex.open(address) as others:
+        between.fail("_bulk", lambda: other(others, 10))
+        assert index.add([Segment("one more", "un")]) == [10]
+        assert [(segment.src, segment.tgt) for segment in index.segments()][9:] == left
+        assert index.verify() == len(index) == 9 + len(left) and not any(between.faults.values())
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 3])
+def test_a_correction_is_made_once_whatever_others_do_before_the_next_try(
+    server: Running, between: Proxy, step: int
+) -> None:
+    address = server.address("lost-correction")
+    build_elastic(address, real_segments()[:9], "en", "fr", force=True, shards=2)
+
+    def say(name: str) -> Callable[[Segment], Segment]:
+        return lambda segment: replace(segment, src=f"{name} {segment.src}", tgt=f"{name} {segment.tgt}")
+
+    with ElasticIndex.open(between.address(address.name)) as index, ElasticIndex.open(address) as others:
+        between.fail("_bulk", *[0.0] * step, lambda: others.edit([1, 2], say("then")))
+        index.edit([1, 2], say("first"))
+        assert not any(between.faults.values())
+        for now, before in zip(index.get([1, 2]), real_segments(), strict=False):
+            assert (now.src, now.tgt) == (f"then first {before.src}", f"then first {before.tgt}")
+        assert index.verify() == len(index) == 9 and index.changes() == (0, 2, 0)
+
+
 def test_what_does_not_pass_is_an_error_that_says_so(between: Proxy, built: str) -> None:
     with ElasticIndex.open(between.address(built), patience=0.3) as index:
         for fault, said in ((429, r"is too busy \(HTTP 429\): .*queue full"), ("cut", "cannot be reached")):
@@ -133,6 +172,9 @@ def test_an_addition_that_is_broken_off_says_what_is_there(between: Proxy) -> No
         ids = index.add(many[500:])
         assert len(index) == 1209 and ids[0] > 1209  # those that were reserved for the first try are given to nobody
         assert index.search(["sentence 3", "sentence 1199"], 1, 1.0)[1][0].segment.id == ids[-1]
+        between.fail("_refresh", *["cut"] * 50)
+        with pytest.raises(ServerError, match=r"\(all 1,200 segments are added, but perhaps not found yet\)"):
+            index.add(many)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +182,10 @@ def test_an_addition_that_is_broken_off_says_what_is_there(between: Proxy) -> No
     [
         (1, "first", "edit"),  # the move is decided
         (2, "first", "delete"),  # there is an empty document for it
-        (3, "second", "edit"),  # the new version is there, the old one not gone
-        (3, "second", "delete"),
-        (3, "second", "compact"),
+        (3, "first", "compact"),  # all is read again
+        (4, "second", "edit"),  # the new version is there, the old one not gone
+        (4, "second", "delete"),
+        (4, "second", "compact"),
     ],
 )
 def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
@@ -163,7 +206,7 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
         index._server.client.indices.refresh(index=address.name)
         now = list(index.segments())
         assert now[:8] == before[:8] and [segment.src.split()[1] for segment in now[8:]] == [source]
-        assert index.verify() == len(index) == 9 and index.changes() == (0, int(done == 3), 0)
+        assert index.verify() == len(index) == 9 and index.changes() == (0, int(done == 4), 0)
         for query in (before[8].src, "the second of my own sources"):
             for k in (1, 2, 9):
                 assert pairs(index.search([query], k, 0.0)[0]) == brute_force(query, now, k, 0.0)

@@ -84,7 +84,7 @@ class ElasticIndex:
             try:
                 while some:
                     self._answer(some)
-                    some = self._outdated(some)
+                    some = self._outdated(some) + [question for question in some if question.is_doubtful()]
             except ServerError as error:
                 if len(asked) == 1:
                     raise
@@ -187,7 +187,7 @@ class ElasticIndex:
                     self._read_on(question)
 
     def _outdated(self, questions: Sequence[_Question]) -> list[_Question]:
-        """Those that have met a segment where it was and has moved on from, to be asked again."""
+        """Those that have met a segment on its way that has arrived already, to be asked again."""
         moving = {number for question in questions for number, _ in question.moving}
         if not moving:
             return []
@@ -256,13 +256,23 @@ class _Question:
         self._without_equal, self._without_document = without_equal, without_document
         self._matches: list[Match] = []
         self._scores: list[float] = []  # heap of the k best
-        self.settled = False
+        self.settled = self._doubted = False
         self.moving: set[Version] = set()  # segments that were met on their way to another document
         self._arrived: set[Version] = set()  # those that are known to be there already
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
         return max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
+
+    def is_doubtful(self) -> bool:
+        """Begins again, once, if it has met a segment twice: shards are not read at one moment, so one that moves may
+        be met where it was and where it is."""
+        met = {match.segment.id for match in self._matches}
+        if self._doubted or len(met) == len(self._matches):
+            return False
+        self._doubted = True
+        self.restart()
+        return True
 
     def restart(self) -> None:
         """Forgets the candidates: they come again, from another state of the index perhaps."""
@@ -286,7 +296,8 @@ class _Question:
             self._verify(hit["_source"]["pairs"])
 
     def best(self) -> list[Match]:
-        return best_of(self._matches, self._k)
+        latest = {match.segment.id: match for match in sorted(self._matches, key=lambda one: one.segment.changed)}
+        return best_of(latest.values(), self._k)
 
     def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
         tokens = match_tokens(pairs[0]["src"])

@@ -1,9 +1,9 @@
 """Changes of an index on a server, beside other writers, and repeated where the answer to a request was lost.
 
 A document is written only if nobody has changed it since it was read (its sequence number), else read and changed
-again. So of two who change a segment at once, the second works on what the first has left. When the answer to a request
-was lost, the repeated one finds its own work done, unless somebody else has changed the same segment in between: then
-an addition may undo a deletion or a move, and a correction may be made twice.
+again. So of two who change a segment at once, the second works on what the first has left. A document keeps the names
+of the last requests that have changed it: where an answer was lost, the repeated request finds its own work done,
+whatever others have made of it since. A document that holds nothing any more stays for a while for that alone.
 
 A correction of the source moves a segment to another document, and there is no change of two documents at once. So the
 move is first written into the document that holds the segment, beside it: from then on it is decided. Then the new
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from secrets import token_urlsafe
 from typing import Any, Literal
 
 import orjson
@@ -26,12 +27,14 @@ from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
 from tmnmt.index.elastic_generation import HITS_A_PAGE, MOVING, ElasticGeneration
-from tmnmt.index.elastic_layout import COUNTER, becoming, changes, document, key, read, written
+from tmnmt.index.elastic_layout import COUNTER, becoming, changes, document, emptied, key, read, written
 from tmnmt.index.elastic_server import BUSY, Server, Waiting, reason_in
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 
 SEGMENTS_A_REQUEST = 500
+REQUESTS_KEPT = 32  # that a document knows to have changed it: so many may come between a lost answer and the next try
+KEPT_EMPTY = "10m"  # longer than anybody waits for an answer
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
 Refresh = Literal["wait_for", False]  # whether a request returns when its changes can be found, or at once
@@ -46,6 +49,7 @@ class _Document:
     pairs: dict[int, Segment]
     moving: dict[int, Segment]
     corrected: set[int]
+    requests: list[str]  # that have changed it, the last at the end
 
     def put(self, segment: Segment) -> None:
         """Takes a segment, or a new version of one of its own: to keep it or, where it belongs elsewhere, to move."""
@@ -64,21 +68,22 @@ class _Document:
         for number in [number for number, new in self.moving.items() if _name(new) in names]:
             self.remove(number)
 
-    def operation(self, built: int) -> list[bytes]:
-        """The lines of a bulk request that write it, in an index of `built` segments; none where it was not there and
-        holds nothing."""
+    def operation(self, built: int, request: str) -> list[bytes]:
+        """The lines of a bulk request that write it, in an index of `built` segments; none where `request` has written
+        it already."""
+        if request in self.requests:
+            return []
         condition = {"_id": self.name, **self.version}
+        action = orjson.dumps({"index" if self.version else "create": condition})
+        requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
         if not self.pairs:
-            return [orjson.dumps({"delete": condition})] if self.version else []
+            return [action, emptied(requests)]
         ordered = sorted(self.pairs.values(), key=lambda segment: segment.id)
         ordered.sort(key=lambda segment: segment.changed, reverse=True)
         of_the_build = [number for number in self.pairs if number <= built and number in self.corrected]
-        fields = changes(self.pairs, built, of_the_build, self.moving)
+        fields = changes(self.pairs, built, of_the_build, self.moving, requests)
         pairs = ((segment.id, written(segment, segment.id, self.moving.get(segment.id))) for segment in ordered)
-        return [
-            orjson.dumps({"index" if self.version else "create": condition}),
-            document(match_tokens(ordered[0].src), pairs, fields),
-        ]
+        return [action, document(match_tokens(ordered[0].src), pairs, fields)]
 
 
 class Writer:
@@ -96,7 +101,11 @@ class Writer:
             self._step_by_step(numbered, self._add, "added")
         else:  # visible once, at the end: waiting for that after every request would take most of the time
             self._step_by_step(numbered, partial(self._add, refresh=False), "added")
-            self._ask(self._server.client.indices.refresh)
+            try:
+                self._ask(self._server.client.indices.refresh)
+            except ServerError as error:
+                said = f"all {len(numbered):,} segments are added, but perhaps not found yet"
+                raise ServerError(f"{error} ({said})") from error
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
@@ -108,11 +117,9 @@ class Writer:
         new: dict[int, Segment] = {}
 
         def correct(held: _Document, number: int) -> None:
-            old = held.pairs[number]
-            if old != new.get(number):  # else a request whose answer was lost has written it
-                new[number] = corrected(old, change(old))
-                check_sources([new[number]])
-                held.put(new[number])
+            new[number] = corrected(held.pairs[number], change(held.pairs[number]))
+            check_sources([new[number]])
+            held.put(new[number])
 
         gone: set[int] = set()
         self._step_by_step(numbers, lambda some: gone.update(self._change(some, correct)), "corrected")
@@ -144,10 +151,15 @@ class Writer:
         return [found[number] for number in wanted]
 
     def finish(self) -> None:
-        """Carries every move that was broken off to its end."""
+        """Carries every move that was broken off to its end, and removes documents that hold nothing any more."""
         self._ask(self._server.client.indices.refresh)
         while names := [hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)]:
             self._finish(names)
+        empty = {"range": {"emptied": {"lt": f"now-{KEPT_EMPTY}"}}}
+        waiting = Waiting(self._server)
+        while hits := self._search(query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True):
+            lines = [orjson.dumps({"delete": {"_id": hit["_id"], **_unless_changed(hit)}}) for hit in hits]
+            self._bulk(lines, waiting, "wait_for")
 
     def _step_by_step(self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str) -> None:
         rest = iter(all_of_them)
@@ -162,26 +174,29 @@ class Writer:
 
     def _add(self, segments: Sequence[Segment], refresh: Refresh = "wait_for") -> None:
         left = segments
-        waiting = Waiting(self._server)
+        request, waiting = _new_request(), Waiting(self._server)
         while left:
             held = self._read(map(_name, left))
             for segment in left:
                 held[_name(segment)].put(segment)
-            taken = self._write(held.values(), waiting, refresh)
+            taken = self._write(held.values(), waiting, request, refresh)
             left = [segment for segment in left if _name(segment) not in taken]
 
     def _change(self, ids: Iterable[int], change: Callable[[_Document, int], None]) -> set[int]:
         """Has every one of these segments changed in the document that holds it, again where that was changed
         meanwhile; those that are gone."""
         left, gone = set(ids), set[int]()
-        waiting = Waiting(self._server)
+        request, waiting = _new_request(), Waiting(self._server)
         while left:
             held_by = self._held_by(left, waiting)
             gone |= left - held_by.keys()
             held = {one.name: one for one in held_by.values()}
             for number, one in held_by.items():
                 change(one, number)
-            taken = self._write(held.values(), waiting)  # a move is seen to be one before anything of it is seen
+            taken = self._write(held.values(), waiting, request)  # a move is seen to be one before anything of it is
+            if refused := held.keys() - taken:  # or written by this request, and the answer was lost
+                now = self._read(refused, by_primaries=True)
+                taken |= {name for name in refused if request in now[name].requests}
             self._finish([name for name in taken if held[name].moving])
             left = {number for number, one in held_by.items() if one.name not in taken}
         return gone
@@ -220,7 +235,8 @@ class Writer:
             if self._make([name for name, target in targets.items() if not target.version], waiting):
                 continue
             # read after the targets: what still moves now came to none of them before it was read
-            origins = self._read(names)
+            now = self._read(names, by_primaries=True)
+            origins = {name: origin for name, origin in now.items() if origin.moving}
             before = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
@@ -236,7 +252,7 @@ class Writer:
 
     def _make(self, names: Sequence[str], waiting: Waiting) -> bool:
         """Makes empty documents, whose versions tell whether they were changed since; whether any had to be made."""
-        lines = [line for name in names for line in (orjson.dumps({"create": {"_id": name}}), b'{"pairs":[]}')]
+        lines = [line for name in names for line in (orjson.dumps({"create": {"_id": name}}), emptied())]
         if lines:
             self._bulk(lines, waiting, False)
         return bool(lines)
@@ -268,26 +284,46 @@ class Writer:
             else:
                 return last + 1
 
-    def _read(self, names: Iterable[str]) -> dict[str, _Document]:
-        """These documents as they are now, seen by searches or not."""
-        wanted = list(dict.fromkeys(names))
-        found = self._ask(self._server.client.mget, ids=wanted)["docs"] if wanted else []
-        if wrong := next((answer["error"] for answer in found if "error" in answer), None):
-            if wrong["type"] == "index_not_found_exception":
+    def _read(self, names: Iterable[str], *, by_primaries: bool = False) -> dict[str, _Document]:
+        """These documents as they are now, seen by searches or not. A replica may lag behind what nobody has been told
+        of yet; primaries do not, and are slower to read."""
+        found: dict[str, _Document] = {}
+        wanted, waiting = list(dict.fromkeys(names)), Waiting(self._server)
+        while left := [name for name in wanted if name not in found]:
+            ask = self._ask_primaries if by_primaries else self._ask_anybody
+            answers = dict(zip(left, ask(left), strict=True))
+            errors = [answer["error"] for answer in answers.values() if "error" in answer]
+            if any(error["type"] == "index_not_found_exception" for error in errors):
                 raise self._gone()
-            raise self._server.error(f"changes cannot be prepared: {reason_in(wrong)}")
-        return {answer["_id"]: _document(answer) for answer in found}
+            found |= {name: _document(name, answer) for name, answer in answers.items() if "error" not in answer}
+            if errors:
+                waiting.pause(f"changes cannot be prepared: {reason_in(errors[0])}")
+        return found
 
-    def _write(self, documents: Iterable[_Document], waiting: Waiting, refresh: Refresh = "wait_for") -> set[str]:
+    def _ask_anybody(self, names: Sequence[str]) -> list[Any]:
+        return list(self._ask(self._server.client.mget, ids=names)["docs"])
+
+    def _ask_primaries(self, names: Sequence[str]) -> list[Any]:
+        """By updates that change nothing, which primaries alone answer."""
+        lines = [
+            line for name in names for line in (orjson.dumps({"update": {"_id": name, "_source": True}}), b'{"doc":{}}')
+        ]
+        items = self._ask(self._server.client.bulk, operations=lines, require_alias=True)["items"]
+        answers = [item["update"].get("get") or item["update"] for item in items]
+        return [{"found": False} if _is_missing(answer) else answer for answer in answers]
+
+    def _write(
+        self, documents: Iterable[_Document], waiting: Waiting, request: str = "", refresh: Refresh = "wait_for"
+    ) -> set[str]:
         """Writes documents; the names of those that are as wanted. The others were changed meanwhile: the time for
         another try has come."""
-        lines = {one.name: one.operation(self._generation.manifest.segments) for one in documents}
+        lines = {one.name: one.operation(self._generation.manifest.segments, request) for one in documents}
+        refused: set[str] = set()
         if any(lines.values()):
             refused = self._bulk([line for each in lines.values() for line in each], waiting, refresh)
-            return lines.keys() - refused
-        if lines:  # done by a request whose answer was lost: perhaps not visible yet
+        if refresh and not all(lines.values()):  # done by this request before, and perhaps not visible yet
             self._ask(self._server.client.indices.refresh)
-        return set(lines)
+        return lines.keys() - refused
 
     def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
         """Sends a bulk request; the names of the documents that were not written now, after a pause."""
@@ -319,15 +355,24 @@ class Writer:
         return MemoryIndexError(f"{self._server.address}: was built anew meanwhile, without this change; make it again")
 
 
-def _document(answer: Any) -> _Document:
+def _new_request() -> str:
+    return token_urlsafe(9)
+
+
+def _is_missing(answer: Any) -> bool:
+    return "error" in answer and answer["error"]["type"] == "document_missing_exception"
+
+
+def _document(name: str, answer: Any) -> _Document:
     content = answer["_source"] if answer["found"] else {}
     moving = {pair["id"]: becoming(pair) for pair in content.get("pairs", ())}
     return _Document(
-        answer["_id"],
+        name,
         _unless_changed(answer) if answer["found"] else {},
         {pair["id"]: read(pair) for pair in content.get("pairs", ())},
         {number: new for number, new in moving.items() if new is not None},
         set(content.get("corrected", ())),
+        list(content.get("requests", ())),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
@@ -22,7 +23,7 @@ from tmnmt.index.elastic_query import terms
 from tmnmt.index.manifest import TOKENISATION
 from tmnmt.segments import Segment
 
-FORMAT = 4
+FORMAT = 5
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _FIELDS = tuple(field.name for field in fields(Segment) if field.name != "id")
@@ -79,6 +80,8 @@ def mappings() -> dict[str, Any]:
             "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
             "corrected": {"type": "long", "index": False},  # ids of pairs of the build that were changed since
             "moving": {"type": "long"},  # ids of pairs that are about to become pairs of another document
+            "requests": {"type": "keyword", "index": False, "doc_values": False},  # the last that have changed it
+            "emptied": {"type": "date"},  # when the last pair has left, of a document without pairs
             "pairs": {"type": "object", "enabled": False},
             "last_id": {"type": "long", "index": False, "doc_values": False},
         },
@@ -104,11 +107,19 @@ def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes:
     return b'{%b%b"ids":%b,"pairs":[%b]}' % (found_by, changes.encode(), orjson.dumps(ids), b",".join(texts))
 
 
-def changes(ids: Iterable[int], built: int, corrected: Iterable[int], moving: Iterable[int]) -> str:
+def changes(
+    ids: Iterable[int], built: int, corrected: Iterable[int], moving: Iterable[int], requests: Sequence[str]
+) -> str:
     """The fields of what was changed since an index of `built` segments was built; "" for nothing."""
     added = sum(number > built for number in ids)
-    lists = {"corrected": sorted(corrected), "moving": sorted(moving)}
-    return (f'"added":{added},' if added else "") + "".join(f'"{name}":{ids},' for name, ids in lists.items() if ids)
+    lists = {"corrected": sorted(corrected), "moving": sorted(moving), "requests": list(requests)}
+    fields: dict[str, Any] = {"added": added, **lists}
+    return "".join(f'"{name}":{orjson.dumps(value).decode()},' for name, value in fields.items() if value)
+
+
+def emptied(requests: Sequence[str] = ()) -> bytes:
+    """A document that holds no pairs, as JSON, emptied now by the last of these requests."""
+    return orjson.dumps({"pairs": [], "requests": list(requests), "emptied": datetime.now(UTC)})
 
 
 def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:

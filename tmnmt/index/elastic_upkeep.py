@@ -71,14 +71,26 @@ def _note(seen: bytearray, number: int) -> bool:
 
 
 def _check_moves(server: Server, ids: Sequence[int]) -> None:
-    """Raises MemoryIndexError where one of these segments is in two documents and is not moving from one of them."""
-    there = set[int]()
+    """Raises MemoryIndexError where one of these segments is in two documents and does not move from one to the other,
+    now and when all is read again: shards are not read at one moment, so what moves may be seen where it was and where
+    it is."""
+    suspects = {number: places for number, places in _places(server, ids).items() if len(places) > 1}
+    again = _places(server, list(suspects)) if suspects else {}
+    if twice := [number for number, places in suspects.items() if again.get(number) == places]:
+        documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
+        said = f"segment {twice[0]} is in the documents {documents}; build the index again with --force"
+        raise MemoryIndexError(f"{server.address}: {said}")
+
+
+def _places(server: Server, ids: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
+    """The documents that hold each of these segments to stay, and when it was changed there."""
+    places: dict[int, set[tuple[str, str]]] = {number: set() for number in ids}
     for page in pages(server, {"terms": {"ids": ids}}, BY_ID):
         for hit in page:
-            staying = {pair["id"] for pair in hit["_source"]["pairs"] if "becomes" not in pair}.intersection(ids)
-            if twice := there & staying:
-                raise _damaged(server, hit, f"segment {min(twice)} is in another document too")
-            there |= staying
+            for pair in hit["_source"]["pairs"]:
+                if pair["id"] in places and "becomes" not in pair:
+                    places[pair["id"]].add((hit["_id"], pair.get("changed", "")))
+    return places
 
 
 def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
