@@ -5,10 +5,10 @@ the CRC-32 of those two and the frame's place), then the body, one line of JSON 
 writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. So is one of which a
 power cut left zeros: all of it, or from a sector on that was never written, at a multiple of 512 bytes of the file.
 Everything else that is not as it was written is damage, for a frame has no zeros in it: also zeros in the middle of the
-last frame, though a file system that writes sectors in any order could leave them of a change that was cut off. So is a
-file that is missing, for a build makes an empty one. A last byte that stands alone in its sector could become a zero
-unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of fewer
-changes; cut off within its last frame, one whose last change was never acknowledged.
+last frame, though a file system that writes sectors in any order could leave them of a change that was cut off. So is
+a file that is missing, for a build makes an empty one. A last byte that stands alone in its sector could become a zero
+unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of
+fewer changes; cut off within its last frame, one whose last change was never acknowledged.
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""Trains memories in several ways on one base, from the same sentences.
+
+    TMNMT_DATA=DATA python eval/memory_training.py models/law.en-fr.toml models/law.en-fr OUT frozen end-to-end
+    TMNMT_DATA=DATA TVSUB=READ python eval/memory_training.py models/tvsub.zh-en.toml BASE OUT deep --seeds 1 2 3
+
+A configuration, the base, and the folder in which every way and seed gets a model folder, OUT/WAY-SEED. The table has
+the dev losses in nats a subword. What was interrupted goes on. The translation memory:
+
+frozen          as the configuration says, on 3,000 sentences, twice
+end-to-end      the base learns, too (Gu et al. 2017)
+papers          gates and energies as in the paper, without what is ours
+noise           a tenth of the sentences have pairs with wrong words
+
+The session cache, on 30,000 sentences:
+
+deep            as in Tu et al. 2018, 25 slots
+deep-words      with the slots' words beside their states, as ships
+shallow         their section 4.4, 25 slots
+shallow-learned with learned matching and 200 slots
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.training.config import load_config
+from tmnmt.training.data import load_corpora
+from tmnmt.training.memory import train_memories
+
+TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
+CACHE = {"copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1}
+SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_gate": "scalar", "cache_learning_rate": 2e-3}
+WAYS: dict[str, dict[str, Any]] = {
+    "frozen": TM,
+    "end-to-end": TM | {"end_to_end": True},
+    "papers": TM | {"gate_signs": False, "preferences": False, "words": False, "fusion_gate": "scalar"},
+    "noise": TM | {"share_noise": 0.1},
+    "deep": CACHE | {"words": False},
+    "deep-words": CACHE,
+    "shallow": SHALLOW,
+    "shallow-learned": SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("base", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("ways", nargs="+", choices=WAYS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    config = load_config(options.config)
+    if config.memory is None:
+        parser.error(f"{options.config}: has no table [memory]")
+    corpora = load_corpora(config.data)
+    languages = config.data.src_lang, config.data.tgt_lang
+    for way, seed in ((way, seed) for way in options.ways for seed in options.seeds):
+        model = load_model(options.base)
+        assert isinstance(model.backbone, RNNsearch)
+        memory = replace(config.memory, seed=seed, **WAYS[way])
+        folder = options.out / f"{way}-{seed}"
+        memories, _ = train_memories(
+            model.backbone, model.vocab, corpora.train, corpora.dev, folder, memory, True, languages
+        )
+        save_model(folder, model.backbone, model.vocab, model.config)
+        memories.save(folder / "memory.safetensors")
+        print(f"| {way} | {seed} | {reached(folder / 'train.jsonl')} |", flush=True)
+
+
+def reached(log: Path) -> str:
+    """The figures of the validation whose parameters were kept."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    best = min((line for line in lines if "dev_criterion" in line), key=lambda line: line["dev_criterion"])
+    figures = {name.removeprefix("dev_"): value for name, value in best.items() if name.startswith("dev_")}
+    return " | ".join(f"{name} {value:.4f}" for name, value in figures.items())
+
+
+if __name__ == "__main__":
+    main()
