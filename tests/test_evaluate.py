@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from tmnmt.engine import Translator, load_memories
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.eval.translated import Kept
-from tmnmt.formats import write_tsv
+from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
@@ -196,6 +198,22 @@ def open_cache(folder: Path) -> None:
     memories.save(folder / "memory.safetensors")
 
 
+def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed(folder: Path) -> None:
+    open_cache(folder / "open")
+    recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace('"model"', '"open"')
+    recipe += CONTROL.replace('"next"', '"reference"')
+    (folder / "confirmed.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "confirmed.toml") == 0
+    translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu")
+    expected = []
+    for _, document in groupby(read_memory(folder / "test.tsv", "en", "fr"), attrgetter("document")):
+        session = translator.session()
+        for segment in document:
+            expected.append(session.translate(segment.src).score)
+            session.confirm(segment.src, segment.tgt)
+    assert scores(folder, "reference") == pytest.approx(expected, abs=1e-5) != scores(folder, "cache")
+
+
 def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder: Path) -> None:
     open_cache(folder / "open")
     # the second document is the longer one: the first has nothing to write after its second segment
@@ -301,7 +319,8 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite = false is of a session cache"),
         ("beam = 2", "cache_best = 2", "system 'base': cache_best is of a session cache"),
         ("beam = 2", 'cache_from = "next"', "system 'base': cache_from = \"next\" is of a session cache"),
-        ("cache = 5", 'cache = 5\ncache_best = 2\ncache_from = "next"', "only the best translation is written"),
+        ("cache = 5", 'cache = 5\ncache_best = 2\ncache_from = "next"', "one translation is written"),
+        ("beam = 2", 'cache_from = "reference"', "cache_from = \"reference\" is of a session cache"),
         ("cache = 5", "cache = 5\ncache_best = 3", "system 'copy': cache-best is 3; a beam of 2 finds"),
     ],
 )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Session caches that hold another document's past: what a document's own past is compared with."""
+"""Session caches that hold something else than what was translated: what a translator has confirmed, or another
+document's past, which a document's own is compared with."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ Pair = tuple[str, str]
 class OtherCache(Translator):
     """Remembers nothing of what it translates: after a segment, its document's cache gets what `written` has for it.
 
-    written: of every segment of the stream, in order, the source and translation of the segment at the same place of
-    another document; None where that has ended. Their states are those of teacher forcing."""
+    written: for every segment of the stream, in order, a source and its translation; None: nothing. Their states are
+    those of teacher forcing."""
 
     written: Sequence[Pair | None] = ()
 

@@ -56,9 +56,9 @@ class SystemConfig:
     cache: int = 0
     cache_overwrite: bool = True  # a word that has a slot is averaged into it; false: it takes another (Tu et al.)
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
-    cache_from: Literal["own", "next"] = (
-        "own"  # next: what the next document was translated to is written, as a control
-    )
+    # what is written to the cache: what the model said; the reference, as if a translator confirmed every segment; or,
+    # as a control, what the next document was translated to
+    cache_from: Literal["own", "reference", "next"] = "own"
     top_k: Count = 4
     threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
@@ -194,13 +194,15 @@ def _check_system(
         raise UsageError(f"{where}: paste takes the best match of one memory")
     given = {
         "cache_best": system.cache_best > 1, "cache_overwrite = false": not system.cache_overwrite,
-        'cache_from = "next"': system.cache_from == "next",
+        f'cache_from = "{system.cache_from}"': system.cache_from != "own",
     }  # fmt: skip
     if not system.cache and any(given.values()):
         key = next(key for key, is_given in given.items() if is_given)
         raise UsageError(f"{where}: {key} is of a session cache, and there is none: give cache")
-    if system.cache_best > 1 and system.cache_from == "next":
-        raise UsageError(f"{where}: of the next document only the best translation is written; leave out cache_best")
+    if system.cache_best > 1 and system.cache_from != "own":
+        raise UsageError(
+            f'{where}: with cache_from = "{system.cache_from}" one translation is written; leave out cache_best'
+        )
     if not system.paste and not system.hypothesis:
         if not models:
             raise UsageError(f"{where}: there is no model")

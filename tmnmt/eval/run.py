@@ -241,8 +241,8 @@ class Job:
     @cached_property
     def before(self) -> Job | None:
         """Whose translations are written to this one's caches: the same system with each document's own; None: they are
-        this one's own."""
-        if self.system.cache_from == "own":
+        this one's own, or the references."""
+        if self.system.cache_from != "next":
             return None
         return replace(self, system=replace(self.system, cache_from="own"))
 
@@ -260,6 +260,8 @@ class Job:
             settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
         if self.before is not None and self.before.kept is not None:
             settings["cache_from"] = self.before.kept.path.stem
+        if system.cache_from == "reference":
+            settings["cache_from"] = digest(test.references[0])
         named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
         path = self.run.out / TRANSLATIONS / f"{named}.jsonl"
         if path not in self.run.kept:
@@ -273,7 +275,7 @@ class Job:
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":
             indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
-        if self.before is None:
+        if self.system.cache_from == "own":
             return Translator(model, parameters, indexes, settings_of(self.system))
         made = OtherCache(model, parameters, indexes, settings_of(self.system))
         made.written = self._written()
@@ -281,10 +283,14 @@ class Job:
 
     def _written(self) -> list[Pair | None]:
         """What is written to the cache after every segment that is not translated yet."""
-        assert self.kept is not None and self.before is not None and self.before.kept is not None
-        done = (record["tgt"] for record in self.before.kept.records())
-        documents = [list(zip(unit, islice(done, len(unit)), strict=True)) for unit in self.kept.units]
-        return [pair for unit in at_same_place(documents)[self.kept.done :] for pair in unit]
+        assert self.kept is not None
+        if self.before is None or self.before.kept is None:
+            said = iter(self.read.test.references[0])
+        else:
+            said = (record["tgt"] for record in self.before.kept.records())
+        own = [list(zip(unit, islice(said, len(unit)), strict=True)) for unit in self.kept.units]
+        written = at_same_place(own) if self.before is not None else own
+        return [pair for unit in written[self.kept.done :] for pair in unit]
 
     def output(self) -> Output:
         """What the system wrote, translated before."""
@@ -296,7 +302,7 @@ class Job:
         lines = [record["tgt"] for record in self.kept.records()]
         settings = {name: str(value) for name, value in _flat(self._settings)}
         settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
-        settings |= {"cache_from": self.system.cache_from} if self.before is not None else {}
+        settings |= {"cache_from": self.system.cache_from} if self.system.cache_from != "own" else {}
         settings |= {"translations": self.kept.path.name}
         return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
 
