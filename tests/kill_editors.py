@@ -1,8 +1,8 @@
 """Kills editors of an index on a server at random moments: `python kill_editors.py ADDRESS SECONDS SEED`.
 
 Three change the same pairs at once, so that these move between few documents, and say what they have done; a fourth
-verifies all the time. Prints what was found out, and ends with an exception where something was lost or is there twice.
-A program of its own, for it forks.
+verifies and searches all the time. Prints what was found out, and ends with an exception where something was lost,
+undone or is there twice. A program of its own, for it forks.
 """
 
 from __future__ import annotations
@@ -14,54 +14,75 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from tmnmt.index.base import UnknownIdError
 from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_address import ElasticAddress, parse_address
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.segments import Segment
 
-PAIRS, SOURCES, EDITORS = 60, 25, 3
+PAIRS, DOOMED, SOURCES, EDITORS = 12, 400, 5, 3  # those that stay, those that may be deleted
+
+SENTENCE = "one of the sources that all of them want"
 
 
 def edit(address: ElasticAddress, seed: int, pipe: int) -> None:
-    """Changes the index for ever. Says "add NAME" and "gone NAME" of pairs of its own when that is done, "leaving NAME"
-    before it deletes one, "edit" after a correction."""
-    draw, own = random.Random(seed), dict[str, int]()
+    """Changes the index for ever. Says "add NAME", "gone ID" and "edit ID TAG" when that is done, "tried ID" before it
+    deletes."""
+    draw = random.Random(seed)
 
-    def say(*words: str) -> None:
-        os.write(pipe, (" ".join(words) + "\n").encode())
+    def say(*words: object) -> None:
+        os.write(pipe, (" ".join(map(str, words)) + "\n").encode())
 
     with ElasticIndex.open(address) as index:
         for i in range(10**9):
-            if own and draw.random() < 0.2:
-                name, number = own.popitem()
-                say("leaving", name)
-                index.delete([number])
-                say("gone", name)
+            doomed = draw.sample(range(PAIRS + 1, PAIRS + DOOMED + 1), 2)
+            if draw.random() < 0.2:
+                for number in doomed:
+                    say("tried", number)
+                with suppress(UnknownIdError):  # another was faster
+                    index.delete(doomed)
+                    for number in doomed:
+                        say("gone", number)
             elif draw.random() < 0.3:
                 name = f"{seed}-{i}"
-                (own[name],) = index.add([Segment(_source(draw), name)])
+                index.add([Segment(_source(draw), name)])
                 say("add", name)
             else:
-                some = draw.sample(range(1, PAIRS + 1), 3)
-                sources = [_source(draw) for _ in some]
-                index.edit(some, lambda pair: replace(pair, src=sources[some.index(pair.id)]))  # noqa: B023
-                say("edit")
+                staying = draw.sample(range(1, PAIRS + 1), 3)
+                sources = {number: _source(draw) for number in (*staying, *doomed)}
+                tag = f"{seed}-{i}"
+                index.edit(staying, partial(_corrected, sources, tag))
+                for number in staying:
+                    say("edit", number, tag)
+                with suppress(UnknownIdError):
+                    index.edit(doomed, partial(_corrected, sources, tag))
+
+
+def _corrected(sources: Mapping[int, str], tag: str, pair: Segment) -> Segment:
+    return replace(pair, src=sources[pair.id], properties=(*pair.properties, (tag, "")))
 
 
 def _source(draw: random.Random) -> str:
-    return f"one of the sources that all of them want {draw.randrange(SOURCES)}"
+    return f"{SENTENCE} {draw.randrange(SOURCES)}"
 
 
 def verify(address: ElasticAddress, pipe: int) -> None:
-    """Verifies the index for ever, and says so."""
+    """Verifies and searches the index for ever, and says so; also how many of the pairs that stay a search has missed:
+    shards are not read at one moment."""
     with ElasticIndex.open(address) as index:
         while True:
             index.verify()
             ids = [segment.id for segment in index.segments()]
             assert len(ids) == len(set(ids)), "a pair is there twice"
-            os.write(pipe, b"verified\n")
+            found = [match.segment.id for match in index.search([SENTENCE], 10_000, 0.0)[0]]
+            assert len(found) == len(set(found)), "a pair is found twice"
+            missed = set(range(1, PAIRS + 1)) - set(found)
+            os.write(pipe, b"verified\n" + b"missed\n" * bool(missed))
 
 
 @dataclass
@@ -97,7 +118,7 @@ def start(work: object, *arguments: object) -> Child:
 
 def main(address: ElasticAddress, seconds: float, seed: int) -> None:
     draw = random.Random(seed)
-    pairs = [Segment(_source(draw), f"pair {i}") for i in range(1, PAIRS + 1)]
+    pairs = [Segment(_source(draw), f"pair {i}") for i in range(1, PAIRS + DOOMED + 1)]
     build_elastic(address, pairs, "en", "fr", shards=3)
     seeds = iter(range(10**9))
     reader = start(verify, address)
@@ -118,19 +139,26 @@ def main(address: ElasticAddress, seconds: float, seed: int) -> None:
 def look(address: ElasticAddress, said: list[str]) -> dict[str, int]:
     """Fails unless everything that was said is so."""
     done = [line.split() for line in said]
-    added, leaving, gone = ({line[1] for line in done if line[0] == what} for what in ("add", "leaving", "gone"))
+    added = {line[1] for line in done if line[0] == "add"}
+    tried, gone = ({int(line[1]) for line in done if line[0] == what} for what in ("tried", "gone"))
+    edits = [(int(line[1]), line[2]) for line in done if line[0] == "edit"]
     with ElasticIndex.open(address) as index:
         moving = index._server.client.count(index=address.name, query={"exists": {"field": "moving"}})["count"]
         index.compact()
         segments = list(index.segments())
         targets = [segment.tgt for segment in segments]
-        assert [segment.id for segment in segments[:PAIRS]] == list(range(1, PAIRS + 1))
-        assert targets[:PAIRS] == [f"pair {i}" for i in range(1, PAIRS + 1)]
-        assert len(targets) == len(set(targets)) and added - leaving <= set(targets) and not gone & set(targets)
+        pairs = {segment.id: segment for segment in segments}
+        assert len(targets) == len(set(targets)) and added <= set(targets), "an addition is lost, or was made twice"
+        built = set(range(1, PAIRS + DOOMED + 1))
+        assert built - tried <= pairs.keys() and not gone & pairs.keys(), "a deletion was undone, or made without need"
+        assert all(targets[number - 1] == f"pair {number}" for number in range(1, PAIRS + 1))
+        tags = {number: [name for name, _ in pairs[number].properties] for number in range(1, PAIRS + 1)}
+        assert all(tag in tags[number] for number, tag in edits), "a correction is lost"
+        assert all(len(some) == len(set(some)) for some in tags.values()), "a correction was made twice"
         assert index.verify() == len(index) == len(segments)
         assert not index._server.client.count(index=address.name, query={"exists": {"field": "moving"}})["count"]
-    count = {"edits": said.count("edit"), "added": len(added), "deleted": len(gone), "verified": said.count("verified")}
-    return {**count, "moves broken off": moving}
+    counts = {"edits": len(edits), "added": len(added), "deleted": len(gone), "verified": said.count("verified")}
+    return {**counts, "missed by a search": said.count("missed"), "moves broken off": moving}
 
 
 if __name__ == "__main__":

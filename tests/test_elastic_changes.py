@@ -22,6 +22,7 @@ from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.index.elastic_change import Writer
 from tmnmt.index.elastic_generation import read_generation
+from tmnmt.index.elastic_layout import key
 from tmnmt.index.elastic_server import Server
 from tmnmt.segments import Segment
 
@@ -137,6 +138,42 @@ def test_what_one_deletes_while_another_corrects_it_is_deleted(server: Running) 
         assert index.verify() == len(index) == 17 and index.changes() == (0, 0, 12)
 
 
+@pytest.mark.parametrize("what", ["delete", "edit"])
+def test_what_comes_into_a_document_that_was_changed_already_is_changed_too(
+    server: Running, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    address = server.address("into")
+    build_elastic(address, [Segment("alpha", "a"), Segment("beta", "b"), Segment("gamma", "c")], "en", "fr", force=True)
+    real = Writer._write
+
+    def late(writer: Writer, *given: Any) -> set[str]:
+        monkeypatch.setattr(Writer, "_write", real)
+        with monkeypatch.context() as patched, ElasticIndex.open(address) as other:
+            patched.setattr(Writer, "_finish", lambda *_: None)  # the move is decided, and goes no further
+            other.edit([2], lambda segment: replace(segment, src="alpha"))
+        return real(writer, *given)
+
+    with ElasticIndex.open(address) as index:
+        monkeypatch.setattr(Writer, "_write", late)
+        if what == "delete":
+            index.delete([1, 2])
+        else:
+            index.edit([1, 2], lambda segment: replace(segment, tgt="new"))
+        left = [] if what == "delete" else [("alpha", "new"), ("alpha", "new")]
+        assert [(s.src, s.tgt) for s in index.segments()] == [*left, ("gamma", "c")] and index.verify() == len(left) + 1
+
+
+def test_a_text_that_cannot_be_written_changes_nothing(server: Running) -> None:
+    address = server.address("surrogate")
+    build_elastic(address, [Segment(f"source {i}", "old") for i in range(501)], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        with pytest.raises(DataError, match="no Unicode text"):
+            index.edit(range(1, 502), lambda s: replace(s, tgt="\ud800" if s.id == 501 else "new"))
+        with pytest.raises(DataError, match="no Unicode text"):
+            index.add([Segment("source", "\ud800" if i == 500 else "new") for i in range(501)])
+        assert [segment.tgt for segment in index.segments()] == ["old"] * 501
+
+
 def test_editors_killed_at_random_moments_lose_nothing_acknowledged(server: Running) -> None:
     assert _kill(server, seconds=8)["kills"] > 0
 
@@ -209,6 +246,8 @@ def test_compaction_makes_one_part_of_every_shard(server: Running, monkeypatch: 
     [
         ([{"src": "another source", "tgt": "x", "id": 1}], "its sources are not those it was written for"),
         ([{"src": "one more time", "tgt": "x", "id": 7}], r"it is found by the ids \[1\] but holds \[7\]"),
+        ([{"src": "one more time", "tgt": "x", "id": 1}] * 2, r"it holds a segment twice: \[1, 1\]"),
+        ([{"src": "one more time", "tgt": "x", "id": 2}, {"src": "one more time", "tgt": "x", "id": 1}], "found by"),
     ],
 )
 def test_verify_finds_what_somebody_else_has_changed(server: Running, held: list[dict[str, object]], said: str) -> None:
@@ -222,3 +261,21 @@ def test_verify_finds_what_somebody_else_has_changed(server: Running, held: list
         client.index(index="damaged", id=hit["_id"], document={"n": 3, "ids": [1], "pairs": held}, refresh=True)
         with pytest.raises(MemoryIndexError, match=said):
             index.verify()
+
+
+def test_what_is_there_twice_is_damage_and_a_lie_about_moves_ends_compaction(server: Running) -> None:
+    from elasticsearch import Elasticsearch
+
+    address = server.address("twice")
+    build_elastic(address, [Segment("one more time", "x"), Segment("two", "y")], "en", "fr")
+    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
+        (hit,) = client.search(index="twice", query={"term": {"ids": 1}})["hits"]["hits"]
+        again = hit["_source"] | {"tokens": "three", "n": 1, "pairs": [{"src": "three", "tgt": "x", "id": 1}]}
+        client.index(index="twice", id=key("three", 1), document=again, refresh=True)
+        with pytest.raises(MemoryIndexError, match=r"segment 1 is in the documents \S+ and \S+; build the index again"):
+            index.verify()
+        client.index(index="twice", id=hit["_id"], document=hit["_source"] | {"moving": [1]}, refresh=True)
+        with pytest.raises(
+            MemoryIndexError, match=f"document {hit['_id']} is found by a segment that moves, and holds"
+        ):
+            index.compact()

@@ -3,7 +3,8 @@
 A document is written only if nobody has changed it since it was read (its sequence number), else read and changed
 again. So of two who change a segment at once, the second works on what the first has left. A document keeps the names
 of the last requests that have changed it: where an answer was lost, the repeated request finds its own work done,
-whatever others have made of it since. A document that holds nothing any more stays for a while for that alone.
+whatever others have made of it since; where too many have followed, it says that it cannot know. A document that holds
+nothing any more stays for a while for that alone.
 
 A correction of the source moves a segment to another document, and there is no change of two documents at once. So the
 move is first written into the document that holds the segment, beside it: from then on it is decided. Then the new
@@ -24,7 +25,7 @@ from typing import Any, Literal
 import orjson
 
 from tmnmt.counted import counted
-from tmnmt.errors import MemoryIndexError, ServerError
+from tmnmt.errors import DataError, MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
 from tmnmt.index.elastic_generation import HITS_A_PAGE, MOVING, ElasticGeneration
 from tmnmt.index.elastic_layout import COUNTER, becoming, changes, document, emptied, key, read, written
@@ -33,8 +34,8 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 
 SEGMENTS_A_REQUEST = 500
-REQUESTS_KEPT = 32  # that a document knows to have changed it: so many may come between a lost answer and the next try
-KEPT_EMPTY = "10m"  # longer than anybody waits for an answer
+REQUESTS_KEPT = 100  # that a document knows to have changed it: fewer may come between a lost answer and the next try
+KEPT_EMPTY = "1h"  # longer than anybody waits for an answer, and than clocks differ
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
 Refresh = Literal["wait_for", False]  # whether a request returns when its changes can be found, or at once
@@ -69,10 +70,7 @@ class _Document:
             self.remove(number)
 
     def operation(self, built: int, request: str) -> list[bytes]:
-        """The lines of a bulk request that write it, in an index of `built` segments; none where `request` has written
-        it already."""
-        if request in self.requests:
-            return []
+        """The lines of a bulk request of this name that write it, in an index of `built` segments."""
         condition = {"_id": self.name, **self.version}
         action = orjson.dumps({"index" if self.version else "create": condition})
         requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
@@ -97,6 +95,7 @@ class Writer:
         """Adds segments; their ids, ascending. On return they are durable and can be found."""
         first = self._reserve(len(segments)) if segments else 0
         numbered = [replace(segment, id=first + i) for i, segment in enumerate(segments)]
+        _check_texts(numbered)
         if len(numbered) <= SEGMENTS_A_REQUEST:
             self._step_by_step(numbered, self._add, "added")
         else:  # visible once, at the end: waiting for that after every request would take most of the time
@@ -113,12 +112,15 @@ class Writer:
         called more than once: to check first, and again where somebody else has changed the segment meanwhile. Raises
         UnknownIdError, DataError: nothing was changed; or an UnknownIdError that says what was deleted meanwhile."""
         numbers = list(dict.fromkeys(ids))
-        check_sources(change(segment) for segment in self.get(numbers))
+        changed = [change(segment) for segment in self.get(numbers)]
+        check_sources(changed)
+        _check_texts(changed)
         new: dict[int, Segment] = {}
 
         def correct(held: _Document, number: int) -> None:
             new[number] = corrected(held.pairs[number], change(held.pairs[number]))
             check_sources([new[number]])
+            _check_texts([new[number]])
             held.put(new[number])
 
         gone: set[int] = set()
@@ -153,13 +155,19 @@ class Writer:
     def finish(self) -> None:
         """Carries every move that was broken off to its end, and removes documents that hold nothing any more."""
         self._ask(self._server.client.indices.refresh)
+        before: list[str] = []
         while names := [hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)]:
+            if names == before and not any(one.moving for one in self._read(names, by_primaries=True).values()):
+                said = f"document {names[0]} is found by a segment that moves, and holds none"
+                raise MemoryIndexError(f"{self._server.address}: {said}; build the index again with --force")
             self._finish(names)
+            before = names
         empty = {"range": {"emptied": {"lt": f"now-{KEPT_EMPTY}"}}}
         waiting = Waiting(self._server)
         while hits := self._search(query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True):
             lines = [orjson.dumps({"delete": {"_id": hit["_id"], **_unless_changed(hit)}}) for hit in hits]
-            self._bulk(lines, waiting, "wait_for")
+            if len(self._bulk(lines, waiting, "wait_for")) < len(hits):
+                waiting = Waiting(self._server)
 
     def _step_by_step(self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str) -> None:
         rest = iter(all_of_them)
@@ -167,9 +175,9 @@ class Writer:
         while some := list(islice(rest, SEGMENTS_A_REQUEST)):
             try:
                 step(some)
-            except ServerError as error:
+            except (ServerError, DataError) as error:
                 counts = f"{before:,} of {counted(len(all_of_them), 'segment')} {done} for certain"
-                raise ServerError(f"{error} ({counts}, the next {len(some):,} perhaps)") from error
+                raise type(error)(f"{error} ({counts}, the next {len(some):,} perhaps)") from error
             before += len(some)
 
     def _add(self, segments: Sequence[Segment], refresh: Refresh = "wait_for") -> None:
@@ -186,17 +194,15 @@ class Writer:
         """Has every one of these segments changed in the document that holds it, again where that was changed
         meanwhile; those that are gone."""
         left, gone = set(ids), set[int]()
-        request, waiting = _new_request(), Waiting(self._server)
+        waiting = Waiting(self._server)
         while left:
             held_by = self._held_by(left, waiting)
             gone |= left - held_by.keys()
             held = {one.name: one for one in held_by.values()}
             for number, one in held_by.items():
                 change(one, number)
-            taken = self._write(held.values(), waiting, request)  # a move is seen to be one before anything of it is
-            if refused := held.keys() - taken:  # or written by this request, and the answer was lost
-                now = self._read(refused, by_primaries=True)
-                taken |= {name for name in refused if request in now[name].requests}
+            # a new name in every round: a segment may come into a document that the round before has changed already
+            taken = self._write(held.values(), waiting, _new_request())  # a move is seen before anything of it is
             self._finish([name for name in taken if held[name].moving])
             left = {number for number, one in held_by.items() if one.name not in taken}
         return gone
@@ -213,6 +219,7 @@ class Writer:
             held = self._read({name for number in wanted for name in found[number]})
             if moving := [name for name, one in held.items() if not one.moving.keys().isdisjoint(wanted)]:
                 self._finish(moving)
+                up_to_date = False
                 continue
             held_by = {number: held[name] for number in wanted for name in found[number] if number in held[name].pairs}
             unclear = [number for number in wanted if number not in held_by and (found[number] or not up_to_date)]
@@ -227,7 +234,8 @@ class Writer:
         """Carries the moves out of these documents to their end, whoever began them."""
         waiting = Waiting(self._server)
         while names:
-            decided = [new for origin in self._read(names).values() for new in origin.moving.values()]
+            begun = self._read(names, by_primaries=True)
+            decided = [new for origin in begun.values() for new in origin.moving.values()]
             if not decided:  # somebody else was faster: perhaps not visible yet
                 self._ask(self._server.client.indices.refresh)
                 return
@@ -237,6 +245,8 @@ class Writer:
             # read after the targets: what still moves now came to none of them before it was read
             now = self._read(names, by_primaries=True)
             origins = {name: origin for name, origin in now.items() if origin.moving}
+            # what others have written of this is to be seen before it goes on: the decision before the target
+            self._ask(self._server.client.indices.refresh)
             before = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
@@ -317,13 +327,26 @@ class Writer:
     ) -> set[str]:
         """Writes documents; the names of those that are as wanted. The others were changed meanwhile: the time for
         another try has come."""
-        lines = {one.name: one.operation(self._generation.manifest.segments, request) for one in documents}
-        refused: set[str] = set()
-        if any(lines.values()):
-            refused = self._bulk([line for each in lines.values() for line in each], waiting, refresh)
-        if refresh and not all(lines.values()):  # done by this request before, and perhaps not visible yet
-            self._ask(self._server.client.indices.refresh)
-        return lines.keys() - refused
+        held = {one.name: one for one in documents}
+        built = self._generation.manifest.segments
+        lines = [line for one in held.values() for line in one.operation(built, request)]
+        refused = self._bulk(lines, waiting, refresh) if lines else set[str]()
+        if request and refused and (done := self._done_before([held[name] for name in refused], request)):
+            refused -= done
+            if refresh:
+                self._ask(self._server.client.indices.refresh)
+        return held.keys() - refused
+
+    def _done_before(self, refused: Sequence[_Document], request: str) -> set[str]:
+        """The names of those documents that were refused because this request has written them before, and the answer
+        was lost. Raises ServerError where too many have changed one since to know that."""
+        now = self._read([one.name for one in refused], by_primaries=True)
+        for one in refused:
+            known = now[one.name].requests
+            followed = not one.requests or one.requests[-1] not in known
+            if request not in known and len(known) == REQUESTS_KEPT and followed:
+                raise self._server.error("so many others have changed the same pairs that it is unknown what was done")
+        return {one.name for one in refused if request in now[one.name].requests}
 
     def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
         """Sends a bulk request; the names of the documents that were not written now, after a pause."""
@@ -353,6 +376,12 @@ class Writer:
 
     def _gone(self) -> MemoryIndexError:
         return MemoryIndexError(f"{self._server.address}: was built anew meanwhile, without this change; make it again")
+
+
+def _check_texts(segments: Iterable[Segment]) -> None:
+    """Raises DataError where one cannot be written."""
+    for segment in segments:
+        written(segment, segment.id)
 
 
 def _new_request() -> str:

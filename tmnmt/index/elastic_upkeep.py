@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from tmnmt.errors import MemoryIndexError
@@ -12,6 +13,7 @@ from tmnmt.index.elastic_layout import key, read
 from tmnmt.index.elastic_server import Server, reason_in
 from tmnmt.text import match_tokens
 
+TERMS_A_REQUEST = 10_000  # of 65,536 that a server allows
 SECONDS_TO_MERGE = 3600.0  # minutes for some ten million pairs
 
 
@@ -75,7 +77,8 @@ def _check_moves(server: Server, ids: Sequence[int]) -> None:
     now and when all is read again: shards are not read at one moment, so what moves may be seen where it was and where
     it is."""
     suspects = {number: places for number, places in _places(server, ids).items() if len(places) > 1}
-    again = _places(server, list(suspects)) if suspects else {}
+    server.ask(server.client.indices.refresh, index=server.address.name)
+    again = _places(server, list(suspects))
     if twice := [number for number, places in suspects.items() if again.get(number) == places]:
         documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
         said = f"segment {twice[0]} is in the documents {documents}; build the index again with --force"
@@ -85,12 +88,18 @@ def _check_moves(server: Server, ids: Sequence[int]) -> None:
 def _places(server: Server, ids: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
     """The documents that hold each of these segments to stay, and when it was changed there."""
     places: dict[int, set[tuple[str, str]]] = {number: set() for number in ids}
-    for page in pages(server, {"terms": {"ids": ids}}, BY_ID):
-        for hit in page:
-            for pair in hit["_source"]["pairs"]:
-                if pair["id"] in places and "becomes" not in pair:
-                    places[pair["id"]].add((hit["_id"], pair.get("changed", "")))
+    for hit in _holding(server, ids):
+        for pair in hit["_source"]["pairs"]:
+            if pair["id"] in places and "becomes" not in pair:
+                places[pair["id"]].add((hit["_id"], pair.get("changed", "")))
     return places
+
+
+def _holding(server: Server, ids: Sequence[int]) -> Iterator[Hit]:
+    """The documents that hold any of these segments, once or more often."""
+    rest = iter(ids)
+    while some := list(islice(rest, TERMS_A_REQUEST)):
+        yield from chain.from_iterable(pages(server, {"terms": {"ids": some}}, BY_ID))
 
 
 def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
@@ -106,6 +115,8 @@ def _wrong(hit: Hit) -> str:
     ids = [pair.id for pair in pairs]
     moving = [pair["id"] for pair in hit["_source"]["pairs"] if "becomes" in pair]
     tokens = match_tokens(pairs[0].src) if pairs else []
+    if len(set(ids)) < len(ids):
+        return f"it holds a segment twice: {sorted(ids)}"
     if sorted(ids) != sorted(fields["ids"]):
         return f"it is found by the ids {fields['ids']} but holds {ids}"
     if sorted(moving) != sorted(fields.get("moving", [])):
@@ -141,8 +152,9 @@ def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
 def _twice(server: Server) -> dict[str, list[int]]:
     """Which of the segments that are moving stand twice in the fields `ids` and `corrected` of all documents."""
     moving = [n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]]
-    there = Counter[tuple[str, int]]()
-    for page in pages(server, {"terms": {"ids": moving}}, BY_ID):
-        for hit in page:
-            there.update((name, n) for name in ("ids", "corrected") for n in hit["_source"].get(name, ()))
-    return {name: [n for n in moving if there[name, n] > 1] for name in ("ids", "corrected")}
+    there: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for hit in _holding(server, moving):
+        for name in ("ids", "corrected"):
+            for number in hit["_source"].get(name, ()):
+                there[name, number].add(hit["_id"])
+    return {name: [n for n in moving if len(there[name, n]) > 1] for name in ("ids", "corrected")}
