@@ -159,6 +159,19 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
 
 
+def test_a_cache_may_hold_what_is_confirmed_alone(folder: Path) -> None:
+    session = Translator.load(folder, cache_own=False).session()
+    session.translate(PAIRS[0][0])
+    session.translate(PAIRS[1][0])
+    assert not session.cache.ids
+    session.confirm(*PAIRS[0])
+    confirmed = list(session.cache.ids)
+    session.translate(PAIRS[2][0])
+    other = Translator.load(folder).session()
+    other.confirm(*PAIRS[0])
+    assert session.cache.ids == confirmed == other.cache.ids and confirmed
+
+
 def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp_path: Path) -> None:
     translator = Translator.load(folder, cache=6)
     whole, broken = translator.session(), translator.session()

@@ -86,6 +86,7 @@ class Settings:
     knn_weight: float = 0.02  # of the neighbours' words in mode knn, in [0, 1)
     knn_temperature: float = 20.0  # of their squared distances
     knn_adaptive: str | None = None  # a file of `tmnmt adapt-knn`, whose network stands in place of these two
+    cache_own: bool = True  # what was translated is written to the cache; False: only what a session confirms
 
     @property
     def retrieves(self) -> bool:
@@ -131,7 +132,7 @@ class Translator:
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
         alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
         neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
-        knn_adaptive: str | Path | None = None,
+        knn_adaptive: str | Path | None = None, cache_own: bool = True,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
@@ -141,6 +142,7 @@ class Translator:
         verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
         neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
         knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
+        cache_own: False: the session cache holds only what `Session.confirm` is told, and nothing that the model said.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
         where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
@@ -159,7 +161,7 @@ class Translator:
             mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
             length_penalty, precision, selection, verbatim,
             neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
-            str(knn_adaptive) if knn_adaptive is not None else None,
+            str(knn_adaptive) if knn_adaptive is not None else None, cache_own,
         )  # fmt: skip
         check(settings, parameters, model)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -226,8 +228,9 @@ class Translator:
         )
         memory = MemoryState(tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch))
         found = self.decode(batch, memory, explain)
-        for cache, hypothesis in zip(caches, found, strict=True):
-            remember(cache, hypothesis)
+        if self.settings.cache_own:
+            for cache, hypothesis in zip(caches, found, strict=True):
+                remember(cache, hypothesis)
         return [
             (self._translation(piece, best, memory, row), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(batch, found, strict=True))
@@ -352,7 +355,7 @@ class Session:
         save_caches(Path(path), Saved(self.cache, self._before), self.translator.model_hash)
 
     def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment, which is then in the cache."""
+        """The translation of the document's next segment, which is then in the cache, unless `cache_own` is off."""
         queue = InOrder()
         self._before = text_of(text), copy.deepcopy(self.cache)
         for piece in self.translator.pieces_of(text, 0, queue):
