@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tmnmt.index.base import UnknownIdError
@@ -87,11 +87,10 @@ def verify(address: ElasticAddress, pipe: int) -> None:
 
 @dataclass
 class Child:
-    """A process, and the lines it has said."""
+    """A process, and where it says what it does."""
 
     number: int
     pipe: int
-    said: list[str] = field(default_factory=list)
 
     def end(self) -> list[str]:
         """Kills it; what it said. Fails if it ended by itself."""

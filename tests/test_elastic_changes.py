@@ -274,6 +274,8 @@ def test_what_is_there_twice_is_damage_and_a_lie_about_moves_ends_compaction(ser
         client.index(index="twice", id=key("three", 1), document=again, refresh=True)
         with pytest.raises(MemoryIndexError, match=r"segment 1 is in the documents \S+ and \S+; build the index again"):
             index.verify()
+        for query in ("one more time", "three"):  # a search that meets it twice answers it once
+            assert [match.segment.id for match in index.search([query], 9, 0.0)[0]].count(1) == 1
         client.index(index="twice", id=hit["_id"], document=hit["_source"] | {"moving": [1]}, refresh=True)
         with pytest.raises(
             MemoryIndexError, match=f"document {hit['_id']} is found by a segment that moves, and holds"

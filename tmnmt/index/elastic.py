@@ -84,7 +84,7 @@ class ElasticIndex:
             try:
                 while some:
                     self._answer(some)
-                    some = self._outdated(some) + [question for question in some if question.is_doubtful()]
+                    some = self._outdated(some) + [question for question in some if question.doubt()]
             except ServerError as error:
                 if len(asked) == 1:
                     raise
@@ -264,7 +264,7 @@ class _Question:
         """What a score must reach to be among the k best as known by now."""
         return max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
 
-    def is_doubtful(self) -> bool:
+    def doubt(self) -> bool:
         """Begins again, once, if it has met a segment twice: shards are not read at one moment, so one that moves may
         be met where it was and where it is."""
         met = {match.segment.id for match in self._matches}
