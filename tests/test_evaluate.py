@@ -134,6 +134,13 @@ def test_the_report_holds_every_system_and_what_the_engine_writes(folder: Path) 
         "paired bootstrap", "approximate randomisation", "sign test"
     }  # fmt: skip
     assert sum(band["segments"] for band in test["bands"]) == 4
+    for part in systems["copy"]["by_band"]:
+        for name, score in part["metrics"].items():
+            interval = part["intervals"][name]
+            assert interval["low"] - 1e-9 <= score <= interval["high"] + 1e-9
+            assert part["segments"] > 1 or interval["low"] == pytest.approx(
+                interval["high"]
+            )  # one segment, drawn again
     assert "| copy |" in (folder / "out/report.md").read_text(encoding="utf-8")
 
 

@@ -42,6 +42,7 @@ def _system(name: str, bleu: float, ter: float, **more: Any) -> dict[str, Any]:
     return {"name": name, "baseline": name == "base", "metrics": _metrics(bleu, ter), **more}
 
 
+AROUND = {"low": 20.0, "high": 41.0}
 REPORT: dict[str, Any] = {
     "format": 1, "name": "A run", "description": None, "made": None,
     "tests": [{
@@ -49,7 +50,8 @@ REPORT: dict[str, Any] = {
         "warnings": ["a fresh split"], "bands": [{"band": "0-0.5", "segments": 2}, {"band": "0.5-1", "segments": 1}],
         "systems": [
             _system("base", 40.0, 50.0, settings={"K": "0", "mode": "copy", "translations": "a"},
-                    by_band=[{"band": "0-0.5", "metrics": {"BLEU": 30.0}}, {"band": "0.5-1", "metrics": None}]),
+                    by_band=[{"band": "0-0.5", "metrics": {"BLEU": 30.0}, "intervals": {"BLEU": AROUND}},
+                             {"band": "0.5-1", "metrics": None}]),
             _system("copy", 45.0, 44.0, settings={"K": "4", "mode": "copy", "translations": "b"}, versus=[
                 _versus("BLEU", "paired bootstrap", 5.0, 0.01), _versus("BLEU", "approximate randomisation", 5.0, 0.02),
                 _versus("TER", "paired bootstrap", -6.0, 0.02),
@@ -110,6 +112,11 @@ def test_the_best_is_bold_and_a_mark_needs_every_test_of_the_metric(folder: Path
     ]
     assert rows[3][1:3] == ["39.00 38.00 to 40.00", "43.00"]
     assert [found.text for found in page.xpath("//strong")] == ["Note: ", "45.00", "43.00"]
+
+
+def test_a_band_has_its_interval_where_one_is_known(folder: Path) -> None:
+    rows = _cells(_page(write_report(folder)), "BLEU by match band")
+    assert [row[2] for row in rows[1:]] == ["30.00 20.00 to 41.00", "–"]
 
 
 def test_a_worse_system_is_marked_so(folder: Path) -> None:

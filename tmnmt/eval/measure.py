@@ -105,7 +105,7 @@ class Measured:
                 {
                     "name": output.name, "settings": dict(output.settings), "baseline": number == self.baseline,
                     "metrics": self._scores(number), "versus": versus[number],
-                    "by_band": [{"band": band, **self._part(number, some)} for band, some in self._by_band()],
+                    "by_band": [{"band": band, **self._band(number, some)} for band, some in self._by_band()],
                     "by_position": self._parts(number, places(test.documents), POSITIONS),
                     "by_length": self._parts(number, [len(match_tokens(text)) for text in test.texts], LENGTHS),
                     "origin": self._origin(output), "consistency": consistency(output.lines) if consistency else None,
@@ -186,6 +186,14 @@ class Measured:
     def _parts(self, number: int, values: Sequence[int], starts: Sequence[int]) -> list[dict[str, Any]]:
         found = parts(values, starts)
         return [{"from": start, "to": end, **self._part(number, some)} for start, end, some in found]
+
+    def _band(self, number: int, some: Sequence[int]) -> dict[str, Any]:
+        """The same with 95 % bootstrap intervals, of resamples of these segments alone."""
+        intervals = {}
+        for metric in self.main:
+            low, high = Scored(metric, self._of(metric, number)[np.array(some)]).interval()
+            intervals[metric.name] = {"low": low, "high": high}
+        return {**self._part(number, some), "intervals": intervals}
 
     def _part(self, number: int, some: Sequence[int]) -> dict[str, Any]:
         """The scores of some segments by themselves."""

@@ -59,9 +59,12 @@ def _score(test: Node, system: Node, metric: str) -> Cell:
     value, low, high = score.number("score"), score.number("low"), score.number("high")
     if value is None:
         return Cell(UNKNOWN)
-    interval = "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
     mark, told = _difference(test, system, metric)
-    return Cell(figure(value), interval, figure(value) == _best(test, metric), mark, told)
+    return Cell(figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, told)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
 
 
 def _best(test: Node, metric: str) -> str:
@@ -244,15 +247,17 @@ def _place_metrics(test: Node, key: str) -> list[str]:
 def _by_place(test: Node, key: str, title: str, metric: str) -> Element:
     """A metric of all systems at every place: a band, or a span of positions or lengths."""
     places: dict[str, float | None] = {}
-    scores: dict[tuple[str, str], float | None] = {}
+    scores: dict[tuple[str, str], Cell] = {}
     systems = [system.name("name") for system in test.nodes("systems")]
     for system in test.nodes("systems"):
         for row in system.nodes(key):
             place = row.text("band") if key == "by_band" else span(row)
             places.setdefault(place, row.number("segments"))
-            scores[place, system.name("name")] = row.node("metrics").number(metric)
-    rows = [
-        [place, figure(count, 0), *(figure(scores.get((place, system))) for system in systems)]
+            around = row.node("intervals").node(metric)
+            interval = _interval(around.number("low"), around.number("high"))
+            scores[place, system.name("name")] = Cell(figure(row.node("metrics").number(metric)), interval)
+    rows: list[list[Child | Cell]] = [
+        [place, figure(count, 0), *(scores.get((place, system), Cell(UNKNOWN)) for system in systems)]
         for place, count in places.items()
     ]
     return table(f"{metric} by {title}", [title.capitalize(), "Segments", *systems], rows)

@@ -113,12 +113,17 @@ def _share(share: float | None) -> str:
 
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
-    """BLEU by the score of the best match."""
+    """BLEU by the score of the best match, with intervals."""
     yield _row(["best match", "segments", f"{_side(test)} words", *(system["name"] for system in test["systems"])])
     yield "|---|---|---|" + "---|" * len(test["systems"])
     for number, band in enumerate(test["bands"]):
-        scores = [f"{system['by_band'][number]['metrics']['BLEU']:.2f}" for system in test["systems"]]
+        scores = (_in_band(system["by_band"][number]) for system in test["systems"])
         yield _row([band["band"], f"{band['segments']:,}", f"{band['words']:,}", *scores])
+
+
+def _in_band(part: Mapping[str, Any]) -> str:
+    interval = part["intervals"]["BLEU"]
+    return f"{part['metrics']['BLEU']:.2f} ({interval['low']:.2f}-{interval['high']:.2f})"
 
 
 def _side(test: Mapping[str, Any]) -> str:
