@@ -14,9 +14,11 @@ noise           a tenth of the sentences have pairs with wrong words
 The session cache, on 30,000 sentences:
 
 deep            as in Tu et al. 2018, 25 slots
-deep-words      with the slots' words beside their states, as ships
+deep-words      with the slots' words beside their states
 shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
+shallow-signs   and with a gate that is shown how well they match
+shallow-follows and that prefers words that follow, as ships
 """
 
 from __future__ import annotations
@@ -35,17 +37,24 @@ from tmnmt.training.data import load_corpora
 from tmnmt.training.memory import train_memories
 
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
-CACHE = {"copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1}
-SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_gate": "scalar", "cache_learning_rate": 2e-3}
+CACHE = {
+    "copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1, "cache_matching": "dot",
+    "cache_size": 25, "stretch": 40, "cache_follows": False,
+}  # fmt: skip
+DEEP = CACHE | {"cache_fusion": "deep", "cache_learning_rate": 5e-4}
+SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_signs": False, "cache_learning_rate": 2e-3}
+LEARNED = SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100}
 WAYS: dict[str, dict[str, Any]] = {
     "frozen": TM,
     "end-to-end": TM | {"end_to_end": True},
     "papers": TM | {"gate_signs": False, "preferences": False, "words": False, "fusion_gate": "scalar"},
     "noise": TM | {"share_noise": 0.1},
-    "deep": CACHE | {"words": False},
-    "deep-words": CACHE,
+    "deep": DEEP | {"words": False},
+    "deep-words": DEEP,
     "shallow": SHALLOW,
-    "shallow-learned": SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100},
+    "shallow-learned": LEARNED,
+    "shallow-signs": LEARNED | {"cache_signs": True},
+    "shallow-follows": LEARNED | {"cache_signs": True, "cache_follows": True},
 }
 
 

@@ -15,32 +15,32 @@ from tmnmt.memories.cache import CacheContents, CacheKind, Combining, SessionCac
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.view import seen
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.vocab import EOS
+from tmnmt.vocab import BOS, EOS
 
 L, D = 3, 2
 
 
 class PaperCache:
-    """Tu et al. 2018, section 3.2, word by word; without overwriting as in table 3."""
+    """Tu et al. 2018, section 3.2, word by word; without overwriting as in table 3; and the word before."""
 
     def __init__(self, size: int, overwrite: bool) -> None:
         self.size, self.overwrite = size, overwrite
-        self.slots: list[tuple[int, Tensor, Tensor, int]] = []  # word, key, value, time of the last write
+        self.slots: list[tuple[int, Tensor, Tensor, int, int]] = []  # word, key, value, time of the last write, before
         self.time = 0
 
-    def write(self, context: Tensor, hidden: Tensor, word: int) -> None:
+    def write(self, context: Tensor, hidden: Tensor, word: int, before: int) -> None:
         if word == EOS or self.size == 0:
             return
         self.time += 1
         held = [i for i, slot in enumerate(self.slots) if slot[0] == word and self.overwrite]
         if held:
-            _, key, value, _ = self.slots[held[0]]
-            self.slots[held[0]] = (word, (key + context) / 2, (value + hidden) / 2, self.time)
+            _, key, value, _, _ = self.slots[held[0]]
+            self.slots[held[0]] = (word, (key + context) / 2, (value + hidden) / 2, self.time, before)
         elif len(self.slots) < self.size:
-            self.slots.append((word, context, hidden, self.time))
+            self.slots.append((word, context, hidden, self.time, before))
         else:
             oldest = min(range(self.size), key=lambda i: self.slots[i][3])
-            self.slots[oldest] = (word, context, hidden, self.time)
+            self.slots[oldest] = (word, context, hidden, self.time, before)
 
 
 words = st.lists(st.lists(st.integers(2, 9), max_size=12), max_size=5)  # 2 is </s>; few words: many repeats
@@ -56,10 +56,10 @@ def test_the_vectorised_write_equals_the_loop_of_the_paper(
     for ids in sentences:
         contexts, hiddens = torch.randn(len(ids), L, generator=made), torch.randn(len(ids), D, generator=made)
         fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))
-        for context, hidden, word in zip(contexts, hiddens, ids, strict=True):
-            slow.write(context, hidden, word)
-        assert fast.ids == [slot[0] for slot in slow.slots]
-        for i, (_, key, value, _) in enumerate(slow.slots):
+        for context, hidden, before, word in zip(contexts, hiddens, [BOS, *ids], ids, strict=False):
+            slow.write(context, hidden, word, before)
+        assert fast.ids == [slot[0] for slot in slow.slots] and fast.before == [slot[-1] for slot in slow.slots]
+        for i, (_, key, value, _, _) in enumerate(slow.slots):
             torch.testing.assert_close(fast.keys[i], key, atol=1e-6, rtol=1e-5)
             torch.testing.assert_close(fast.values[i], value, atol=1e-6, rtol=1e-5)
 
@@ -104,6 +104,11 @@ def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
     assert state is not None and state.keys.tolist() == [[[5.0] * L]]
 
 
+def some_word(context: Tensor) -> Tensor:
+    """Some word that was just written, for every row."""
+    return torch.full((len(context),), 9)
+
+
 def by_hand() -> tuple[SessionCache, CacheContents]:
     cache = SessionCache(2, 2, 2, CacheKind(words=False))
     for layer in (cache.U, cache.V, cache.W):
@@ -123,9 +128,11 @@ def test_read_by_hand() -> None:
     assert state is not None
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
-    torch.testing.assert_close(cache.match(context, ready(cache, state)), torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(
+        cache.match(some_word(context), context, ready(cache, state)), torch.tensor([[0.75, 0.25]])
+    )
     gate = 1 / (1 + math.exp(-2) / 3)
-    fused, found = cache.fuse(hidden, context, ready(cache, state))
+    fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate, 0.75]]))
     torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
 
@@ -141,7 +148,7 @@ def test_one_gate_for_the_whole_state_by_hand() -> None:
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # m = (3/2, 1) as above; lambda = sigmoid(1/2 + 2 + log 3) for both elements
     gate = 1 / (1 + math.exp(-2.5) / 3)
-    fused, found = cache.fuse(hidden, context, ready(cache, state))
+    fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate]]))
     torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
 
@@ -157,7 +164,7 @@ def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
     cache = SessionCache(2, 2, 2, CacheKind(words=False, combining="add"))
     cache.load_state_dict(plain.state_dict())
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
-    fused, gate = cache.fuse(hidden, context, ready(cache, collate_caches([contents])))
+    fused, gate = cache.fuse(some_word(context), hidden, context, ready(cache, collate_caches([contents])))
     torch.testing.assert_close(fused, hidden + gate * torch.tensor([[1.5, 1.0]]))
 
 
@@ -166,10 +173,10 @@ def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
     cache = SessionCache(2, 2, 2, CacheKind(matching="learned"))
     assert cache.A is not None
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
-    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(cache.match(some_word(context), context, state), torch.tensor([[0.75, 0.25]]))
     with torch.no_grad():
         cache.A.copy_(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # the first element asks for the second
-    torch.testing.assert_close(cache.match(context, state), torch.tensor([[0.25, 0.75]]))
+    torch.testing.assert_close(cache.match(some_word(context), context, state), torch.tensor([[0.25, 0.75]]))
 
 
 def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
@@ -191,6 +198,39 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     assert trace is not None and trace.recall_gate is not None and trace.p_recall is not None
     torch.testing.assert_close(trace.recall_gate, torch.tensor([0.75, 0.0]))
     torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
+
+
+def test_words_that_follow_are_preferred_by_hand() -> None:
+    _, contents = by_hand()  # 5 after <s>, 6 after 5
+    assert contents.before == [BOS, 5]
+    cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True, follows=True))
+    assert cache.kappa is not None and cache.signs is not None
+    state, context = ready(cache, collate_caches([contents, contents])), torch.tensor([[math.log(3), 0.0]] * 2)
+    with torch.no_grad():
+        cache.kappa.fill_(math.log(9) / 10)
+        cache.signs.weight.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.2]]))
+    # scores (log 3, 0), after 5 (log 3, log 9)
+    weights, logit = cache.recall(torch.tensor([9, 5]), torch.zeros(2, 2), context, state)
+    torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
+    values = torch.stack([torch.tensor([1.5, 1.0]), torch.tensor([0.5, 3.0])])  # m
+    expected = cache.logits(torch.zeros(2, 2), context, cache.W(values))[:, 0] + 10 * 0.2 * torch.tensor([0.0, 0.75])
+    torch.testing.assert_close(logit, expected)
+
+
+def test_the_signs_of_a_shallow_cache_by_hand() -> None:
+    _, contents = by_hand()
+    contexts, hiddens = torch.tensor([[math.log(3), 0.0], [0.0, 2.0]]), torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True))
+    assert cache.signs is not None
+    state = ready(cache, collate_caches([contents, contents]))
+    closed = cache.recall(some_word(contexts), hiddens, contexts, state)[1]
+    with torch.no_grad():
+        cache.signs.weight.copy_(torch.tensor([[0.1, 0.2, 0.3]]))
+    # scores (log 3, 0) and (0, 2), P_m = (3/4, 1/4) and (1 - p, p), m = (3/2, 1) in the first, s nothing in the second
+    p = 1 / (1 + math.exp(-2))
+    shown = torch.tensor([[0.75 / math.log(3), 2.5 / 2, 0.75], [2 * p / 4, 0.0, p]])
+    moved = 10 * shown @ torch.tensor([0.1, 0.2, 0.3])
+    torch.testing.assert_close(cache.recall(some_word(contexts), hiddens, contexts, state)[1] - closed, moved)
 
 
 def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
@@ -232,7 +272,7 @@ def test_many_slots_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch, combini
         monkeypatch.setattr("tmnmt.memories.cache.PROJECTED", most)
         filled = ready(cache, state)
         assert filled.read is not None and filled.read.shape[2] == (6 if most == 9 else 3)
-        found.append(cache.fuse(hidden, context, filled))
+        found.append(cache.fuse(some_word(context), hidden, context, filled))
     for few, many in zip(*found, strict=True):
         torch.testing.assert_close(many, few)
 
@@ -274,5 +314,6 @@ def test_a_document_does_not_see_its_neighbours() -> None:
     together, alone = ready(cache, collate_caches([contents, other])), ready(cache, collate_caches([contents]))
     hidden, context = torch.randn(2, 2), torch.randn(2, 2)
     torch.testing.assert_close(
-        cache.fuse(hidden, context, together)[0][:1], cache.fuse(hidden[:1], context[:1], alone)[0]
+        cache.fuse(some_word(context), hidden, context, together)[0][:1],
+        cache.fuse(some_word(context[:1]), hidden[:1], context[:1], alone)[0],
     )

@@ -25,7 +25,7 @@ from tmnmt.engine import devices, remember
 from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
-from tmnmt.memories.cache import CacheContents
+from tmnmt.memories.cache import CacheContents, CacheKind
 from tmnmt.pair_keys import PairKeyStore, force
 from tmnmt.pieces import pieces
 from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
@@ -148,7 +148,7 @@ def test_a_confirmed_pair_is_kept_in_a_built_index(folder: Path, index: Path) ->
 
 
 def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder: Path) -> None:
-    translator = Translator.load(folder)
+    translator = Translator.load(folder, cache=25)
     session = translator.session()
     session.translate(PAIRS[0][0])
     session.confirm(*PAIRS[0])
@@ -159,8 +159,10 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
 
 
-def test_a_cache_may_hold_what_is_confirmed_alone(folder: Path) -> None:
-    session = Translator.load(folder, cache_own=False).session()
+def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Path) -> None:
+    translator = Translator.load(folder)
+    assert (translator.settings.cache, translator.settings.cache_own) == (CacheKind().size, False)
+    session = translator.session()
     session.translate(PAIRS[0][0])
     session.translate(PAIRS[1][0])
     assert not session.cache.ids
@@ -170,6 +172,14 @@ def test_a_cache_may_hold_what_is_confirmed_alone(folder: Path) -> None:
     other = Translator.load(folder).session()
     other.confirm(*PAIRS[0])
     assert session.cache.ids == confirmed == other.cache.ids and confirmed
+
+
+def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(folder: Path, index: Path) -> None:
+    found, without = (Translator.load(folder, [index], cache=cache) for cache in (None, 0))
+    assert outcome(found.translate(DOCUMENT)) == outcome(without.translate(DOCUMENT))
+    assert (
+        Translator.load(folder, cache=7).settings.cache_own and not Translator.load(folder, cache=0).settings.remembers
+    )
 
 
 def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp_path: Path) -> None:
@@ -235,6 +245,7 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
     [
         (lambda about, _: about["cache"]["words"][2].__setitem__(1, 10**6), "a word that is not among the"),
         (lambda about, _: about["cache"]["words"][2].__setitem__(1, -1), "a word that is not among the"),
+        (lambda about, _: about["cache"]["words"][2].__setitem__(2, 10**6), "a word that is not among the"),
         (lambda about, _: about["cache"]["words"][2].__setitem__(1, 7.5), "no whole numbers"),
         (lambda about, _: about["cache"]["words"][2].__setitem__(0, 0), "not what was written"),
         (lambda about, _: about["cache"]["words"][2].__setitem__(1, about["cache"]["words"][1][1]), "has two slots"),

@@ -47,9 +47,9 @@ def test_the_batched_forward_with_both_memories_equals_repeated_steps(
     backbone: RNNsearch, vocab: Vocabulary, mode: Mode, fusion: str
 ) -> None:
     torch.manual_seed(2)
-    cache = SessionCache(16, 16, 8, CacheKind(fusion))  # type: ignore[arg-type]
+    cache = SessionCache(16, 16, 8, CacheKind(fusion, size=7))  # type: ignore[arg-type]
     tm = learned(TranslationMemory(16, 16, 8, TMKind()))
-    together, found = SideBySide(cache, backbone, vocab, 7, 2), [Found(s.src, s.tgt, 0.7) for s in sentences()[30:32]]
+    together, found = SideBySide(cache, backbone, vocab, 2), [Found(s.src, s.tgt, 0.7) for s in sentences()[30:32]]
     pairs = [found, [], found[:1], []]  # every combination of pairs or none with a filled cache or an empty one
     contents = [together.empty() for _ in range(4)]
     with torch.no_grad():
@@ -75,7 +75,7 @@ def test_every_unit_has_its_updates_and_all_together_what_was_asked_for(backbone
     shares = Shares(0.5, 0.5, 0.0)
     data = PairedStretches(stretches, PairedSentences(flat, found, range(10), flat, 2, shares, 50, 1))
     memories = Memories(TranslationMemory(16, 16, 8), SessionCache(16, 16, 8))
-    part = GatesPart(memories, SideBySide(memories.cache, backbone, vocab, 5, 2), data, data, 17, 1)  # type: ignore[arg-type]
+    part = GatesPart(memories, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)  # type: ignore[arg-type]
     units = part.units(0)
     assert units == part.units(0) and sum(unit[1] for unit in units) == 17
     for unit in units:  # at the first step nothing is cached: without a pair no gate is asked
@@ -94,7 +94,7 @@ GATES = replace(
     CONFIG, max_pairs=12, cache_pairs=20, dev_segments=10, tm_epochs=1, cache_epochs=1, tune_gates=14, stretch=5,
     validate_every=10,
 )  # fmt: skip
-FIXED = ("tm.M", "tm.preferences", "tm.log_eta", "tm.coverage.weight", "tm.word.weight", "cache.word.weight")
+FIXED = {"tm.M", "tm.preferences", "tm.log_eta", "tm.coverage.weight", "tm.word.weight"}
 
 
 def test_the_papers_gates_are_tuned_too(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
@@ -104,25 +104,29 @@ def test_the_papers_gates_are_tuned_too(tmp_path: Path, backbone: RNNsearch, voc
     assert both[-1] != both[0]
 
 
+@pytest.mark.parametrize(
+    ("fusion", "fixed", "tuned"), [("deep", "cache.word.weight", set()), ("shallow", "cache.A", {"signs"})]
+)
 def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(
-    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = documents()[:4], documents()[4:]
-    separate = train_memories(backbone, vocab, *data, tmp_path / "separate", replace(GATES, tune_gates=0))
-    whole = train_memories(backbone, vocab, *data, tmp_path / "whole", GATES)
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, fusion: str, fixed: str,
+    tuned: set[str],
+) -> None:  # fmt: skip
+    data, config = (documents()[:4], documents()[4:]), replace(GATES, cache_fusion=fusion)  # type: ignore[arg-type]
+    separate = train_memories(backbone, vocab, *data, tmp_path / "separate", replace(config, tune_gates=0))
+    whole = train_memories(backbone, vocab, *data, tmp_path / "whole", config)
     before, after = separate.memories.state_dict(), whole.memories.state_dict()
     moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    assert set(before) - moved >= set(FIXED)
-    assert {name.split(".")[1] for name in moved} == {"copy", "fusion", "U", "V", "W"}
+    assert set(before) - moved >= FIXED | {fixed}
+    assert {name.split(".")[1] for name in moved} == {"copy", "fusion", "U", "V", "W"} | tuned
     lines = [json.loads(line) for line in (tmp_path / "whole" / "train.jsonl").read_text().splitlines()]
     assert [line["update"] for line in lines if line["part"] == "gates" and "dev_criterion" in line][-1] == 14
     both = log_of(tmp_path / "whole", "gates", "dev_copy and cache")
     assert min(both) < both[0]
     _interrupt_in_gates(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        train_memories(backbone, vocab, *data, tmp_path / "broken", GATES)
+        train_memories(backbone, vocab, *data, tmp_path / "broken", config)
     monkeypatch.undo()
-    resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", GATES, resume=True)
+    resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", config, resume=True)
     assert all(torch.equal(value, after[name]) for name, value in resumed.memories.state_dict().items())
 
 

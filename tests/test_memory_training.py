@@ -150,6 +150,7 @@ CACHES = [
     CacheKind(),
     CacheKind(words=False, matching="learned", combining="add"),
     CacheKind("shallow"),
+    CacheKind("shallow", matching="learned", signs=True, follows=True),
     CacheKind(gate="scalar"),
 ]
 
@@ -157,7 +158,10 @@ CACHES = [
 @pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}-{kind.gate}")
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
-    part = CachePart(SideBySide(SessionCache(16, 16, 8, kind), backbone, vocab, 7, 2), [], [], 1)
+    cache = SessionCache(16, 16, 8, replace(kind, size=7))
+    if cache.signs is not None:
+        torch.nn.init.normal_(cache.signs.weight)
+    part = CachePart(SideBySide(cache, backbone, vocab, 2), [], [], 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")
@@ -298,16 +302,18 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     assert max(len(batch) * max(max(sizes[i]) for i in batch) for batch in made) <= 40
 
 
-@pytest.mark.parametrize("kind", [CacheKind(), CacheKind("shallow", matching="learned")])
+@pytest.mark.parametrize("kind", [CacheKind(), CacheKind("shallow", matching="learned", signs=True, follows=True)])
 def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind
 ) -> None:
     made = sentences()
     documents = [made[:6], made[6:8], made[20:24], made[24:31], made[40:43]]  # of several lengths
     torch.manual_seed(9)
-    cache = SessionCache(16, 16, 8, kind)
+    cache = SessionCache(16, 16, 8, replace(kind, size=7))
     torch.nn.init.normal_(cache.U.bias)
-    part = CachePart(SideBySide(cache, backbone, vocab, 7, len(documents)), documents, [], 1)
+    if cache.signs is not None:
+        torch.nn.init.normal_(cache.signs.weight)
+    part = CachePart(SideBySide(cache, backbone, vocab, len(documents)), documents, [], 1)
     together = [(float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])]
     alone = [(float(loss.detach()), n) for i in range(len(documents)) for loss, n in part.losses([i])]
     assert len(together) == 6 < len(alone)  # as many updates as the longest has sentences with a past

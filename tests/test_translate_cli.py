@@ -236,7 +236,7 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     program = "from tmnmt.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "translate", "--model", str(folder / "model")],
+        [sys.executable, "-c", program, "translate", "--model", str(folder / "model"), "--batch", "2"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip

@@ -53,7 +53,6 @@ from tmnmt.text import match_tokens, normalise
 from tmnmt.verbatim import as_it_stands, exact_match
 from tmnmt.vocab import EOS
 
-CACHE_SIZE = 25  # slots; Tu et al. 2018, table 2
 LIMITS = {
     "top_k": (0, 1000), "beam": (1, 1000), "batch": (1, 10_000), "cache": (0, 100_000), "cache_best": (1, 1000),
     "threads": (1, 1024), "neighbours": (0, 1000),
@@ -72,6 +71,7 @@ class Settings:
 
     mode: Mode = "off"
     cache: int = 0  # slots of the session cache
+    cache_own: bool = True  # what was translated is written to it; False: only what a session confirms
     overwrite: bool = True  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3)
     cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
     top_k: int = 4  # pairs retrieved for a sentence; 0: neighbours alone are read
@@ -86,7 +86,11 @@ class Settings:
     knn_weight: float = 0.02  # of the neighbours' words in mode knn, in [0, 1)
     knn_temperature: float = 20.0  # of their squared distances
     knn_adaptive: str | None = None  # a file of `tmnmt adapt-knn`, whose network stands in place of these two
-    cache_own: bool = True  # what was translated is written to the cache; False: only what a session confirms
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what was translated is written to the session cache."""
+        return self.cache > 0 and self.cache_own
 
     @property
     def retrieves(self) -> bool:
@@ -132,17 +136,19 @@ class Translator:
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
         alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
         neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
-        knn_adaptive: str | Path | None = None, cache_own: bool = True,
+        knn_adaptive: str | Path | None = None, cache_own: bool | None = None,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
-        best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `cache` 25 where the
-        model has parameters for it, `device` a GPU where there is one; languages are the model's.
+        best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `device` a GPU where
+        there is one; languages are the model's.
+        cache, cache_own: slots of the session cache, and whether what is translated is written to it. Not given, there
+        are as many as the model's cache has learned with, and they hold what `Session.confirm` is told, which helps,
+        and nothing that the model said, which does not (docs/cache.md); with `cache` given, both, as in Tu et al.
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
         verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
         neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
         knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
-        cache_own: False: the session cache holds only what `Session.confirm` is told, and nothing that the model said.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
         where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
@@ -154,14 +160,16 @@ class Translator:
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         model = load_on(Path(model_dir), device)
         parameters = load_memories(model, device)
+        if cache_own is None:
+            cache_own = cache is not None
         if cache is None:
-            cache = CACHE_SIZE if parameters is not None and parameters.cache is not None else 0
+            cache = parameters.cache.kind.size if parameters is not None and parameters.cache is not None else 0
         copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
         settings = Settings(
-            mode or ("copy" if copies else "off"), cache, overwrite, cache_best, top_k, threshold, beam, batch,
-            length_penalty, precision, selection, verbatim,
+            mode or ("copy" if copies else "off"), cache, cache_own, overwrite, cache_best, top_k, threshold, beam,
+            batch, length_penalty, precision, selection, verbatim,
             neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
-            str(knn_adaptive) if knn_adaptive is not None else None, cache_own,
+            str(knn_adaptive) if knn_adaptive is not None else None,
         )  # fmt: skip
         check(settings, parameters, model)  # before a memory is indexed, which may take minutes
         languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
@@ -176,21 +184,22 @@ class Translator:
     def stream(self, documents: Iterable[Sequence[str]], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before it are there.
 
-        With a session cache the documents go side by side, each in its own order; without one, sentences of similar
-        length go together."""
-        queue, caches = InOrder(), dict[int, CacheContents]()
+        With a session cache of what was translated the documents go side by side, each in its own order; without one,
+        sentences of similar length go together, since nothing is confirmed in between."""
+        queue, caches = InOrder(), defaultdict[int, CacheContents](self.new_cache)
         for batch in self.batches(self._prepare(documents, queue)):
-            own = [caches.setdefault(piece.document, self.new_cache()) for piece in batch]
+            remembers = self.settings.remembers
+            own = [caches[piece.document] if remembers else self.new_cache(0) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
                 if piece.last:
-                    del caches[piece.document]
+                    caches.pop(piece.document, None)
             yield from queue.ready()
         yield from queue.ready()
 
     def batches(self, prepared: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
         """What is translated together, of documents made pieces."""
-        if self.settings.cache:
+        if self.settings.remembers:
             return side_by_side(prepared, self.settings.batch, self.retrieve)
         return by_length(prepared, self.settings.batch)
 
@@ -228,7 +237,7 @@ class Translator:
         )
         memory = MemoryState(tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch))
         found = self.decode(batch, memory, explain)
-        if self.settings.cache_own:
+        if self.settings.remembers:
             for cache, hypothesis in zip(caches, found, strict=True):
                 remember(cache, hypothesis)
         return [
@@ -256,8 +265,8 @@ class Translator:
         ids = [[*piece.ids, EOS] for piece in pieces]
         settings = self.settings
         search = SearchSettings(
-            settings.beam, settings.length_penalty, settings.mode, settings.cache > 0, explain,
-            settings.cache_best if settings.cache else 1,
+            settings.beam, settings.length_penalty, settings.mode, settings.remembers, explain,
+            settings.cache_best if settings.remembers else 1,
         )  # fmt: skip
         with self._timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
@@ -279,10 +288,12 @@ class Translator:
             session.cache, session._before = saved.cache, saved.before
         return session
 
-    def new_cache(self) -> CacheContents:
-        """An empty session cache."""
+    def new_cache(self, slots: int | None = None) -> CacheContents:
+        """An empty session cache of so many slots, or of those set."""
         sizes = self.backbone.context_size, self.backbone.hidden_size
-        return CacheContents(self.settings.cache, *sizes, self.settings.overwrite, self.device)
+        return CacheContents(
+            self.settings.cache if slots is None else slots, *sizes, self.settings.overwrite, self.device
+        )
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
@@ -355,7 +366,7 @@ class Session:
         save_caches(Path(path), Saved(self.cache, self._before), self.translator.model_hash)
 
     def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment, which is then in the cache, unless `cache_own` is off."""
+        """The translation of the document's next segment, which is then in the cache where `cache_own` is on."""
         queue = InOrder()
         self._before = text_of(text), copy.deepcopy(self.cache)
         for piece in self.translator.pieces_of(text, 0, queue):

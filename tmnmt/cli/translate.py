@@ -63,8 +63,8 @@ def translate(
         typer.Option(help="How the memory is used: copy when one is given, else off; knn: by neighbours alone."),
     ] = None,
     cache: Annotated[
-        int | None, typer.Option(min=0, help="Slots of the session cache: 25 when the model has one; 0: off.")
-    ] = None,
+        int, typer.Option(min=0, help="Slots of a session cache, which holds what was translated before; 0: none.")
+    ] = 0,
     cache_overwrite: Annotated[
         bool, typer.Option("--cache-overwrite/--no-cache-overwrite", help="A word has one slot / as many as it came.")
     ] = True,

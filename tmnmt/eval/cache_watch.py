@@ -22,6 +22,7 @@ from tmnmt.memories.view import seen
 from tmnmt.models.folder import Model
 from tmnmt.schedule import Piece, side_by_side
 from tmnmt.segments import Translation
+from tmnmt.vocab import BOS
 
 FREQUENT = 100  # words that count as frequent
 FREQUENT_WORD, OTHER_WORD, NUMBER, PUNCTUATION = CLASSES = ("frequent word", "other word", "number", "punctuation")
@@ -95,13 +96,15 @@ class Watching(Translator):
         cache, lengths = self.memories.cache, torch.tensor([len(best.ids) for best in found])
         contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
         hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
+        before = [BOS if not at else best.ids[at - 1] for best in found for at in range(len(best.ids))]
+        prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
         rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
-        weights = cache.match(contexts, rows)
+        weights = cache.match(prev, contexts, rows)
         if cache.kind.fusion == "deep":
-            gates = cache.fuse(hiddens, contexts, rows)[1].mean(-1)
+            gates = cache.fuse(prev, hiddens, contexts, rows)[1].mean(-1)
         else:
-            gates = cache.recall(hiddens, contexts, rows)[1].sigmoid()
+            gates = cache.recall(prev, hiddens, contexts, rows)[1].sigmoid()
         of_each = torch.split(weights, lengths.tolist()), torch.split(gates, lengths.tolist())
         for piece, best, latest, ids, weight, gate in zip(
             pieces, found, self._latest, state.ids, *of_each, strict=True

@@ -332,7 +332,7 @@ def settings_of(system: SystemConfig) -> Settings:
     """What the engine is told."""
     selection = Selection(system.select, system.similarity, system.alpha)
     return Settings(
-        system.mode, system.cache, system.cache_overwrite, system.cache_best, top_k=system.top_k,
+        system.mode, system.cache, overwrite=system.cache_overwrite, cache_best=system.cache_best, top_k=system.top_k,
         threshold=system.threshold, beam=system.beam, batch=system.batch, length_penalty=system.length_penalty,
         precision=system.precision, selection=selection,
         neighbours=system.neighbours, knn_weight=system.knn_weight, knn_temperature=system.knn_temperature,

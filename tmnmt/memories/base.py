@@ -40,8 +40,8 @@ class View:
     ids: Tensor  # (R, P)
     first: Tensor  # (R, P)
     mask: Tensor | None  # (R', P); None where all are real
-    before: Tensor | None = None  # (R', P), of pairs
-    worth: Tensor | None = None  # (R', P), likewise
+    before: Tensor | None = None  # (R', P)
+    worth: Tensor | None = None  # (R', P), of pairs
 
     def pick(self, x: Tensor) -> Tensor:
         """The rows of x (R, ...) that see any: (R', ...)."""
@@ -93,6 +93,7 @@ class CacheState:
     keys: Tensor  # (N, C, l)
     values: Tensor  # (N, C, d)
     ids: Tensor  # (N, C) int64: the word of every slot
+    before: Tensor  # (N, C) int64: the word before it where it was written last, <s> before the first
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
     read: Tensor | None = None  # (N, C, 2 d) what is blended of every slot and W of it, once the state was made ready;

@@ -8,30 +8,35 @@ write    after a whole sentence, word by word: the slot of the same word is aver
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
 OURS, too: the variant of one lambda for all of s, in place of the vector of eq. 8; the sum over all slots of a word in
-a shallow cache (with overwriting off there may be several), where the paper's formula has one slot; and that </s> is
-not written, of which the paper says nothing.
+a shallow cache (with overwriting off there may be several), where the paper's formula has one slot; the signs that the
+gate of a shallow cache is shown; that P_m prefers, as far as training finds it right, slots whose word came after the
+word that has just been written, too, when it was written last (g); and that </s> is not written, of which the paper
+says nothing.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.linalg import vecdot
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.memories.base import CacheState, Embed
 from tmnmt.memories.view import first_of, view_of
 from tmnmt.memories.words import with_words, word_map
-from tmnmt.vocab import EOS, PAD
+from tmnmt.vocab import BOS, EOS, PAD
 
 CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned"]
 Combining = Literal["interpolate", "add"]
 CacheGate = Literal["elements", "scalar"]
 GATE_START = -3.0  # sigmoid(-3) = 0.05
+STEEP = 10.0  # of the signs: a logit has to move by several units between a match and none, within few updates
+SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 PROJECTED = (
     100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
 )
@@ -39,13 +44,34 @@ PROJECTED = (
 
 @dataclass(frozen=True)
 class CacheKind:
-    """Which of the variants a session cache is; the defaults are what is trained and ships."""
+    """Which of the variants a session cache is; the defaults are Tu et al.'s, with words beside states."""
 
     fusion: CacheFusion = "deep"
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
     matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
     gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
+    follows: bool = False  # OURS: P_m = softmax(c k + kappa g), so that words go on as they did
+    signs: bool = False  # OURS: the gate is shown how well the slots match; shallow only
+    size: int = 25  # slots that it has learned with, and has where nothing else is said
+
+
+class Matched(NamedTuple):
+    """How the slots match, of the rows with a filled cache."""
+
+    scores: Tensor  # (R', C) c k or c A k
+    follows: Tensor | None  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
+    weights: Tensor  # (R', C) P_m
+
+    def signs(self, recalled: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        """(R', 3 or 4) how far m (R', d) is to be trusted at s (R', d) and c (R', l): the match sum P_m c A k / |c|^2,
+        the agreement s m / |s|^2, both near 1 where the slot was written in the same place; max P_m; sum P_m g."""
+        found = torch.stack([vecdot(self.weights, self.scores), vecdot(hidden, recalled)], -1)
+        squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
+        signs = [found / squares.clamp_min(SMALL), self.weights.amax(-1, keepdim=True)]
+        if self.follows is not None:
+            signs.append(vecdot(self.weights, self.follows)[:, None])
+        return torch.cat(signs, -1)
 
 
 class SessionCache(nn.Module):
@@ -65,6 +91,10 @@ class SessionCache(nn.Module):
         self.W = nn.Linear(hidden_size, outputs, bias=False)
         self.A = nn.Parameter(torch.eye(context_size)) if kind.matching == "learned" else None
         self.word = word_map(word_size, hidden_size) if deep and kind.words else None
+        self.kappa = nn.Parameter(torch.zeros(())) if kind.follows else None
+        self.signs = nn.Linear(3 + kind.follows, 1, bias=False) if kind.signs and not deep else None
+        if self.signs is not None:
+            nn.init.zeros_(self.signs.weight)
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
         """The same with all that no step changes: the slots' words in what is blended of them, and, of few slots, W of
@@ -74,14 +104,22 @@ class SessionCache(nn.Module):
         read = torch.cat([said, self.W(said)], -1) if few else said
         return replace(state, read=read, first=first_of(state.ids), view=None)
 
-    def match(self, context: Tensor, state: CacheState) -> Tensor:
-        """P_m (R, C) over the slots of the row's sentence (eq. 5); zero where the cache is empty."""
+    def match(self, prev: Tensor, context: Tensor, state: CacheState) -> Tensor:
+        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,); zero where the cache is empty."""
         view = view_of(state)
-        query = view.pick(context if self.A is None else context @ self.A)
-        scores = view.rows.dot(query, state.keys)
+        return view.put(self.matched(view.pick(prev), view.pick(context), state).weights)
+
+    def matched(self, prev: Tensor, context: Tensor, state: CacheState) -> Matched:
+        """How the slots match for y_{t-1} (R',) and c (R', l) of the rows with a filled cache."""
+        view = view_of(state)
+        scores, follows = view.rows.dot(context if self.A is None else context @ self.A, state.keys), None
+        energy = scores
+        if self.kappa is not None and view.before is not None:
+            follows = (view.before == prev[:, None]).to(scores.dtype)
+            energy = torch.addcmul(scores, follows, STEEP * self.kappa)
         if view.mask is not None:
-            scores = scores.masked_fill(~view.mask, -torch.inf)
-        return view.put(scores.softmax(-1))
+            energy = energy.masked_fill(~view.mask, -torch.inf)
+        return Matched(scores, follows, energy.softmax(-1))
 
     def blend(self, weights: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
@@ -96,26 +134,29 @@ class SessionCache(nn.Module):
         own: Tensor = self.U(hidden)
         return torch.addmm(own + projected, context, self.V.weight.t())
 
-    def fuse(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """Deep: s~ (R, d) of s (R, d) and c (R, l), and lambda (R, d) or (R, 1); s and 0 where it is empty (eq. 6, 8).
-
-        `state` has been seen."""
+    def fuse(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """Deep: s~ (R, d) of y_{t-1} (R,), s (R, d), c (R, l), and lambda (R, d) or (R, 1); where it is empty s and 0
+        (eq. 6, 8). `state` has been seen."""
         view = view_of(state)
-        recalled, projected = self.blend(view.pick(self.match(context, state)), state)
-        own = view.pick(hidden)
-        gate = torch.sigmoid(self.logits(own, view.pick(context), projected))
+        own, context = view.pick(hidden), view.pick(context)
+        recalled, projected = self.blend(self.matched(view.pick(prev), context, state).weights, state)
+        gate = torch.sigmoid(self.logits(own, context, projected))
         added = self.kind.combining == "add"
         fused = torch.addcmul(own, gate, recalled) if added else torch.lerp(own, recalled, gate)
         return view.put(fused, hidden), view.put(gate)
 
-    def recall(self, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+    def recall(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is empty.
 
         `state` has been seen."""
-        view, weights = view_of(state), self.match(context, state)
-        projected = self.blend(view.pick(weights), state)[1]
-        logit = self.logits(view.pick(hidden), view.pick(context), projected)[:, 0]
-        return weights, view.put(logit, -torch.inf)
+        view = view_of(state)
+        hidden, context = view.pick(hidden), view.pick(context)
+        matched = self.matched(view.pick(prev), context, state)
+        recalled, projected = self.blend(matched.weights, state)
+        logit = self.logits(hidden, context, projected)
+        if self.signs is not None:
+            logit = logit + STEEP * self.signs(matched.signs(recalled, hidden, context))
+        return view.put(matched.weights), view.put(logit[:, 0], -torch.inf)
 
 
 class CacheContents:
@@ -132,6 +173,7 @@ class CacheContents:
         self._values = torch.zeros(size, hidden_size, device=device)
         self._words: OrderedDict[int, int] = OrderedDict()  # slot -> subword id, least recently written first
         self._slots: dict[int, int] = {}  # subword id -> slot
+        self._before: dict[int, int] = {}  # slot -> the subword before it where it was written last
 
     def __len__(self) -> int:
         """How many slots are filled: always the first ones."""
@@ -153,6 +195,11 @@ class CacheContents:
         return [self._words[slot] for slot in range(len(self))]
 
     @property
+    def before(self) -> list[int]:
+        """The subword before every filled slot's, where that was written last; <s> before the first of a sentence."""
+        return [self._before[slot] for slot in range(len(self))]
+
+    @property
     def latest(self) -> list[int]:
         """The filled slots, the one written last first."""
         return list(reversed(self._words))
@@ -161,10 +208,13 @@ class CacheContents:
         """Forget everything: a new document starts."""
         self._words.clear()
         self._slots.clear()
+        self._before.clear()
 
     def record(self) -> dict[str, Any]:
-        """All but keys and values, for JSON: size, and the word of every slot, least recently written first."""
-        return {"size": self.size, "overwrite": self.overwrite, "words": list(self._words.items())}
+        """All but keys and values, for JSON: size, and every slot with its word and the one before it, least recently
+        written first."""
+        words = [(slot, word, self._before[slot]) for slot, word in self._words.items()]
+        return {"size": self.size, "overwrite": self.overwrite, "words": words}
 
     def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int) -> CacheContents:
         """A cache of these sizes and on this device with what another one's `record`, keys and values say.
@@ -172,13 +222,14 @@ class CacheContents:
         vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes can have said."""
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
         made = CacheContents(self.size, *shape, record["overwrite"], device)
-        made._words = OrderedDict(record["words"])
-        if any(type(number) is not int for number in (*made._words.keys(), *made._words.values())):
+        if any(type(number) is not int for row in record["words"] for number in row):
             raise ValueError("its slots are no whole numbers")
+        made._words = OrderedDict((slot, word) for slot, word, _ in record["words"])
+        made._before = {slot: before for slot, _, before in record["words"]}
         if sorted(made._words) != list(range(len(record["words"]))) or len(made) > self.size:
             raise ValueError("its slots are not what was written")
         made._slots = {word: slot for slot, word in made._words.items()}
-        if not all(0 <= word < vocabulary for word in made._slots):
+        if not all(0 <= word < vocabulary for word in (*made._slots, *made._before.values())):
             raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
         if self.overwrite and len(made._slots) < len(made):
             raise ValueError("a word has two slots, with overwriting on")
@@ -201,10 +252,12 @@ class CacheContents:
             return
         held: dict[int, float] = {}  # slot -> share of what it held before this sentence
         shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
-        for t, word in enumerate(ids.tolist()):
+        words = ids.tolist()
+        for t, (before, word) in enumerate(zip([BOS, *words], words, strict=False)):
             if word in (EOS, PAD):
                 continue
             slot, again = self._slot(word)
+            self._before[slot] = before
             if again:
                 held[slot] = held.get(slot, 1.0) / 2
                 shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {t: 0.5}
@@ -258,8 +311,12 @@ def collate_caches(
     lengths = torch.tensor([len(cache) for cache in contents], device=device)
     keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
     values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
-    ids = pad_sequence([torch.tensor(cache.ids, dtype=torch.int64) for cache in contents], batch_first=True).to(device)
+    ids, before = (
+        pad_sequence([torch.tensor(words, dtype=torch.int64) for words in some], batch_first=True).to(device)
+        for some in ([cache.ids for cache in contents], [cache.before for cache in contents])
+    )
     return CacheState(
-        keys=keys, values=values, ids=ids, mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
+        keys=keys, values=values, ids=ids, before=before,
+        mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
         sentence=torch.arange(len(contents), device=device).repeat_interleave(rows_per_sentence),
     )  # fmt: skip

@@ -15,7 +15,7 @@ import torch
 from tmnmt.errors import DataError, ModelError
 from tmnmt.memories.cache import CacheContents
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass

@@ -23,7 +23,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
-FORMAT = "3"  # of memory.safetensors
+FORMAT = "4"  # of memory.safetensors
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Memories(nn.Module):
         found: Tensor | None = None
         if self.cache is not None and state.cache is not None:
             if self.cache.kind.fusion == "deep":
-                cached, cache_gate = self.cache.fuse(hidden, context, state.cache)
+                cached, cache_gate = self.cache.fuse(prev, hidden, context, state.cache)
             else:
-                recalled = Recalled.of(state.cache, *self.cache.recall(hidden, context, state.cache))
+                recalled = Recalled.of(state.cache, *self.cache.recall(prev, hidden, context, state.cache))
         if mode == "knn" and state.neighbours is not None:
             votes = state.neighbours.asked.vote(hidden, context)
             copied, found = Recalled(votes.weights, votes.ids, first_of(votes.ids), votes.logit), votes.positions
@@ -136,7 +136,7 @@ class Memories(nn.Module):
         if explain:
             trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted, copied, found)
             if self.cache is not None and state.cache is not None:
-                trace = replace(trace, slots=self.cache.match(context, state.cache))
+                trace = replace(trace, slots=self.cache.match(prev, context, state.cache))
         log_probs = log_gen
         if recalled is not None:
             log_probs = mix_copy(log_probs, *recalled)

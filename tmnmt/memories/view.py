@@ -25,11 +25,11 @@ def seen(state: State) -> State:
     sees = _filled(state)
     some = None if bool(sees.all()) else sees.nonzero()[:, 0]
     sentence = state.sentence if some is None else state.sentence[some]
-    mask, before, worth = state.mask[sentence], getattr(state, "before", None), getattr(state, "worth", None)
+    mask, worth = state.mask[sentence], getattr(state, "worth", None)
     view = View(
         some, Rows.of(sentence, len(state.keys)), state.ids[state.sentence], state.first[state.sentence],
         None if bool(mask.all()) else mask,
-        before[sentence] if before is not None else None, worth[sentence] if worth is not None else None,
+        state.before[sentence], worth[sentence] if worth is not None else None,
     )  # fmt: skip
     return replace(state, view=view)
 

@@ -1,7 +1,7 @@
 """Training of the session cache's gate {U, V, W}, the base fixed (Tu et al. 2018, eq. 10).
 
 Documents in order, several side by side. OURS: the cache is filled from `forced` on the references of the preceding
-sentences, and emptied at a document's start; and long documents are cut into stretches of at most 40 sentences (the
+sentences, and emptied at a document's start; and long documents are cut into stretches of at most 100 sentences (the
 setting `stretch`), each of which begins with an empty cache, as if it were a document.
 """
 
@@ -15,11 +15,11 @@ from torch import Tensor
 
 from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.memories.view import seen, view_of
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit
-from tmnmt.vocab import Vocabulary
+from tmnmt.vocab import BOS, Vocabulary
 
 Stretch = Sequence[Segment]
 
@@ -42,10 +42,10 @@ def stretches(documents: Sequence[Sequence[Segment]], longest: int, most: int, s
 
 
 class SideBySide:
-    """Stretches of similar length, gone through side by side, `together` at a time, each with a cache of `size`."""
+    """Stretches of similar length, gone through side by side, `together` at a time, each with a cache of its own."""
 
-    def __init__(self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, size: int, together: int) -> None:
-        self.cache, self.backbone, self.vocab, self.size, self.together = cache, backbone, vocab, size, together
+    def __init__(self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, together: int) -> None:
+        self.cache, self.backbone, self.vocab, self.together = cache, backbone, vocab, together
         self.device = cache.U.weight.device
 
     def grouped(self, data: Sequence[Stretch], random: Random) -> list[Unit]:
@@ -55,7 +55,8 @@ class SideBySide:
 
     def empty(self) -> CacheContents:
         """The cache at the start of a stretch."""
-        return CacheContents(self.size, self.backbone.context_size, self.backbone.hidden_size, device=self.device)
+        sizes = self.cache.kind.size, self.backbone.context_size, self.backbone.hidden_size
+        return CacheContents(*sizes, device=self.device)
 
     def steps(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
         """Step s: the references' s-th sentences, and which stretches of the group still have one."""
@@ -70,12 +71,12 @@ class SideBySide:
         if state is None:
             return None
         real = batch.real
-        hidden, context = batch.hiddens[real], batch.contexts[real]
+        prev, hidden, context = shift(batch.tgt, BOS)[real], batch.hiddens[real], batch.contexts[real]
         ready = self.cache.ready(state, self.backbone.embed)
         positions = seen(ready.rows(real.nonzero()[:, 0]))  # one row a position: (n,)
         if self.cache.kind.fusion == "deep":
-            return Remembered(self.cache.fuse(hidden, context, positions)[0])
-        weights, logit = self.cache.recall(hidden, context, positions)
+            return Remembered(self.cache.fuse(prev, hidden, context, positions)[0])
+        weights, logit = self.cache.recall(prev, hidden, context, positions)
         recalled = (weights * (view_of(positions).ids == batch.tgt[real][:, None])).sum(-1)
         return Remembered(hidden, recalled, logit)
 

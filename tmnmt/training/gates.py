@@ -34,7 +34,8 @@ class Gates(nn.Module):
         super().__init__()
         tm, cache = memories.tm, memories.cache
         assert tm is not None and cache is not None
-        self.copy, self.fusion, self.U, self.V, self.W = tm.copy, tm.fusion, cache.U, cache.V, cache.W
+        self.copy, self.fusion = tm.copy, tm.fusion
+        self.U, self.V, self.W, self.signs = cache.U, cache.V, cache.W, cache.signs
 
 
 class PairedStretches:

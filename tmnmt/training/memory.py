@@ -70,7 +70,7 @@ def train_memories(
         memories.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
     if cache is not None and stretches is not None:
-        documents_of = SideBySide(cache, backbone, vocab, config.cache_size, config.documents_together)
+        documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
         part = CachePart(documents_of, *stretches, config.seed)
         reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)), config)
         if config.tune_gates:
@@ -122,8 +122,9 @@ def _dropped(tm: TranslationMemory, wanted: TranslationMemory) -> TranslationMem
 
 def _cache_kind(config: MemoryConfig) -> CacheKind:
     return CacheKind(
-        config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate
-    )
+        config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate,
+        config.cache_follows, config.cache_signs, config.cache_size,
+    )  # fmt: skip
 
 
 def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool, begun_from: str) -> Standing:

@@ -26,10 +26,12 @@ class MemoryConfig:
     gate_signs: bool = True  # gates see how good the pairs are and how well they match; false: f(c, s, z~) (the paper)
     preferences: bool = True  # of better pairs, exact matches and words that follow; false: the paper's energy
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
-    cache_fusion: CacheFusion = "deep"  # or shallow: words of the cache are mixed in (Tu et al., section 4.4)
-    cache_matching: CacheMatching = "dot"  # or learned (footnote 2)
+    cache_fusion: CacheFusion = "shallow"  # words are mixed in (Tu et al., section 4.4); or deep: their states
+    cache_matching: CacheMatching = "learned"  # footnote 2; or dot, as in their experiments
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
-    cache_gate: CacheGate = "elements"  # one for every element of the state as in the paper, or scalar (OURS)
+    cache_gate: CacheGate = "elements"  # of the state, one for every element as in the paper, or scalar (OURS); deep
+    cache_follows: bool = True  # OURS: slots are preferred whose word came after the word just written
+    cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
@@ -49,18 +51,16 @@ class MemoryConfig:
     share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words; 0, since no gain was shown
     max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
     tm_epochs: Count = 2  # the best on dev is kept
-    cache_size: Count = 25  # slots, as in the paper's experiments and in decoding
+    cache_size: Count = 200  # slots, in decoding too where nothing is said; 25 in the paper's experiments
     cache_pairs: Count = 20_000  # sentences the cache is trained on
-    cache_epochs: Count = 2  # the paper has 5 on a much smaller corpus of documents
-    stretch: AtLeastTwo = 40  # OURS: longest part of a document with one cache: those side by side are of one length
+    cache_epochs: Count = 1  # the paper has 5 on a much smaller corpus of documents
+    stretch: AtLeastTwo = 100  # OURS: longest part of a document with one cache: those side by side are of one length
     documents_together: Count = 32
     batch_tokens: Count = 2000  # padded target or source tokens of one update of the TM
     max_subwords: Count = 100  # of a sentence on either side; longer ones are not trained on
     dev_segments: Count = 600  # of all dev documents, for the TM; as many in stretches for the cache
     learning_rate: AboveZero = 1e-3  # of the TM
-    cache_learning_rate: AboveZero = (
-        5e-4  # of the session cache: it learns the training documents by heart all too soon
-    )
+    cache_learning_rate: AboveZero = 2e-3  # of the session cache; a deep one wants less: 5e-4
     validate_every: Count = 200  # updates
     checkpoint_every: Count = 50  # updates
     tune_gates: NotNegative = 0  # updates of the gates of TM and cache together; docs/design.md has what it brought
