@@ -100,7 +100,7 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
 
     counted(FastRNNsearch, "step")
     counted(FastRNNsearch, "readout")
-    counted(SessionCache, "match")
+    counted(SessionCache, "matched")
     counted(combine, "_trace")
     translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5)
     found = []
@@ -110,7 +110,7 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
         calls.clear()
         found.append(replace(session.translate(DOCUMENT[0], explain), tokens=()))
         steps = calls["step"]
-        each = {"readout": 3, "match": 2, "_trace": 1} if explain else {"readout": 1, "match": 1, "_trace": 0}
+        each = {"readout": 3, "matched": 2, "_trace": 1} if explain else {"readout": 1, "matched": 1, "_trace": 0}
         assert steps and {name: calls[name] / steps for name in each} == each
     assert found[0] == found[1]  # bit for bit
 
