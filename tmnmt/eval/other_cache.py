@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 from tmnmt.engine import Translator
 from tmnmt.memories.cache import CacheContents
@@ -12,27 +13,34 @@ from tmnmt.schedule import Piece
 from tmnmt.segments import Translation
 
 Pair = tuple[str, str]
+WRITES = 2  # counts up when what is written, or when, gives another translation with the same settings
 
 
 class OtherCache(Translator):
-    """Remembers nothing of what it translates: after a segment, its document's cache gets what `written` has for it.
+    """Remembers nothing of what it translates: before a document's next segment, its cache gets what `written` has for
+    the one that was translated last, all pieces of it.
 
     written: for every segment of the stream, in order, a source and its translation; None: nothing. Their states are
     those of teacher forcing."""
 
     written: Sequence[Pair | None] = ()
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._translated: dict[int, int] = {}  # document -> the segment of it that was translated last
+
     def translate_batch(
         self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
     ) -> list[tuple[Translation, int]]:
         """As a translator's, but for what is remembered."""
-        done = super().translate_batch(batch, copy.deepcopy(list(caches)), explain)
-        pairs = [self.written[piece.segment] if piece.part == 0 else None for piece in batch]
+        before = [self._translated.get(piece.document) if piece.part == 0 else None for piece in batch]
+        pairs = [self.written[segment] if segment is not None else None for segment in before]
         found = self.keys.keys_of([pair] if pair is not None else [] for pair in pairs)
         for cache, some in zip(caches, found, strict=True):
             for keys in some:
                 cache.write(keys.contexts, keys.hiddens, keys.ids)
-        return done
+        self._translated |= {piece.document: piece.segment for piece in batch}
+        return super().translate_batch(batch, copy.deepcopy(list(caches)), explain)
 
 
 def at_same_place(documents: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:

@@ -21,7 +21,7 @@ from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
-from tmnmt.eval.other_cache import OtherCache, Pair, at_same_place
+from tmnmt.eval.other_cache import WRITES, OtherCache, Pair, at_same_place
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
 from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
@@ -259,9 +259,9 @@ class Job:
         if system.neighbours:
             settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
         if self.before is not None and self.before.kept is not None:
-            settings["cache_from"] = self.before.kept.path.stem
+            settings["cache_from"] = digest(WRITES, self.before.kept.path.stem)
         if system.cache_from == "reference":
-            settings["cache_from"] = digest(test.references[0])
+            settings["cache_from"] = digest(WRITES, test.references[0])
         named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
         path = self.run.out / TRANSLATIONS / f"{named}.jsonl"
         if path not in self.run.kept:
