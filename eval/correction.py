@@ -194,12 +194,14 @@ def log_probs(
         for event in found:
             one, later = event.confirmed, event.later
             values = one.hiddens if tm is None else fused(model, tm, one)
-            kept = one.ids != event.word if left_out else torch.ones_like(one.ids, dtype=torch.bool)
             contents = CacheContents(SLOTS, one.contexts.shape[1], one.hiddens.shape[1])
-            contents.write(one.contexts[kept], values[kept], one.ids[kept])
+            contents.write(one.contexts, values, one.ids)
+            cache = collate_caches([contents])
+            if left_out and cache is not None:
+                cache = replace(cache, mask=cache.mask & (cache.ids != event.word))
             row = slice(event.at, event.at + 1)
             prev = shift(later.ids[None], BOS)[0, row]
-            state = MemoryState(cache=collate_caches([contents]))
+            state = MemoryState(cache=cache)
             log_p, *_ = memories.step(model.backbone, prev, later.hiddens[row], later.contexts[row], state, "off")
             result.append(float(log_p[0, event.word]))
     return torch.tensor(result)

@@ -69,6 +69,7 @@ def run(model: Path, memory: Path, document: str, index: Path) -> None:
             scores = score([translation.tgt for translation in found[name]], references)
             print(f"{name:20}  {scores.bleu:5.2f}  {scores.chrf:5.2f}  {seconds:5.1f}")
     assert scores is not None
+    print("(the seconds of the last are of one segment at a time, with the origin of every word)")
     print(f"\n{scores.bleu_signature}\n{scores.chrf_signature}\n")
     at = telling(found[ALONE], found[CONFIRMED], references)
     print("A segment, and where its words come from:\n")

@@ -174,6 +174,22 @@ def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Pat
     assert session.cache.ids == confirmed == other.cache.ids and confirmed
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(folder: Path, own: bool) -> None:
+    translator = Translator.load(folder, cache=200, cache_own=own)
+    late, in_turn = translator.session(), translator.session()
+    late.translate(PAIRS[0][0])
+    late.translate(PAIRS[1][0])
+    for pair in PAIRS[:2]:
+        late.confirm(*pair)
+    if own:
+        in_turn.translate(PAIRS[0][0])  # is not in the place of what was translated last, so it stays
+    for pair in PAIRS[:2]:
+        in_turn.confirm(*pair)
+    assert late.cache.record() == in_turn.cache.record()
+    torch.testing.assert_close(late.cache.keys, in_turn.cache.keys)
+
+
 def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(folder: Path, index: Path) -> None:
     found, without = (Translator.load(folder, [index], cache=cache) for cache in (None, 0))
     assert outcome(found.translate(DOCUMENT)) == outcome(without.translate(DOCUMENT))

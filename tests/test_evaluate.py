@@ -29,6 +29,7 @@ from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
+from tmnmt.schedule import InOrder
 from tmnmt.segments import Segment, Translation
 
 TEST = [
@@ -219,6 +220,17 @@ def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed
             expected.append(session.translate(segment.src).score)
             session.confirm(segment.src, segment.tgt)
     assert scores(folder, "reference") == pytest.approx(expected, abs=1e-5) != scores(folder, "cache")
+
+
+def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its_end(folder: Path) -> None:
+    open_cache(folder / "open")
+    long = " ".join([PAIRS[0][0]] * 12)
+    assert len(Translator.load(folder / "open").pieces_of(long, 0, InOrder())) > 2
+    write_tsv(folder / "long.tsv", [Segment(long, " ".join([PAIRS[0][1]] * 12), f"doc{n}", 0) for n in range(2)])
+    recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "long.tsv").replace('"model"', '"open"')
+    (folder / "long.toml").write_text(recipe + CONTROL.replace('"next"', '"reference"'), encoding="utf-8")
+    assert evaluate(folder, "long.toml") == 0
+    assert scores(folder, "reference") == pytest.approx(scores(folder, "base"), abs=1e-6)
 
 
 def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder: Path) -> None:

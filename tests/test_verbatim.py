@@ -49,7 +49,13 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
     assert {token.sources[0].match for token in found.tokens} == {0}
 
 
-def test_what_was_taken_is_in_the_session_cache_as_a_confirmed_text_would_be(folder: Path, index: Path) -> None:
+def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
+    session = Translator.load(folder, [index], verbatim=True).session()
+    session.translate(PAIRS[0][0])
+    assert not session.cache.ids
+
+
+def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(folder: Path, index: Path) -> None:
     taken = Translator.load(folder, [index], verbatim=True, cache=30).session()
     confirmed = Translator.load(folder, [index], cache=30).session()
     taken.translate(PAIRS[0][0])

@@ -220,7 +220,8 @@ class Translator:
                 done.append(next(decoded))
                 continue
             keys = pairs[row][number]
-            caches[row].write(keys.contexts, keys.hiddens, keys.ids)
+            if self.settings.remembers:
+                caches[row].write(keys.contexts, keys.hiddens, keys.ids)
             done.append((as_it_stands(batch[row], number, self.vocab, explain), len(keys.ids)))
         return done
 
@@ -357,7 +358,8 @@ class Session:
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
         self.cache = translator.new_cache()
-        self._before: tuple[str, CacheContents] | None = None  # the last text, and the cache as it was before it
+        # where translations are written: the last text, and the cache without what was written of it
+        self._before: tuple[str, CacheContents] | None = None
 
     def save(self, path: str | Path) -> None:
         """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory.
@@ -368,7 +370,8 @@ class Session:
     def translate(self, text: str, explain: bool = False) -> Translation:
         """The translation of the document's next segment, which is then in the cache where `cache_own` is on."""
         queue = InOrder()
-        self._before = text_of(text), copy.deepcopy(self.cache)
+        text = text_of(text)
+        self._before = (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
         for piece in self.translator.pieces_of(text, 0, queue):
             done = self.translator.translate_batch([piece], [self.cache], explain)
             queue.put(piece, *done[0])
@@ -393,7 +396,8 @@ class Session:
             self.cache = self._before[1]
             self._before = None
         if keys is not None:
-            self.cache.write(keys.contexts, keys.hiddens, keys.ids)
+            for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
+                cache.write(keys.contexts, keys.hiddens, keys.ids)
 
     def _keys(self, src: str, tgt: str) -> PairKeys:
         translator = self.translator
@@ -437,7 +441,7 @@ def check_memories(memories: object) -> None:
 def check_count(name: str, count: int) -> None:
     """Raises UsageError for what is no whole number within the limits of that setting."""
     smallest, largest = LIMITS[name]
-    if not isinstance(count, int) or not smallest <= count <= largest:
+    if type(count) is not int or not smallest <= count <= largest:
         name = name.replace("_", "-")
         raise UsageError(f"{name} is {count!r}; it must be a whole number, {smallest} to {largest:,}")
 
@@ -449,9 +453,10 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
         check_count(name, getattr(settings, name))
     if settings.cache_best > settings.beam:
         raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
-    if not settings.cache and (settings.cache_best > 1 or not settings.overwrite):
-        given = "cache-best" if settings.cache_best > 1 else "no-cache-overwrite"
-        raise UsageError(f"--{given} is of a session cache, and there is none: give --cache 1 or more")
+    if not settings.remembers and settings.cache_best > 1:
+        raise UsageError("cache-best is of a session cache of what was translated, and there is none: give a cache")
+    if not settings.cache and not settings.overwrite:
+        raise UsageError("no-cache-overwrite is of a session cache, and there is none: give a cache")
     if 2 * settings.beam > words:
         raise UsageError(
             f"beam is {settings.beam}; with this model's {words:,} subwords it must be {words // 2} at most"

@@ -28,8 +28,13 @@ def cache_report(
     ],
     size: Annotated[list[int], typer.Option("--size", min=0, max=100_000, help="Slots; may be repeated.")] = SIZES,
     at: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Slots at which overwriting is switched off, and the rest is told.")
-    ] = 25,
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="Slots at which overwriting is switched off, and the rest is told; as many as the model learned with.",
+        ),
+    ] = None,
     best: Annotated[
         int, typer.Option(min=1, help="Write so many hypotheses, too, in a run of its own; 1: no run.")
     ] = 1,
@@ -62,6 +67,7 @@ def cache_report(
     memories = load_memories(loaded, "cpu")
     if memories is None or memories.cache is None:
         raise UsageError(f"{model}: this model has no parameters for a session cache")
+    at = at or memories.cache.kind.size
     settings = Settings(beam=beam, length_penalty=length_penalty)
     check(replace(settings, cache=at, cache_best=best), memories, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])

@@ -1,6 +1,6 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
-read     P_m = softmax(c k)       m = sum P_m (v + E e(y))                               eq. 5
+read     P_m = softmax(c k + kappa g)     m = sum P_m (v + E e(y))                       eq. 5, with A: c A k
 deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
 write    after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
@@ -35,7 +35,7 @@ CacheMatching = Literal["dot", "learned"]
 Combining = Literal["interpolate", "add"]
 CacheGate = Literal["elements", "scalar"]
 GATE_START = -3.0  # sigmoid(-3) = 0.05
-STEEP = 10.0  # of the signs: a logit has to move by several units between a match and none, within few updates
+STEEP = 10.0  # of kappa and of the signs' weights: both have to move by several units within few updates
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 PROJECTED = (
     100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
@@ -51,7 +51,7 @@ class CacheKind:
     matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
     gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
-    follows: bool = False  # OURS: P_m = softmax(c k + kappa g), so that words go on as they did
+    follows: bool = False  # OURS: kappa g, so that words go on as they did
     signs: bool = False  # OURS: the gate is shown how well the slots match; shallow only
     size: int = 25  # slots that it has learned with, and has where nothing else is said
 
@@ -75,10 +75,11 @@ class Matched(NamedTuple):
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate, A and E; a document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, A, E, kappa and the weights of the signs, as far as `kind` has them; a
+    document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model. A starts as the
-    identity, E at zero."""
+    identity, the others of these at zero."""
 
     def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()) -> None:
         super().__init__()
