@@ -1,4 +1,4 @@
-"""Training of the session cache, its gate {U, V, W} and what else its kind has, the base fixed (Tu et al. 2018, eq. 10).
+"""Training of the session cache, gate {U, V, W} and what else its kind has, the base fixed (Tu et al. 2018, eq. 10).
 
 Documents in order, several side by side. OURS: the cache is filled from `forced` on the references of the preceding
 sentences, and emptied at a document's start; and long documents are cut into stretches of at most 100 sentences (the
