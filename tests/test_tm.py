@@ -532,6 +532,22 @@ def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Mem
         assert {name.split(".")[0] for name in file.keys()} == {"tm", "copy", "fusion", "cache"}
 
 
+def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(memories: Memories) -> None:
+    reading: list[tuple[Mode, bool]] = [("off", False), ("off", True), ("copy", False)]
+    reading += [("fusion", True), ("both", True)]
+    readers = {
+        "tm.M": "copy fusion both", "tm.word.weight": "fusion both", "tm.copy.trust": "copy both",
+        "tm.fusion.trust": "fusion both", "cache.U.bias": "off fusion both",
+    }  # fmt: skip
+    for name, modes in readers.items():
+        before = {mode: memories.digest(*mode) for mode in reading}
+        memories.state_dict()[name].add_(1)
+        changed = {mode for mode in reading if memories.digest(*mode) != before[mode]}
+        assert changed == {(mode, cache) for mode, cache in reading if mode in modes.split()} - {("off", False)}
+    dot = Memories(memories.tm, SessionCache(L, D, WORD))
+    assert dot.digest("copy", True) != Memories(memories.tm).digest("copy", True) == memories.digest("copy", False)
+
+
 def test_parameters_of_another_base_are_one_clear_error(tmp_path: Path, memories: Memories) -> None:
     memories.save(tmp_path / "memory.safetensors")
     for sizes, said in (({"embedding": WORD, "hidden": 20}, "d 20"), ({"embedding": 6, "hidden": D}, "words of 6")):

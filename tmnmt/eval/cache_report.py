@@ -197,9 +197,8 @@ class Analysis:
 
     def digest(self, arm: Arm) -> str:
         """Names all that an arm's translations, and what is counted of them, depend on."""
-        path = self.model.folder / "memory.safetensors"
         made_of = [
-            self.model.hash, hashlib.sha256(path.read_bytes()).hexdigest(), asdict(arm), asdict(self.settings),
+            self.model.hash, self.memories.digest("off", arm.size > 0), asdict(arm), asdict(self.settings),
             [(s.document, s.src, s.tgt) for s in self.segments], FORMAT,
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]

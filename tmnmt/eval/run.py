@@ -90,7 +90,7 @@ class Run:
     recipe: Recipe
     out: Path
     memories: dict[str, Memory] = field(default_factory=dict)
-    models: dict[str, tuple[Model, Memories | None, str]] = field(default_factory=dict)
+    models: dict[str, tuple[Model, Memories | None]] = field(default_factory=dict)
     kept: dict[Path, Kept] = field(default_factory=dict)  # systems that differ in name only share one
 
     def __call__(self, sha256: str) -> dict[str, Any]:
@@ -150,10 +150,8 @@ class Run:
                 continue
             if system.model not in self.models:
                 model = load_model(Path(self.recipe.path_of("model", system.model)))
-                path = model.folder / "memory.safetensors"
-                parameters = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
-                self.models[system.model] = model, load_memories(model, "cpu"), parameters
-            model, memories, _ = self.models[system.model]
+                self.models[system.model] = model, load_memories(model, "cpu")
+            model, memories = self.models[system.model]
             try:
                 check(settings_of(system), memories, model)
             except UsageError as error:
@@ -251,8 +249,9 @@ class Job:
         """Where a model's translations are kept, by all that they depend on; None for what needs no model."""
         if not self.system.model:
             return None
-        model, _, parameters = self.run.models[self.system.model]
+        model, learned = self.run.models[self.system.model]
         test, system = self.read.test, self.system
+        parameters = learned.digest(system.mode, system.cache > 0) if learned is not None else ""
         parts = units(test.sources, test.documents, system.cache)
         memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
         settings = self._settings
@@ -270,7 +269,7 @@ class Job:
 
     def translator(self) -> Translator:
         """The system at work."""
-        model, parameters, _ = self.run.models[self.system.model]
+        model, parameters = self.run.models[self.system.model]
         memories = [self.run.memories[name] for name in self.memory_names]
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":

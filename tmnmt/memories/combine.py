@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +25,7 @@ from tmnmt.models.folder import fill, reason_of
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "4"  # of memory.safetensors
+READS_TM = ("copy", "fusion", "both")
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Memories(nn.Module):
         if mode == "knn" and state.neighbours is not None:
             votes = state.neighbours.asked.vote(hidden, context)
             copied, found = Recalled(votes.weights, votes.ids, first_of(votes.ids), votes.logit), votes.positions
-        elif self.tm is not None and state.reads_pairs and mode not in ("off", "knn"):
+        elif self.tm is not None and state.reads_pairs and mode in READS_TM:
             pairs, found = _with_neighbours(self.tm, backbone, context, state, mode)
             consulted = consult(self.tm, prev, hidden, cached, context, pairs, mode)
             state = _moved(state, consulted.moved(self.tm.coverage), found)
@@ -143,6 +145,20 @@ class Memories(nn.Module):
         if copied is not None:
             log_probs = mix_copy(log_probs, *copied)
         return log_probs, state, trace
+
+    def digest(self, mode: Mode, cache: bool) -> str:
+        """16 hexadecimal digits of what a decoder in this mode, with a session cache or without, reads of these
+        parameters, and of its kinds: where they stay, translations do."""
+        unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
+        made = hashlib.sha256()
+        for module in (self.tm if mode in READS_TM else None, self.cache if cache else None):
+            for name, value in module.state_dict().items() if module is not None else ():
+                if not name.startswith(unread):
+                    made.update(name.encode() + value.cpu().numpy().tobytes())
+        tm = self.tm and {name: value for name, value in asdict(self.tm.kind).items() if name not in ("copy", "fusion")}
+        kinds = tm if mode in READS_TM else None, asdict(self.cache.kind) if cache and self.cache else None
+        made.update(json.dumps(kinds).encode())
+        return made.hexdigest()[:16]
 
     def _check(self, mode: Mode, state: MemoryState) -> None:
         if mode not in self.modes:
