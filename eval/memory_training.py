@@ -19,6 +19,7 @@ shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
 shallow-signs   and with a gate that is shown how well they match
 shallow-follows and that prefers words that follow, as ships
+own-words       the same, filled with what the base itself says in place of references
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ CACHE = {
 DEEP = CACHE | {"cache_fusion": "deep", "cache_learning_rate": 5e-4}
 SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_signs": False, "cache_learning_rate": 2e-3}
 LEARNED = SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100}
+FOLLOWS = LEARNED | {"cache_signs": True, "cache_follows": True}
 WAYS: dict[str, dict[str, Any]] = {
     "frozen": TM,
     "end-to-end": TM | {"end_to_end": True},
@@ -54,7 +56,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "shallow": SHALLOW,
     "shallow-learned": LEARNED,
     "shallow-signs": LEARNED | {"cache_signs": True},
-    "shallow-follows": LEARNED | {"cache_signs": True, "cache_follows": True},
+    "shallow-follows": FOLLOWS,
+    "own-words": FOLLOWS | {"cache_history": "own"},
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tmnmt.decode import SearchSettings, beam_search
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
 from tmnmt.index.select import Selection
@@ -25,8 +26,9 @@ from tmnmt.pair_keys import PairKeyStore
 from tmnmt.retrieve import Retriever
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.cache import CachePart, SideBySide, stretches
+from tmnmt.training.cache import CachePart, SideBySide, Told, stretches
 from tmnmt.training.forced import ForcedBatch, force_references
+from tmnmt.training.history import own_words
 from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
@@ -155,13 +157,16 @@ CACHES = [
 ]
 
 
+NOTHING = Told([], [])
+
+
 @pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}-{kind.gate}")
 def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
     torch.manual_seed(2)
     cache = SessionCache(16, 16, 8, replace(kind, size=7))
     if cache.signs is not None:
         torch.nn.init.normal_(cache.signs.weight)
-    part = CachePart(SideBySide(cache, backbone, vocab, 2), [], [], 1)
+    part = CachePart(SideBySide(cache, backbone, vocab, 2), NOTHING, NOTHING, 1)
     contents = [CacheContents(7, 16, 16) for _ in range(2)]
     with torch.no_grad():
         before = force_references(backbone, vocab, sentences()[:2], "cpu")
@@ -173,6 +178,35 @@ def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Voc
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
+
+
+def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_says(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, path = sentences()[:3], tmp_path / "own.gz"
+    [said] = own_words(backbone, vocab, [document], path, torch.device("cpu"))
+    with torch.inference_mode():
+        for segment, own in zip(document, said, strict=True):
+            ids = torch.tensor([[*vocab.encode(segment.src), EOS]])
+            encoded = backbone.encode(ids, torch.tensor([ids.shape[1]]))
+            settings = SearchSettings(beam=1)
+            [best] = beam_search(backbone, None, encoded, MemoryState(), [2 * ids.shape[1] + 10], settings)
+            assert own == replace(segment, tgt=vocab.decode(best.ids))
+    assert said != document
+    monkeypatch.setattr("tmnmt.training.history._greedy", None)  # the second time it is read
+    assert own_words(backbone, vocab, [document], path, torch.device("cpu")) == [said]
+    torch.manual_seed(3)
+    cache = SessionCache(16, 16, 8, CacheKind("shallow", size=7))
+    documents = SideBySide(cache, backbone, vocab, 1)
+    part = CachePart(documents, Told([document], [said]), Told([document], [said]), 1)
+    contents, losses = documents.empty(), []
+    for segment, own in zip(document, said, strict=True):
+        log_p = part.log_probs(force_references(backbone, vocab, [segment], "cpu"), [contents])
+        losses += [float(-log_p.sum().detach())] if log_p is not None else []
+        documents.write(force_references(backbone, vocab, [own], "cpu"), [contents])
+    assert [float(loss.detach()) for loss, _ in part.losses([0])] == losses
+    tokens = sum(len([*vocab.encode(segment.tgt), EOS]) for segment in document[1:])
+    assert part.validate()["cache"] == pytest.approx(sum(losses) / tokens, abs=1e-5)
 
 
 def test_leave_one_out_never_gives_the_pair_itself_nor_a_duplicate(tmp_path: Path) -> None:
@@ -313,7 +347,7 @@ def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     torch.nn.init.normal_(cache.U.bias)
     if cache.signs is not None:
         torch.nn.init.normal_(cache.signs.weight)
-    part = CachePart(SideBySide(cache, backbone, vocab, len(documents)), documents, [], 1)
+    part = CachePart(SideBySide(cache, backbone, vocab, len(documents)), Told(documents, documents), NOTHING, 1)
     together = [(float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])]
     alone = [(float(loss.detach()), n) for i in range(len(documents)) for loss, n in part.losses([i])]
     assert len(together) == 6 < len(alone)  # as many updates as the longest has sentences with a past

@@ -1,14 +1,16 @@
 """Training of the session cache, gate {U, V, W} and what else its kind has, the base fixed (Tu et al. 2018, eq. 10).
 
 Documents in order, several side by side. OURS: the cache is filled from `forced` on the references of the preceding
-sentences, and emptied at a document's start; and long documents are cut into stretches of at most 100 sentences (the
-setting `stretch`), each of which begins with an empty cache, as if it were a document.
+sentences, or on what the base itself says of them, and emptied at a document's start; and long documents are cut into
+stretches of at most 100 sentences (the setting `stretch`), each of which begins with an empty cache, as if it were a
+document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -86,28 +88,45 @@ class SideBySide:
             cache.write(context, hidden, ids)
 
 
+class Told(NamedTuple):
+    """Stretches, and the same with the targets that are written to the cache: the references, or the base's own."""
+
+    references: Sequence[Stretch]
+    written: Sequence[Stretch]
+
+
 class CachePart(Part):
     """The session cache on groups of stretches."""
 
     name = "cache"
 
-    def __init__(self, documents: SideBySide, train: Sequence[Stretch], dev: Sequence[Stretch], seed: int) -> None:
+    def __init__(self, documents: SideBySide, train: Told, dev: Told, seed: int) -> None:
         self.documents, self.module = documents, documents.cache
         self.train, self.dev, self.seed = train, dev, seed
 
     def units(self, epoch: int) -> Sequence[Unit]:
         random = Random(f"{self.seed} {epoch}")
-        made = self.documents.grouped(self.train, random)
+        made = self.documents.grouped(self.train.references, random)
         random.shuffle(made)
         return made
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         contents = [self.documents.empty() for _ in unit]
-        for batch, live in self.documents.steps([self.train[i] for i in unit]):
+        for batch, written, live in self._steps(self.train, unit):
             log_p = self.log_probs(batch, [contents[i] for i in live])
             if log_p is not None:
                 yield -log_p.sum(), len(log_p)
-            self.documents.write(batch, [contents[i] for i in live])
+            self.documents.write(written, [contents[i] for i in live])
+
+    def _steps(self, told: Told, unit: Unit) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
+        """As `SideBySide.steps`, with what is written beside it."""
+        steps = self.documents.steps([told.references[i] for i in unit])
+        if told.written is told.references:
+            yield from ((batch, batch, live) for batch, live in steps)
+            return
+        spoken = self.documents.steps([told.written[i] for i in unit])
+        for (batch, live), (written, _) in zip(steps, spoken, strict=True):
+            yield batch, written, live
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -115,9 +134,9 @@ class CachePart(Part):
         document in its place, which shows what history itself is worth."""
         totals = {"plain": 0.0, "cache": 0.0, "cache of another document": 0.0}
         tokens = 0
-        for unit in self.documents.grouped(self.dev, Random("dev")):
+        for unit in self.documents.grouped(self.dev.references, Random("dev")):
             contents = [self.documents.empty() for _ in unit]
-            for batch, live in self.documents.steps([self.dev[i] for i in unit]):
+            for batch, written, live in self._steps(self.dev, unit):
                 own = [contents[i] for i in live]
                 log_p = self.log_probs(batch, own)
                 # the neighbour's has as many sentences behind it, or ended a little earlier
@@ -128,7 +147,7 @@ class CachePart(Part):
                     for name, found in zip(totals, (plain, log_p, other), strict=True):
                         totals[name] -= float(found.sum())
                     tokens += len(plain)
-                self.documents.write(batch, own)
+                self.documents.write(written, own)
         losses = {name: total / tokens for name, total in totals.items()}
         return losses | {"criterion": losses["cache"]}
 

@@ -18,10 +18,11 @@ from tmnmt.memories.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
-from tmnmt.training.cache import CachePart, SideBySide
+from tmnmt.training.cache import CachePart, SideBySide, Stretch, Told
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.end_to_end import EndToEndPart
 from tmnmt.training.gates import GatesPart
+from tmnmt.training.history import own_words
 from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, PartTrainer, Standing
@@ -71,7 +72,7 @@ def train_memories(
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
-        part = CachePart(documents_of, *stretches, config.seed)
+        part = CachePart(documents_of, *_told(documents_of, stretches, folder, config), config.seed)
         reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)), config)
         if config.tune_gates:
             _tune(memories, documents_of, data, folder, config, resume)
@@ -84,6 +85,21 @@ def _tm_part(tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, data:
     if config.end_to_end:
         return EndToEndPart(tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate)
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
+
+
+def _told(
+    documents: SideBySide, stretches: tuple[list[Stretch], list[Stretch]], folder: Path, config: MemoryConfig
+) -> tuple[Told, Told]:
+    """Stretches to learn from and dev, with what is written to the cache of them."""
+    if config.cache_history == "confirmed":
+        train, dev = (Told(some, some) for some in stretches)
+        return train, dev
+    paths = folder / "own-training.jsonl.gz", folder / "own-dev.jsonl.gz"
+    train, dev = (
+        Told(some, own_words(documents.backbone, documents.vocab, some, path, documents.device))
+        for some, path in zip(stretches, paths, strict=True)
+    )
+    return train, dev
 
 
 def _tune(

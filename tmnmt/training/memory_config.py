@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tmnmt.errors import UsageError
 from tmnmt.index.select import Method, Selection, Similarity
@@ -11,6 +12,8 @@ from tmnmt.memories.coverage import CoverageKind
 from tmnmt.memories.tm import FusionGate, Matching
 from tmnmt.training.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, NotNegative, Seed, Share, ShareBelowOne
 from tmnmt.training.retrieve import Shares
+
+History = Literal["confirmed", "own"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class MemoryConfig:
     cache_gate: CacheGate = "elements"  # of the state, one for every element as in the paper, or scalar (OURS); deep
     cache_follows: bool = True  # OURS: slots are preferred whose word came after the word just written
     cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match
+    cache_history: History = "confirmed"  # what it is filled with: references, or own: what the base says (the paper)
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     similarity: Similarity = "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
@@ -90,5 +94,7 @@ def check(config: MemoryConfig) -> None:
         )
     if config.end_to_end and not (config.copy or config.fusion):
         raise UsageError("[memory] end_to_end trains the base with copy or fusion, and both are false")
+    if config.tune_gates and config.cache_history != "confirmed":
+        raise UsageError('[memory] tune_gates fills the cache with references: cache_history must be "confirmed"')
     if config.tune_gates and not (config.cache and (config.copy or config.fusion)):
         raise UsageError("[memory] tune_gates needs cache and one of copy and fusion")

@@ -7,16 +7,12 @@ sentence's own, pairs with noise, or no pair at all.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
-import logging
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import fuzzy_score
@@ -24,8 +20,7 @@ from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.select import TOP, Selection
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, word_spans
-
-log = logging.getLogger(__name__)
+from tmnmt.training.kept import read_kept, write_kept
 
 FORMAT = 2
 QUERIES_A_SEARCH = 500
@@ -53,9 +48,9 @@ def retrieve(
     `open_index` gives, and kept there."""
     header = {"format": FORMAT, "k": k, "threshold": threshold, "strong": strong, **asdict(selection)}
     header |= {"whole_documents": whole_documents, "queries": digest(segments)}
-    kept = _read(path, header)
+    kept = read_kept(path, header)
     if kept is not None:
-        return kept
+        return [[Found(*pair) for pair in pairs] for pairs in kept]
     index, found = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
         some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
@@ -68,7 +63,7 @@ def retrieve(
             found.append(_chosen(query, candidates, k, selection))
         if progress is not None:
             progress(len(queries))
-    _write(path, header, found)
+    write_kept(path, header, found)
     return found
 
 
@@ -160,26 +155,3 @@ def digest(segments: Iterable[Segment]) -> str:
     for segment in segments:
         made.update(f"{segment.src}\t{segment.tgt}\n".encode())
     return made.hexdigest()[:16]
-
-
-def _read(path: Path, header: dict[str, Any]) -> list[list[Found]] | None:
-    if not path.exists():
-        return None
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            held = json.loads(next(lines))
-            if held == header:
-                return [[Found(*pair) for pair in json.loads(line)] for line in lines]
-    except (EOFError, OSError, zlib.error, ValueError, TypeError, StopIteration) as error:
-        log.warning("%s: damaged: %s; retrieved again", path, error)
-        return None
-    log.info("%s: holds %s, wanted is %s; retrieved again", path, held, header)
-    return None
-
-
-def _write(path: Path, header: dict[str, Any], found: list[list[Found]]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with gzip.open(partial, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out:
-        out.write(json.dumps(header) + "\n")
-        out.writelines(json.dumps(pairs, ensure_ascii=False) + "\n" for pairs in found)
-    partial.replace(path)

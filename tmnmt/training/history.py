@@ -1,0 +1,62 @@
+"""What the base itself says of the sentences that the session cache learns from.
+
+With `cache_history = "own"` these fill the cache in training, as its own translations do at work in Tu et al. 2018.
+OURS: they are found once, greedily and without a cache, and kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from tmnmt.decode import SearchSettings, beam_search
+from tmnmt.memories.base import MemoryState
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.pair_keys import padded
+from tmnmt.progress import Progress
+from tmnmt.training.cache import Stretch
+from tmnmt.training.checkpoint import digest_of
+from tmnmt.training.kept import read_kept, write_kept
+from tmnmt.training.retrieve import digest
+from tmnmt.vocab import EOS, Vocabulary
+
+FORMAT = 1
+TOGETHER = 64  # sentences
+
+
+def own_words(
+    backbone: Backbone, vocab: Vocabulary, data: list[Stretch], path: Path, device: torch.device
+) -> list[Stretch]:
+    """The same stretches, each segment with the base's translation in place of its reference.
+
+    Read from `path` where that holds them; else made, and kept there."""
+    segments = [segment for stretch in data for segment in stretch]
+    header = {"format": FORMAT, "base": digest_of(backbone), "sources": digest(segments)}
+    said = read_kept(path, header)
+    if said is None:
+        said = _greedy(backbone, vocab, [segment.src for segment in segments], device)
+        write_kept(path, header, said)
+    spoken = iter([replace(segment, tgt=tgt) for segment, tgt in zip(segments, said, strict=True)])
+    return [[next(spoken) for _ in stretch] for stretch in data]
+
+
+def _greedy(backbone: Backbone, vocab: Vocabulary, sources: list[str], device: torch.device) -> list[str]:
+    """The best word after the best word, sentences of like length together."""
+    fast = FastRNNsearch(backbone) if isinstance(backbone, RNNsearch) else backbone
+    ids = [[*vocab.encode(source), EOS] for source in sources]
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    said, settings = [""] * len(ids), SearchSettings(beam=1)
+    with Progress("translating for the session cache", "sentences", len(ids)) as progress, torch.inference_mode():
+        for at in range(0, len(order), TOGETHER):
+            some = order[at : at + TOGETHER]
+            rows = [ids[i] for i in some]
+            encoded = fast.encode(padded(rows, device), torch.tensor([len(row) for row in rows], device=device))
+            found = beam_search(fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in rows], settings)
+            for i, best in zip(some, found, strict=True):
+                said[i] = vocab.decode(best.ids)
+            progress.advance(len(some))
+    return said

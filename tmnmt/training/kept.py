@@ -1,0 +1,38 @@
+"""Answers that were long to find, kept in a file beside the questions: what another run asks again is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+def read_kept(path: Path, header: dict[str, Any]) -> list[Any] | None:
+    """The answers, as JSON has them, where the file holds those to `header`; None where they are to be found anew."""
+    if not path.exists():
+        return None
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+            held = json.loads(next(lines))
+            if held == header:
+                return [json.loads(line) for line in lines]
+    except (EOFError, OSError, zlib.error, ValueError, StopIteration) as error:
+        log.warning("%s: damaged: %s; made again", path, error)
+        return None
+    log.info("%s: holds %s, wanted is %s; made again", path, held, header)
+    return None
+
+
+def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> None:
+    """Writes them, a line each, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    with gzip.open(partial, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out:
+        out.write(json.dumps(header) + "\n")
+        out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+    partial.replace(path)
