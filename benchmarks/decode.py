@@ -51,7 +51,7 @@ from tmnmt.vocab import EOS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAIN = "plain"
-SLOTS = 200  # of the session cache: what the one that ships has learned with
+SLOTS = 1000  # of the session cache: what the one that ships has learned with
 SYSTEMS = {
     "copy": Settings(mode="copy"),
     "fusion": Settings(mode="fusion"),
@@ -80,7 +80,7 @@ PARTS: list[tuple[str, Any, str]] = [
     ("keys", Translator, "_keys"),
     ("collate", engine, "collate"),
     ("collate", engine, "collate_caches"),
-    ("remember", engine, "remember"),
+    ("remember", Translator, "write"),
 ]  # fmt: skip
 NOTHING_INSIDE = ("keys",)  # what these call of the model is theirs
 

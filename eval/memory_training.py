@@ -18,7 +18,8 @@ deep-words      with the slots' words beside their states
 shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
 shallow-signs   and with a gate that is shown how well they match
-shallow-follows and that prefers words that follow, as ships
+shallow-follows and that prefers words that follow
+shallow-joint   the same, matching by contexts and states, with 1,000 slots and no overwriting, as ships
 own-words       the same, filled with what the base itself says in place of references
 """
 
@@ -40,12 +41,13 @@ from tmnmt.training.memory import train_memories
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
 CACHE = {
     "copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1, "cache_matching": "dot",
-    "cache_size": 25, "stretch": 40, "cache_follows": False,
+    "cache_size": 25, "stretch": 40, "cache_follows": False, "cache_overwrite": True,
 }  # fmt: skip
 DEEP = CACHE | {"cache_fusion": "deep", "cache_learning_rate": 5e-4}
 SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_signs": False, "cache_learning_rate": 2e-3}
 LEARNED = SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100}
 FOLLOWS = LEARNED | {"cache_signs": True, "cache_follows": True}
+JOINT = FOLLOWS | {"cache_matching": "joint", "cache_size": 1000, "cache_overwrite": False}
 WAYS: dict[str, dict[str, Any]] = {
     "frozen": TM,
     "end-to-end": TM | {"end_to_end": True},
@@ -57,7 +59,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "shallow-learned": LEARNED,
     "shallow-signs": LEARNED | {"cache_signs": True},
     "shallow-follows": FOLLOWS,
-    "own-words": FOLLOWS | {"cache_history": "own"},
+    "shallow-joint": JOINT,
+    "own-words": JOINT | {"cache_history": "own"},
 }
 
 

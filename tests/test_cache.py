@@ -58,7 +58,9 @@ def test_the_vectorised_write_equals_the_loop_of_the_paper(
         fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))
         for context, hidden, before, word in zip(contexts, hiddens, [BOS, *ids], ids, strict=False):
             slow.write(context, hidden, word, before)
-        assert fast.ids == [slot[0] for slot in slow.slots] and fast.before == [slot[-1] for slot in slow.slots]
+        assert fast.ids.tolist() == [slot[0] for slot in slow.slots] and fast.before.tolist() == [
+            slot[-1] for slot in slow.slots
+        ]
         for i, (_, key, value, _, _) in enumerate(slow.slots):
             torch.testing.assert_close(fast.keys[i], key, atol=1e-6, rtol=1e-5)
             torch.testing.assert_close(fast.values[i], value, atol=1e-6, rtol=1e-5)
@@ -72,19 +74,19 @@ def write(cache: CacheContents, *ids: int) -> None:
 def test_without_overwriting_a_repeated_word_takes_its_own_slot() -> None:
     cache = CacheContents(3, L, D, overwrite=False)
     write(cache, 5, 6, 5, 7)
-    assert cache.ids == [7, 6, 5]
+    assert cache.ids.tolist() == [7, 6, 5]
 
 
 def test_a_word_written_again_is_not_the_oldest() -> None:
     cache = CacheContents(2, L, D)
     write(cache, 5, 6, 5, 7)
-    assert cache.ids == [5, 7]
+    assert cache.ids.tolist() == [5, 7]
 
 
 def test_the_end_of_a_sentence_is_never_written() -> None:
     cache = CacheContents(4, L, D)
     write(cache, 5, EOS)
-    assert cache.ids == [5]
+    assert cache.ids.tolist() == [5]
 
 
 def test_clearing_forgets_everything() -> None:
@@ -93,7 +95,7 @@ def test_clearing_forgets_everything() -> None:
     cache.clear()
     assert len(cache) == 0 and collate_caches([cache]) is None
     write(cache, 6)
-    assert cache.ids == [6] and cache.keys.tolist() == [[6.0] * L]
+    assert cache.ids.tolist() == [6] and cache.keys.tolist() == [[6.0] * L]
 
 
 def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
@@ -129,7 +131,7 @@ def test_read_by_hand() -> None:
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
     torch.testing.assert_close(
-        cache.match(some_word(context), context, ready(cache, state)), torch.tensor([[0.75, 0.25]])
+        cache.match(some_word(context), hidden, context, ready(cache, state)), torch.tensor([[0.75, 0.25]])
     )
     gate = 1 / (1 + math.exp(-2) / 3)
     fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
@@ -173,10 +175,14 @@ def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
     cache = SessionCache(2, 2, 2, CacheKind(matching="learned"))
     assert cache.A is not None
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
-    torch.testing.assert_close(cache.match(some_word(context), context, state), torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(
+        cache.match(some_word(context), torch.zeros(1, 2), context, state), torch.tensor([[0.75, 0.25]])
+    )
     with torch.no_grad():
         cache.A.copy_(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # the first element asks for the second
-    torch.testing.assert_close(cache.match(some_word(context), context, state), torch.tensor([[0.25, 0.75]]))
+    torch.testing.assert_close(
+        cache.match(some_word(context), torch.zeros(1, 2), context, state), torch.tensor([[0.25, 0.75]])
+    )
 
 
 def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
@@ -200,9 +206,54 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
 
 
+def test_states_match_beside_contexts_by_hand() -> None:
+    _, contents = by_hand()  # keys (1, 0) and (0, 1), values (2, 0) and (0, 4)
+    cache = SessionCache(2, 2, 2, CacheKind("shallow", matching="joint", rank=1))
+    assert cache.Q is not None and cache.K is not None
+    with torch.no_grad():
+        cache.Q.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 2.0]]))  # of (log 3, 0, 0, h): log 3 + 2 h
+        cache.K.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 0.5]]))  # of the slots: 1 and 2
+    state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
+    for state_of_two, odds in ((0.0, 3), (math.log(3), 27)):
+        found = cache.match(some_word(context), torch.tensor([[0.0, state_of_two]]), context, state)
+        torch.testing.assert_close(found, torch.tensor([[1.0, odds]]) / (1 + odds))
+    assert state.read is not None
+    torch.testing.assert_close(state.read[0], cache.W(torch.tensor([[1.0], [2.0]])))
+
+
+def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states() -> None:
+    torch.manual_seed(0)
+    contexts, hiddens = torch.randn(200, 2) @ torch.randn(2, 6), torch.randn(200, 1) @ torch.randn(1, 5)
+    cache = SessionCache(6, 5, 2, CacheKind("shallow", matching="joint", rank=3))  # the positions have three dimensions
+    cache.begin(contexts, hiddens)
+    assert cache.Q is not None
+    keys, values = cache.slots_of(contexts, hiddens)
+    assert keys.shape == (200, 3) and values.shape == (200, 0) and cache.slot_sizes == (3, 0)
+    queries = cache.Q(torch.cat([contexts, hiddens], -1))
+    torch.testing.assert_close(
+        queries @ keys.T, contexts @ contexts.T + 0.2 * hiddens @ hiddens.T, atol=1e-3, rtol=1e-4
+    )
+
+
+def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
+    torch.manual_seed(1)
+    cache = SessionCache(4, 3, 2, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=2))
+    assert cache.signs is not None
+    torch.nn.init.normal_(cache.signs.weight)
+    whole, few = CacheContents(5, 4, 3), CacheContents(5, *cache.slot_sizes)
+    for _ in range(3):  # words that come again are averaged
+        contexts, hiddens, ids = torch.randn(4, 4), torch.randn(4, 3), torch.randint(4, 9, (4,))
+        whole.write(contexts, hiddens, ids)
+        few.write(*cache.slots_of(contexts, hiddens), ids)
+    prev, hidden, context = torch.tensor([5, 6]), torch.randn(2, 3), torch.randn(2, 4)
+    found = [cache.recall(prev, hidden, context, ready(cache, collate_caches([one], 2))) for one in (whole, few)]
+    for raw, mapped in zip(*found, strict=True):
+        torch.testing.assert_close(mapped, raw)
+
+
 def test_words_that_follow_are_preferred_by_hand() -> None:
     _, contents = by_hand()  # 5 after <s>, 6 after 5
-    assert contents.before == [BOS, 5]
+    assert contents.before.tolist() == [BOS, 5]
     cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True, follows=True))
     assert cache.kappa is not None and cache.signs is not None
     state, context = ready(cache, collate_caches([contents, contents])), torch.tensor([[math.log(3), 0.0]] * 2)
@@ -219,16 +270,22 @@ def test_words_that_follow_are_preferred_by_hand() -> None:
 
 def test_the_signs_of_a_shallow_cache_by_hand() -> None:
     _, contents = by_hand()
-    contexts, hiddens = torch.tensor([[math.log(3), 0.0], [0.0, 2.0]]), torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    one = CacheContents(5, 2, 2)  # with the second slot alone, so that there is something to mask
+    one.write(torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 4.0]]), torch.tensor([6]))
+    contexts = torch.tensor([[math.log(3), 0.0], [0.0, 2.0], [0.0, 2.0]])
+    hiddens = torch.randn(3, 2)
     cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True))
     assert cache.signs is not None
-    state = ready(cache, collate_caches([contents, contents]))
+    state = ready(cache, collate_caches([contents, contents, one]))
     closed = cache.recall(some_word(contexts), hiddens, contexts, state)[1]
     with torch.no_grad():
         cache.signs.weight.copy_(torch.tensor([[0.1, 0.2, 0.3]]))
-    # scores (log 3, 0) and (0, 2), P_m = (3/4, 1/4) and (1 - p, p), m = (3/2, 1) in the first, s nothing in the second
-    p = 1 / (1 + math.exp(-2))
-    shown = torch.tensor([[0.75 / math.log(3), 2.5 / 2, 0.75], [2 * p / 4, 0.0, p]])
+    # scores (log 3, 0), (0, 2) and 2 alone; P_m = (3/4, 1/4), (1 - p, p) and 1
+    p, square = 1 / (1 + math.exp(-2)), math.log(3) ** 2
+    shown = torch.tensor(
+        [[0.75 / math.log(3), math.log(4) / square, 0.75], [2 * p / 4, math.log(1 + math.exp(2)) / 4, p],
+         [2 / 4, 2 / 4, 1.0]]
+    )  # fmt: skip
     moved = 10 * shown @ torch.tensor([0.1, 0.2, 0.3])
     torch.testing.assert_close(cache.recall(some_word(contexts), hiddens, contexts, state)[1] - closed, moved)
 

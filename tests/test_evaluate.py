@@ -335,7 +335,7 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ('baseline = "base"', 'baseline = "base"\nweights = {"0.9-2" = 0.5}', "did you mean '0.9-1'?"),
         ("threshold = 0.3", "threshold = 1.5", "system 3: threshold: 1.5; it must be from 0 to 1"),
         ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
-        ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite = false is of a session cache"),
+        ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite is of a session cache"),
         ("beam = 2", "cache_best = 2", "system 'base': cache_best is of a session cache"),
         ("beam = 2", 'cache_from = "next"', "system 'base': cache_from = \"next\" is of a session cache"),
         ("cache = 5", 'cache = 5\ncache_best = 2\ncache_from = "next"', "one translation is written"),

@@ -105,13 +105,17 @@ def test_the_papers_gates_are_tuned_too(tmp_path: Path, backbone: RNNsearch, voc
 
 
 @pytest.mark.parametrize(
-    ("fusion", "fixed", "tuned"), [("deep", "cache.word.weight", set()), ("shallow", "cache.A", {"signs"})]
+    ("fusion", "fixed", "tuned"), [("deep", "cache.word.weight", set()), ("shallow", "cache.Q.weight", {"signs"})]
 )
 def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, fusion: str, fixed: str,
     tuned: set[str],
 ) -> None:  # fmt: skip
-    data, config = (documents()[:4], documents()[4:]), replace(GATES, cache_fusion=fusion)  # type: ignore[arg-type]
+    matching = "dot" if fusion == "deep" else "joint"
+    data, config = (
+        (documents()[:4], documents()[4:]),
+        replace(GATES, cache_fusion=fusion, cache_matching=matching),  # type: ignore[arg-type]
+    )
     separate = train_memories(backbone, vocab, *data, tmp_path / "separate", replace(config, tune_gates=0))
     whole = train_memories(backbone, vocab, *data, tmp_path / "whole", config)
     before, after = separate.memories.state_dict(), whole.memories.state_dict()

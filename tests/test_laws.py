@@ -325,7 +325,7 @@ VARIANTS = [
     TMKind(coverage="plain", fusion_gate="scalar"),
     TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False),
 ]
-CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="learned", signs=True, follows=True)]
+CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="joint", signs=True, follows=True)]
 
 
 @pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")

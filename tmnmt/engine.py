@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from tmnmt.decode import Hypothesis, SearchSettings, beam_search
 from tmnmt.errors import UsageError
@@ -72,7 +73,10 @@ class Settings:
     mode: Mode = "off"
     cache: int = 0  # slots of the session cache
     cache_own: bool = True  # what was translated is written to it; False: only what a session confirms
-    overwrite: bool = True  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3)
+    overwrite: bool | None = (
+        None  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table
+    )
+    # 3); None: as the model's cache has learned
     cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
     top_k: int = 4  # pairs retrieved for a sentence; 0: neighbours alone are read
     threshold: float = 0.5  # smallest fuzzy score of a pair, in [0, 1]
@@ -111,6 +115,8 @@ class Translator:
             memories = memories or Memories()
         self.settings, self.memories, self.device = settings, memories, device
         self.model_hash = model.hash
+        learned = memories.digest("off", True) if memories is not None and memories.cache is not None else ""
+        self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
@@ -134,7 +140,7 @@ class Translator:
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
-        alpha: float | None = None, verbatim: bool = False, overwrite: bool = True, cache_best: int = 1,
+        alpha: float | None = None, verbatim: bool = False, overwrite: bool | None = None, cache_best: int = 1,
         neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
         knn_adaptive: str | Path | None = None, cache_own: bool | None = None,
     ) -> Translator:  # fmt: skip
@@ -221,7 +227,7 @@ class Translator:
                 continue
             keys = pairs[row][number]
             if self.settings.remembers:
-                caches[row].write(keys.contexts, keys.hiddens, keys.ids)
+                self.write(caches[row], keys.contexts, keys.hiddens, keys.ids)
             done.append((as_it_stands(batch[row], number, self.vocab, explain), len(keys.ids)))
         return done
 
@@ -240,7 +246,7 @@ class Translator:
         found = self.decode(batch, memory, explain)
         if self.settings.remembers:
             for cache, hypothesis in zip(caches, found, strict=True):
-                remember(cache, hypothesis)
+                self._remember(cache, hypothesis)
         return [
             (self._translation(piece, best, memory, row), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(batch, found, strict=True))
@@ -285,16 +291,32 @@ class Translator:
         ModelError where another model or another kind of cache made it."""
         session = Session(self)
         if path is not None:
-            saved = load_caches(Path(path), self.model_hash, session.cache, len(self.vocab))
+            saved = load_caches(Path(path), self.cache_hash, session.cache, len(self.vocab))
             session.cache, session._before = saved.cache, saved.before
         return session
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
         """An empty session cache of so many slots, or of those set."""
-        sizes = self.backbone.context_size, self.backbone.hidden_size
+        slots, overwrite = self.settings.cache if slots is None else slots, self.settings.overwrite
+        if self.memories is None or self.memories.cache is None:
+            return CacheContents(0, self.backbone.context_size, self.backbone.hidden_size, device=self.device)
+        cache = self.memories.cache
         return CacheContents(
-            self.settings.cache if slots is None else slots, *sizes, self.settings.overwrite, self.device
+            slots, *cache.slot_sizes, cache.kind.overwrite if overwrite is None else overwrite, self.device
         )
+
+    @torch.no_grad()
+    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids (T,)."""
+        if cache.size and self.memories is not None and self.memories.cache is not None:
+            cache.write(*self.memories.cache.slots_of(contexts, hiddens), ids)
+
+    def _remember(self, cache: CacheContents, hypothesis: Hypothesis) -> None:
+        """Writes what was translated to the document's session cache; of several hypotheses the best last, so that it
+        counts most (OURS: the paper does not say)."""
+        for one in (*reversed(hypothesis.others), hypothesis):
+            if one.contexts is not None and one.hiddens is not None:
+                self.write(cache, one.contexts, one.hiddens, torch.tensor(one.ids))
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
@@ -365,7 +387,7 @@ class Session:
         """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory.
 
         Raises DataError where the file cannot be written; then nothing is."""
-        save_caches(Path(path), Saved(self.cache, self._before), self.translator.model_hash)
+        save_caches(Path(path), Saved(self.cache, self._before), self.translator.cache_hash)
 
     def translate(self, text: str, explain: bool = False) -> Translation:
         """The translation of the document's next segment, which is then in the cache where `cache_own` is on."""
@@ -397,20 +419,12 @@ class Session:
             self._before = None
         if keys is not None:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
-                cache.write(keys.contexts, keys.hiddens, keys.ids)
+                translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _keys(self, src: str, tgt: str) -> PairKeys:
         translator = self.translator
         coded = [[*translator.vocab.encode(text)[: 2 * translator.longest], EOS] for text in (src, tgt)]
         return force(translator.backbone, [(coded[0], coded[1])], translator.device)[0]
-
-
-def remember(cache: CacheContents, hypothesis: Hypothesis) -> None:
-    """Writes what was translated to the document's session cache; of several hypotheses the best last, so that it
-    counts most (OURS: the paper does not say)."""
-    for one in (*reversed(hypothesis.others), hypothesis):
-        if one.contexts is not None and one.hiddens is not None:
-            cache.write(one.contexts, one.hiddens, torch.tensor(one.ids))
 
 
 def text_of(text: object) -> str:
@@ -455,8 +469,9 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
         raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
     if not settings.remembers and settings.cache_best > 1:
         raise UsageError("cache-best is of a session cache of what was translated, and there is none: give a cache")
-    if not settings.cache and not settings.overwrite:
-        raise UsageError("no-cache-overwrite is of a session cache, and there is none: give a cache")
+    if not settings.cache and settings.overwrite is not None:
+        name = "cache-overwrite" if settings.overwrite else "no-cache-overwrite"
+        raise UsageError(f"{name} is of a session cache, and there is none: give a cache")
     if 2 * settings.beam > words:
         raise UsageError(
             f"beam is {settings.beam}; with this model's {words:,} subwords it must be {words // 2} at most"

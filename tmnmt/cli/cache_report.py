@@ -67,7 +67,7 @@ def cache_report(
     memories = load_memories(loaded, "cpu")
     if memories is None or memories.cache is None:
         raise UsageError(f"{model}: this model has no parameters for a session cache")
-    at = at or memories.cache.kind.size
+    at, overwrite = at or memories.cache.kind.size, memories.cache.kind.overwrite
     settings = Settings(beam=beam, length_penalty=length_penalty)
     check(replace(settings, cache=at, cache_best=best), memories, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
@@ -78,7 +78,9 @@ def cache_report(
             analysis.before(segment)
     runs.mkdir(parents=True, exist_ok=True)
     try:
-        tests = [analysis.found(arms_of(size, at, best), Arm(at), segment) for analysis in analyses]
+        tests = [
+            analysis.found(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment) for analysis in analyses
+        ]
     except KeyboardInterrupt as stop:
         stop.add_note(f"start again to go on: {runs} has what is done")
         raise

@@ -66,8 +66,12 @@ def translate(
         int, typer.Option(min=0, help="Slots of a session cache, which holds what was translated before; 0: none.")
     ] = 0,
     cache_overwrite: Annotated[
-        bool, typer.Option("--cache-overwrite/--no-cache-overwrite", help="A word has one slot / as many as it came.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--cache-overwrite/--no-cache-overwrite",
+            help="A word has one slot / as many as it came; not given, as the model's cache has learned.",
+        ),
+    ] = None,
     cache_best: Annotated[int, typer.Option(min=1, help="Hypotheses that are remembered, of the beam's best.")] = 1,
     top_k: Annotated[int, typer.Option(min=0, help="Pairs retrieved for a segment; 0: neighbours alone are read.")] = 4,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,

@@ -139,7 +139,8 @@ class Found:
     @property
     def by_size(self) -> list[Row]:
         """The rows that differ in the number of slots alone."""
-        return [row for row in self.rows if row.arm.overwrite and row.arm.best == 1]
+        same = self.main.overwrite
+        return [row for row in self.rows if (row.arm.overwrite == same or not row.arm.size) and row.arm.best == 1]
 
 
 class Analysis:
@@ -238,7 +239,8 @@ class Analysis:
         return Shown(segment, src, words, slots, matrix.weights.T.tolist())
 
     def _translator(self, arm: Arm) -> Watching:
-        settings = replace(self.settings, cache=arm.size, overwrite=arm.overwrite, cache_best=arm.best)
+        settings = replace(self.settings, cache=arm.size, overwrite=arm.overwrite if arm.size else None)
+        settings = replace(settings, cache_best=arm.best)
         return Watching(self.model, self.memories, settings, self.frequent)
 
     def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:
@@ -249,10 +251,10 @@ class Analysis:
         return _outcome(lines, seconds, translator.watched)
 
 
-def arms_of(sizes: Sequence[int], at: int, best: int) -> list[Arm]:
-    """No cache, every size, and at size `at` without overwriting and, where `best` > 1, with k-best writes."""
-    arms = [Arm(size) for size in sorted({0, at, *sizes})]
-    return arms + [Arm(at, overwrite=False)] + [Arm(at, best=best)] * (best > 1)
+def arms_of(sizes: Sequence[int], at: int, best: int, overwrite: bool) -> list[Arm]:
+    """No cache, every size, and at size `at` with overwriting switched and, where `best` > 1, with k-best writes."""
+    arms = [Arm(size, overwrite) for size in sorted({0, at, *sizes})]
+    return arms + [Arm(at, not overwrite)] + [Arm(at, overwrite, best)] * (best > 1)
 
 
 def sizes_of(model: Model, memories: Memories) -> dict[str, int]:

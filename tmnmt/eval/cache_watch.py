@@ -100,7 +100,7 @@ class Watching(Translator):
         prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
         rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
-        weights = cache.match(prev, contexts, rows)
+        weights = cache.match(prev, hiddens, contexts, rows)
         if cache.kind.fusion == "deep":
             gates = cache.fuse(prev, hiddens, contexts, rows)[1].mean(-1)
         else:

@@ -38,7 +38,7 @@ class OtherCache(Translator):
         found = self.keys.keys_of([pair] if pair is not None else [] for pair in pairs)
         for cache, some in zip(caches, found, strict=True):
             for keys in some:
-                cache.write(keys.contexts, keys.hiddens, keys.ids)
+                self.write(cache, keys.contexts, keys.hiddens, keys.ids)
         self._translated |= {piece.document: piece.segment for piece in batch}
         return super().translate_batch(batch, copy.deepcopy(list(caches)), explain)
 

@@ -54,7 +54,7 @@ class SystemConfig:
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
     mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
     cache: int = 0
-    cache_overwrite: bool = True  # a word that has a slot is averaged into it; false: it takes another (Tu et al.)
+    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.engine.Settings`
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
     # what is written to the cache: what the model said; the reference, as if a translator confirmed every segment; or,
     # as a control, what the next document was translated to
@@ -193,7 +193,7 @@ def _check_system(
     if system.paste and len(system.memories) != 1:
         raise UsageError(f"{where}: paste takes the best match of one memory")
     given = {
-        "cache_best": system.cache_best > 1, "cache_overwrite = false": not system.cache_overwrite,
+        "cache_best": system.cache_best > 1, "cache_overwrite": system.cache_overwrite is not None,
         f'cache_from = "{system.cache_from}"': system.cache_from != "own",
     }  # fmt: skip
     if not system.cache and any(given.values()):

@@ -307,8 +307,13 @@ class Job:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What the engine is told; of a file what it holds, wherever it lies."""
-        settings = {name: value for name, value in asdict(settings_of(self.system)).items() if value is not None}
+        """What the engine is told, and what it takes where it is told nothing; of a file what it holds, wherever it
+        lies."""
+        told = settings_of(self.system)
+        learned = self.run.models[self.system.model][1]
+        if told.cache and told.overwrite is None and learned is not None and learned.cache is not None:
+            told = replace(told, overwrite=learned.cache.kind.overwrite)
+        settings = {name: value for name, value in asdict(told).items() if value is not None}
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
         return settings

@@ -97,7 +97,8 @@ class CacheState:
     mask: Tensor  # (N, C) bool
     sentence: Tensor  # (R,) int64
     read: Tensor | None = None  # (N, C, 2 d) what is blended of every slot and W of it, once the state was made ready;
-    # (N, C, d + 1) where the gate is one number, (N, C, d) where W is multiplied with in the step
+    # (N, C, d + 1) where the gate is one number, (N, C, d) where W is multiplied with in the step; of a shallow cache
+    # W alone, (N, C, 1)
     first: Tensor | None = None  # (N, C) int64: the first slot that holds the same word, likewise
     view: View | None = None  # once a step has seen these rows
 

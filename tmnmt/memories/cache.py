@@ -1,17 +1,18 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
-read     P_m = softmax(c k + kappa g)     m = sum P_m (v + E e(y))                       eq. 5, with A: c A k
+read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))                       eq. 5
+match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v])
 deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
 write    after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
          else an empty slot is taken, else the least recently written one
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
-OURS, too: the variant of one lambda for all of s, in place of the vector of eq. 8; the sum over all slots of a word in
-a shallow cache (with overwriting off there may be several), where the paper's formula has one slot; the signs that the
-gate of a shallow cache is shown; that P_m prefers, as far as training finds it right, slots whose word came after the
-word that has just been written, too, when it was written last (g); and that </s> is not written, of which the paper
-says nothing.
+OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda for all
+of s, in place of the vector of eq. 8; the sum over all slots of a word in a shallow cache (with overwriting off there
+may be several), where the paper's formula has one slot; the signs that the gate of a shallow cache is shown; that P_m
+prefers, as far as training finds it right, slots whose word came after the word that has just been written, too, when
+it was written last (g); and that </s> is not written, of which the paper says nothing.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from tmnmt.memories.words import with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
 
 CacheFusion = Literal["deep", "shallow"]
-CacheMatching = Literal["dot", "learned"]
+CacheMatching = Literal["dot", "learned", "joint"]
 Combining = Literal["interpolate", "add"]
 CacheGate = Literal["elements", "scalar"]
+STATES = 0.2  # the share of s v beside c k in the match that Q and K begin with: |s|^2 is some three times |c|^2
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 STEEP = 10.0  # of kappa and of the signs' weights: both have to move by several units within few updates
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
@@ -48,82 +50,127 @@ class CacheKind:
 
     fusion: CacheFusion = "deep"
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
-    matching: CacheMatching = "dot"  # or learned: c A k (footnote 2)
+    matching: CacheMatching = "dot"  # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
     combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
     gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
     follows: bool = False  # OURS: kappa g, so that words go on as they did
     signs: bool = False  # OURS: the gate is shown how well the slots match; shallow only
+    rank: int = 64  # of Q and K: numbers a slot; joint only
     size: int = 25  # slots that it has learned with, and has where nothing else is said
+    overwrite: bool = True  # likewise, whether a word that has a slot is averaged into it
 
 
 class Matched(NamedTuple):
     """How the slots match, of the rows with a filled cache."""
 
-    scores: Tensor  # (R', C) c k or c A k
+    scores: Tensor  # (R', C) the match
     follows: Tensor | None  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
+    energy: Tensor  # (R', C) match + kappa g; -inf where there is no slot
     weights: Tensor  # (R', C) P_m
 
-    def signs(self, recalled: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        """(R', 3 or 4) how far m (R', d) is to be trusted at s (R', d) and c (R', l): the match sum P_m c A k / |c|^2,
-        the agreement s m / |s|^2, both near 1 where the slot was written in the same place; max P_m; sum P_m g."""
-        found = torch.stack([vecdot(self.weights, self.scores), vecdot(hidden, recalled)], -1)
-        squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
-        signs = [found / squares.clamp_min(SMALL), self.weights.amax(-1, keepdim=True)]
+    def signs(self, context: Tensor) -> Tensor:
+        """(R', 3 or 4) how far the slots are to be trusted at c (R', l): the match sum P_m match / |c|^2, near 1 where
+        the slot was written in the same place; log sum exp of the energies / |c|^2; max P_m; sum P_m g."""
+        square, most = vecdot(context, context).clamp_min(SMALL), self.weights.amax(-1)
+        level = self.energy.amax(-1) - most.log()  # log sum exp
+        signs = [vecdot(self.weights, self.scores) / square, level / square, most]
         if self.follows is not None:
-            signs.append(vecdot(self.weights, self.follows)[:, None])
-        return torch.cat(signs, -1)
+            signs.append(vecdot(self.weights, self.follows))
+        return torch.stack(signs, -1)
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate, A, E, kappa and the weights of the signs, as far as `kind` has them; a
-    document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, A, Q, K, E, kappa and the weights of the signs, as far as `kind` has
+    them; a document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model. A starts as the
-    identity, the others of these at zero."""
+    identity, Q and K by `begin`, E, kappa and the signs at zero."""
 
     def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()) -> None:
         super().__init__()
         self.kind = kind
         deep = kind.fusion == "deep"
+        joint, rank = kind.matching == "joint", min(kind.rank, context_size + hidden_size)
         outputs = hidden_size if deep and kind.gate == "elements" else 1
         self.U = nn.Linear(hidden_size, outputs)  # with the bias b
         nn.init.constant_(self.U.bias, GATE_START)
         self.V = nn.Linear(context_size, outputs, bias=False)
-        self.W = nn.Linear(hidden_size, outputs, bias=False)
+        self.W = nn.Linear(rank if joint else hidden_size, outputs, bias=False)
         self.A = nn.Parameter(torch.eye(context_size)) if kind.matching == "learned" else None
+        self.Q = nn.Linear(context_size + hidden_size, rank, bias=False) if joint else None
+        self.K = nn.Linear(context_size + hidden_size, rank, bias=False) if joint else None
         self.word = word_map(word_size, hidden_size) if deep and kind.words else None
         self.kappa = nn.Parameter(torch.zeros(())) if kind.follows else None
         self.signs = nn.Linear(3 + kind.follows, 1, bias=False) if kind.signs and not deep else None
         if self.signs is not None:
             nn.init.zeros_(self.signs.weight)
 
+    @torch.no_grad()
+    def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
+        """Q and K for training to start from: both the projection on the `rank` greatest principal directions of
+        positions (n, l) and (n, d), so that they match nearly by c k + STATES s v."""
+        if self.Q is None or self.K is None:
+            return
+        weights = torch.cat([torch.ones(contexts.shape[1]), torch.full((hiddens.shape[1],), STATES)]).sqrt().double()
+        positions = torch.cat([contexts, hiddens], -1).cpu().double() * weights
+        directions = torch.linalg.eigh(positions.t() @ positions).eigenvectors[:, -len(self.K.weight) :]
+        for layer in (self.Q, self.K):
+            layer.weight.copy_((directions.t() * weights).to(layer.weight))
+
+    @property
+    def slot_sizes(self) -> tuple[int, int]:
+        """Numbers of a slot's key and value, as `slots_of` gives them."""
+        if self.K is not None:
+            return len(self.K.weight), 0
+        return self.V.in_features, self.U.in_features
+
+    def slots_of(self, contexts: Tensor, hiddens: Tensor) -> tuple[Tensor, Tensor]:
+        """What the cache keeps of c (T, l) and s (T, d): keys and values; with K nothing but K [c, s]."""
+        if self.K is None:
+            return contexts, hiddens
+        return self.K(torch.cat([contexts, hiddens], -1)), hiddens[..., :0]
+
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
-        """The same with all that no step changes: the slots' words in what is blended of them, and, of few slots, W of
-        each."""
+        """The same with all that no step changes: W of every slot of a shallow cache; of a deep one the slots' words in
+        what is blended of them, and, of few slots, W of each. Slots may be as `slots_of` gives them, or, where K
+        learns, contexts and states."""
+        first = first_of(state.ids)
+        if self.K is not None and state.values.shape[-1]:
+            keys, values = self.slots_of(state.keys, state.values)
+            state = replace(state, keys=keys, values=values)
+        if self.kind.fusion == "shallow":
+            read = self.W(state.keys if self.K is not None else state.values)
+            return replace(state, read=read, first=first, view=None)
         said = with_words(self.word, state.values, state.ids, embed)
         few = said.shape[1] <= PROJECTED or self.W.out_features == 1
-        read = torch.cat([said, self.W(said)], -1) if few else said
-        return replace(state, read=read, first=first_of(state.ids), view=None)
+        return replace(state, read=torch.cat([said, self.W(said)], -1) if few else said, first=first, view=None)
 
-    def match(self, prev: Tensor, context: Tensor, state: CacheState) -> Tensor:
-        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,); zero where the cache is empty."""
+    def match(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
+        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,) at s (R, d) and c (R, l); zero
+        where the cache is empty."""
         view = view_of(state)
-        return view.put(self.matched(view.pick(prev), view.pick(context), state).weights)
+        return view.put(self.matched(view.pick(prev), view.pick(hidden), view.pick(context), state).weights)
 
-    def matched(self, prev: Tensor, context: Tensor, state: CacheState) -> Matched:
-        """How the slots match for y_{t-1} (R',) and c (R', l) of the rows with a filled cache."""
-        view = view_of(state)
-        scores, follows = view.rows.dot(context if self.A is None else context @ self.A, state.keys), None
-        energy = scores
+    def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Matched:
+        """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled cache."""
+        view, follows = view_of(state), None
+        scores = energy = self.scores(hidden, context, state)
         if self.kappa is not None and view.before is not None:
             follows = (view.before == prev[:, None]).to(scores.dtype)
             energy = torch.addcmul(scores, follows, STEEP * self.kappa)
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
-        return Matched(scores, follows, energy.softmax(-1))
+        return Matched(scores, follows, energy, energy.softmax(-1))
+
+    def scores(self, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
+        """The match (R', C) of s (R', d) and c (R', l) with their slots."""
+        rows = view_of(state).rows
+        if self.Q is not None:
+            return rows.dot(self.Q(torch.cat([context, hidden], -1)), state.keys)
+        return rows.dot(context if self.A is None else context @ self.A, state.keys)
 
     def blend(self, weights: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
+        """Deep: m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
         assert state.read is not None
         d = self.U.in_features
         blended = view_of(state).rows.blend(weights, state.read)
@@ -140,7 +187,7 @@ class SessionCache(nn.Module):
         (eq. 6, 8). `state` has been seen."""
         view = view_of(state)
         own, context = view.pick(hidden), view.pick(context)
-        recalled, projected = self.blend(self.matched(view.pick(prev), context, state).weights, state)
+        recalled, projected = self.blend(self.matched(view.pick(prev), own, context, state).weights, state)
         gate = torch.sigmoid(self.logits(own, context, projected))
         added = self.kind.combining == "add"
         fused = torch.addcmul(own, gate, recalled) if added else torch.lerp(own, recalled, gate)
@@ -152,11 +199,11 @@ class SessionCache(nn.Module):
         `state` has been seen."""
         view = view_of(state)
         hidden, context = view.pick(hidden), view.pick(context)
-        matched = self.matched(view.pick(prev), context, state)
-        recalled, projected = self.blend(matched.weights, state)
-        logit = self.logits(hidden, context, projected)
+        assert state.read is not None
+        matched = self.matched(view.pick(prev), hidden, context, state)
+        logit = self.logits(hidden, context, view.rows.blend(matched.weights, state.read))
         if self.signs is not None:
-            logit = logit + STEEP * self.signs(matched.signs(recalled, hidden, context))
+            logit = logit + STEEP * self.signs(matched.signs(context))
         return view.put(matched.weights), view.put(logit[:, 0], -torch.inf)
 
 
@@ -174,7 +221,9 @@ class CacheContents:
         self._values = torch.zeros(size, hidden_size, device=device)
         self._words: OrderedDict[int, int] = OrderedDict()  # slot -> subword id, least recently written first
         self._slots: dict[int, int] = {}  # subword id -> slot
-        self._before: dict[int, int] = {}  # slot -> the subword before it where it was written last
+        self._ids = torch.zeros(
+            2, size, dtype=torch.int64, device=device
+        )  # of every slot the subword, and that before it
 
     def __len__(self) -> int:
         """How many slots are filled: always the first ones."""
@@ -191,14 +240,14 @@ class CacheContents:
         return self._values[: len(self)]
 
     @property
-    def ids(self) -> list[int]:
-        """The subword of every filled slot."""
-        return [self._words[slot] for slot in range(len(self))]
+    def ids(self) -> Tensor:
+        """(len,) int64: the subword of every filled slot."""
+        return self._ids[0, : len(self)]
 
     @property
-    def before(self) -> list[int]:
-        """The subword before every filled slot's, where that was written last; <s> before the first of a sentence."""
-        return [self._before[slot] for slot in range(len(self))]
+    def before(self) -> Tensor:
+        """(len,) int64: the subword before it, where it was written last; <s> before the first of a sentence."""
+        return self._ids[1, : len(self)]
 
     @property
     def latest(self) -> list[int]:
@@ -209,12 +258,12 @@ class CacheContents:
         """Forget everything: a new document starts."""
         self._words.clear()
         self._slots.clear()
-        self._before.clear()
 
     def record(self) -> dict[str, Any]:
         """All but keys and values, for JSON: size, and every slot with its word and the one before it, least recently
         written first."""
-        words = [(slot, word, self._before[slot]) for slot, word in self._words.items()]
+        before = self.before.tolist()
+        words = [(slot, word, before[slot]) for slot, word in self._words.items()]
         return {"size": self.size, "overwrite": self.overwrite, "words": words}
 
     def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int) -> CacheContents:
@@ -226,11 +275,12 @@ class CacheContents:
         if any(type(number) is not int for row in record["words"] for number in row):
             raise ValueError("its slots are no whole numbers")
         made._words = OrderedDict((slot, word) for slot, word, _ in record["words"])
-        made._before = {slot: before for slot, _, before in record["words"]}
         if sorted(made._words) != list(range(len(record["words"]))) or len(made) > self.size:
             raise ValueError("its slots are not what was written")
         made._slots = {word: slot for slot, word in made._words.items()}
-        if not all(0 <= word < vocabulary for word in (*made._slots, *made._before.values())):
+        for slot, *words in record["words"]:
+            made._ids[:, slot] = torch.tensor(words)
+        if not bool(((made._ids >= 0) & (made._ids < vocabulary)).all()):
             raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
         if self.overwrite and len(made._slots) < len(made):
             raise ValueError("a word has two slots, with overwriting on")
@@ -253,18 +303,20 @@ class CacheContents:
             return
         held: dict[int, float] = {}  # slot -> share of what it held before this sentence
         shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
+        said: dict[int, tuple[int, int]] = {}  # slot -> its word, and the one before it
         words = ids.tolist()
         for t, (before, word) in enumerate(zip([BOS, *words], words, strict=False)):
             if word in (EOS, PAD):
                 continue
             slot, again = self._slot(word)
-            self._before[slot] = before
+            said[slot] = word, before
             if again:
                 held[slot] = held.get(slot, 1.0) / 2
                 shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {t: 0.5}
             else:
                 held[slot], shares[slot] = 0.0, {t: 1.0}
         if shares:
+            self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
             self._blend(held, shares, contexts.detach(), hiddens.detach())
 
     def _slot(self, word: int) -> tuple[int, bool]:
@@ -313,7 +365,7 @@ def collate_caches(
     keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
     values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
     ids, before = (
-        pad_sequence([torch.tensor(words, dtype=torch.int64) for words in some], batch_first=True).to(device)
+        pad_sequence(some, batch_first=True).to(device)
         for some in ([cache.ids for cache in contents], [cache.before for cache in contents])
     )
     return CacheState(

@@ -15,7 +15,7 @@ import torch
 from tmnmt.errors import DataError, ModelError
 from tmnmt.memories.cache import CacheContents
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Saved:
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
-    """Writes `path`, whole or not at all; `model` is the hash of the model that made the keys and values.
+    """Writes `path`, whole or not at all; `model` names the base and the cache's parameters, which made the slots.
 
     Raises DataError where it cannot be written."""
     from safetensors.torch import save

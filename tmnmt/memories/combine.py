@@ -24,7 +24,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.models.folder import fill, reason_of
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
-FORMAT = "4"  # of memory.safetensors
+FORMAT = "5"  # of memory.safetensors
 READS_TM = ("copy", "fusion", "both")
 
 
@@ -138,7 +138,7 @@ class Memories(nn.Module):
         if explain:
             trace = _trace(log_p, (hidden, cached, fused), log_gen, cache_gate, recalled, consulted, copied, found)
             if self.cache is not None and state.cache is not None:
-                trace = replace(trace, slots=self.cache.match(prev, context, state.cache))
+                trace = replace(trace, slots=self.cache.match(prev, hidden, context, state.cache))
         log_probs = log_gen
         if recalled is not None:
             log_probs = mix_copy(log_probs, *recalled)

@@ -9,6 +9,7 @@ document.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from tmnmt.training.parts import Part, Unit
 from tmnmt.vocab import BOS, Vocabulary
 
 Stretch = Sequence[Segment]
+BEGINNING = 5  # sentences of each of some stretches, by which Q and K are begun
+DENSE_SLOWER = 8  # the rate of Q and K is so many times smaller than that of the other parameters
 
 
 def stretches(documents: Sequence[Sequence[Segment]], longest: int, most: int, seed: int) -> list[Stretch]:
@@ -58,7 +61,7 @@ class SideBySide:
     def empty(self) -> CacheContents:
         """The cache at the start of a stretch."""
         sizes = self.cache.kind.size, self.backbone.context_size, self.backbone.hidden_size
-        return CacheContents(*sizes, device=self.device)
+        return CacheContents(*sizes, self.cache.kind.overwrite, self.device)
 
     def steps(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
         """Step s: the references' s-th sentences, and which stretches of the group still have one."""
@@ -103,6 +106,25 @@ class CachePart(Part):
     def __init__(self, documents: SideBySide, train: Told, dev: Told, seed: int) -> None:
         self.documents, self.module = documents, documents.cache
         self.train, self.dev, self.seed = train, dev, seed
+        if train.references:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Where Q and K start from: the first sentences of some stretches."""
+        some = self.train.references[: self.documents.together]
+        batches = [batch for batch, _ in islice(self.documents.steps(some), BEGINNING)]
+        contexts, hiddens = (
+            torch.cat([given[batch.real] for batch, given in zip(batches, states, strict=True)])
+            for states in zip(*((batch.contexts, batch.hiddens) for batch in batches), strict=True)
+        )
+        self.documents.cache.begin(contexts, hiddens)
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        """Q and K are dense: a step of the others' rate would be too long for them."""
+        cache = self.documents.cache
+        dense = [layer.weight for layer in (cache.Q, cache.K) if layer is not None]
+        others = [p for p in cache.parameters() if all(p is not weight for weight in dense)]
+        return [{"params": others, "peak": learning_rate}, {"params": dense, "peak": learning_rate / DENSE_SLOWER}]
 
     def units(self, epoch: int) -> Sequence[Unit]:
         random = Random(f"{self.seed} {epoch}")

@@ -30,7 +30,8 @@ class MemoryConfig:
     preferences: bool = True  # of better pairs, exact matches and words that follow; false: the paper's energy
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
     cache_fusion: CacheFusion = "shallow"  # words are mixed in (Tu et al., section 4.4); or deep: their states
-    cache_matching: CacheMatching = "learned"  # footnote 2; or dot, as in their experiments
+    cache_matching: CacheMatching = "joint"  # OURS: contexts and states; learned: footnote 2; dot, as in the paper
+    cache_rank: Count = 64  # joint: numbers of a slot
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
     cache_gate: CacheGate = "elements"  # of the state, one for every element as in the paper, or scalar (OURS); deep
     cache_follows: bool = True  # OURS: slots are preferred whose word came after the word just written
@@ -55,7 +56,8 @@ class MemoryConfig:
     share_noise: ShareBelowOne = 0.0  # of the sentences get pairs with wrong words; 0, since no gain was shown
     max_pairs: Count = 20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
     tm_epochs: Count = 2  # the best on dev is kept
-    cache_size: Count = 200  # slots, in decoding too where nothing is said; 25 in the paper's experiments
+    cache_size: Count = 1000  # slots, in decoding too where nothing is said; 25 in the paper's experiments
+    cache_overwrite: bool = False  # a word that has a slot is averaged into it, as in the paper; in decoding too
     cache_pairs: Count = 20_000  # sentences the cache is trained on
     cache_epochs: Count = 1  # the paper has 5 on a much smaller corpus of documents
     stretch: AtLeastTwo = 100  # OURS: longest part of a document with one cache: those side by side are of one length
@@ -91,6 +93,10 @@ def check(config: MemoryConfig) -> None:
     if sum(config.shares()[1:]) > 1:
         raise UsageError(
             "[memory] share_irrelevant, share_exact, share_noise and share_no_pair are more than 1 together"
+        )
+    if config.cache and config.cache_fusion == "deep" and config.cache_matching == "joint":
+        raise UsageError(
+            '[memory] cache_matching = "joint" keeps no states, which a deep cache blends; name dot or learned'
         )
     if config.end_to_end and not (config.copy or config.fusion):
         raise UsageError("[memory] end_to_end trains the base with copy or fusion, and both are false")
