@@ -38,7 +38,7 @@ def bleu(translator: Translator) -> float:
 def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
     translator = Translator.load(MODEL, [index])
     assert translator.memories is not None and translator.memories.modes == ("copy", "fusion", "both", "knn", "off")
-    assert translator.settings == Settings(mode="copy", cache=200, cache_own=False)
+    assert translator.settings == Settings(mode="copy", cache=1000, cache_own=False)
 
 
 def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: MemoryIndex) -> None:
