@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from tmnmt import decode, engine
-from tmnmt.engine import Settings, Translator, load_memories, load_on
+from tmnmt.engine import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
@@ -46,7 +46,9 @@ from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.opened import load_memories, load_on
 from tmnmt.schedule import InOrder, side_by_side
+from tmnmt.settings import Settings
 from tmnmt.vocab import EOS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -30,7 +30,6 @@ import numpy as np
 import torch
 
 from tmnmt import __version__
-from tmnmt.engine import load_memories
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -39,6 +38,7 @@ from tmnmt.index.key_search import KeySearch, flat
 from tmnmt.index.keys import Array, KeyFiles
 from tmnmt.memory_keys import check_disk, compute, header_of, plan, queries_of
 from tmnmt.models.folder import Model, load_model
+from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 

@@ -28,7 +28,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.engine import load_memories
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache_watch import frequent_words
 from tmnmt.formats import read_memory
@@ -38,6 +37,7 @@ from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.folder import Model, load_model
+from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.training.forced import force_references

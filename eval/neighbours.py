@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.engine import NEIGHBOURS, Settings, Translator, load_memories
+from tmnmt.engine import Translator
 from tmnmt.eval.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -33,9 +33,11 @@ from tmnmt.memories.knn import CANDIDATES, AdaptiveKNN, squared
 from tmnmt.memory_keys import compute, header_of, longest, plan
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.opened import load_memories
 from tmnmt.pair_keys import encode_pair, force_all
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.settings import NEIGHBOURS, Settings
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent

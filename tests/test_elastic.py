@@ -11,13 +11,13 @@ from elastic_server import SCRIPT, Running, at_once, script
 from test_index import DATA, pairs, real_segments
 
 from tmnmt.cli import run
-from tmnmt.engine import open_memories
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError, UsageError
 from tmnmt.index.build import IndexExistsError
 from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_address import ElasticAddress, parse_address, read_secrets
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.index.elastic_query import candidates, terms
+from tmnmt.opened import open_memories
 from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
 

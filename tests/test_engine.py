@@ -21,16 +21,17 @@ from torch import Tensor
 
 from tmnmt import Translator
 from tmnmt.decode import Hypothesis
-from tmnmt.engine import Settings, devices, load_memories
 from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
 from tmnmt.memories.cache import CacheContents, CacheKind
 from tmnmt.models.folder import load_model
+from tmnmt.opened import devices, load_memories
 from tmnmt.pair_keys import PairKeyStore, force
 from tmnmt.pieces import pieces
 from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
+from tmnmt.settings import Settings
 from tmnmt.vocab import EOS, Vocabulary
 
 DOCUMENT = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "Repealed."]

@@ -26,6 +26,7 @@ LAYERS = (
         "schedule",
         "verbatim",
     ),  # what the engine puts together
+    ("settings", "opened"),
     ("engine",),
     ("training", "eval"),
     ("cli", "__main__"),

@@ -71,9 +71,9 @@ def keys(
 
     import torch
 
-    from tmnmt.engine import load_on
     from tmnmt.index import MemoryIndex
     from tmnmt.memory_keys import read_shard
+    from tmnmt.opened import load_on
 
     part = read_shard(shard) if shard is not None else None
     if part is not None and part[1] > MOST_SHARDS:
@@ -124,9 +124,9 @@ def _size(wanted: Plan) -> str:
 
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
-    from tmnmt.engine import load_memories
     from tmnmt.index.key_search import KeySearch
     from tmnmt.memory_keys import queries_of
+    from tmnmt.opened import load_memories
 
     memories = load_memories(model, device)
     queries, ids = queries_of(model, memories.tm if memories is not None else None, src, tgt, device)

@@ -17,7 +17,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tmnmt.engine import Settings
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache_watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
 from tmnmt.eval.metrics import count, metrics
@@ -28,6 +27,7 @@ from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, parameters
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.settings import Settings
 
 TOGETHER = 8  # documents side by side, and in a group
 HELD = "in the cache"

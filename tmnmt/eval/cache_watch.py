@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.decode import Hypothesis
-from tmnmt.engine import Settings, Translator
+from tmnmt.engine import Translator
 from tmnmt.memories.base import CacheState, MemoryState
 from tmnmt.memories.cache import CacheContents
 from tmnmt.memories.combine import Memories
@@ -22,6 +22,7 @@ from tmnmt.memories.view import seen
 from tmnmt.models.folder import Model
 from tmnmt.schedule import Piece, side_by_side
 from tmnmt.segments import Translation
+from tmnmt.settings import Settings
 from tmnmt.vocab import BOS
 
 FREQUENT = 100  # words that count as frequent

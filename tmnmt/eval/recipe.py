@@ -54,7 +54,7 @@ class SystemConfig:
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
     mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
     cache: int = 0
-    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.engine.Settings`
+    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.settings.Settings`
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
     # what is written to the cache: what the model said; the reference, as if a translator confirmed every segment; or,
     # as a control, what the next document was translated to

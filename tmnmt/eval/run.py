@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.counted import counted
-from tmnmt.engine import Settings, Translator, check, load_memories
+from tmnmt.engine import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
@@ -35,8 +35,10 @@ from tmnmt.index.lock import writing
 from tmnmt.index.select import Selection
 from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, load_model
+from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
+from tmnmt.settings import Settings, check
 from tmnmt.text import match_tokens
 
 TRANSLATIONS = "translations"  # the folder for them in a run's folder
