@@ -6,7 +6,7 @@ A corrected word is a subword of a sentence's reference that begins a word of th
 the 100 most frequent words, and in whose place the model, given the reference so far, would have written another. The
 sentence is confirmed, so that the cache holds it and nothing else; the word's log probability is then taken at its
 first place in the next sentence that has it, at most ten later, given that reference so far. It is compared with the
-plain model, and with the same cache less the slot of the word itself: what other slots do is no memory of the word.
+plain model, and with the same cache less the slots of the word itself: what other slots do is no memory of the word.
 
 A deep cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
 with the slot's word (E e(y)) and without; all are read with the gate of the model, if that has a deep cache. A shallow
@@ -188,13 +188,14 @@ def log_probs(
     model: Model, memories: Memories, found: Sequence[Event], tm: TranslationMemory | None, left_out: bool
 ) -> Tensor:
     """log p (n,) of every event's word with its sentence in the cache; `tm`: with states that it has fused;
-    `left_out`: without the word's own slot."""
+    `left_out`: without the word's own slots."""
     result = []
     with torch.inference_mode():
         for event in found:
             one, later = event.confirmed, event.later
             values = one.hiddens if tm is None else fused(model, tm, one)
-            contents = CacheContents(SLOTS, one.contexts.shape[1], one.hiddens.shape[1])
+            sizes = one.contexts.shape[1], one.hiddens.shape[1]
+            contents = CacheContents(SLOTS, *sizes, memories.cache is None or memories.cache.kind.overwrite)
             contents.write(one.contexts, values, one.ids)
             cache = collate_caches([contents])
             if left_out and cache is not None:

@@ -117,7 +117,7 @@ def test_a_run_that_was_stopped_goes_on(folder: Path, tmp_path: Path, monkeypatc
 def test_arms_are_sizes_then_variants_at_one_size() -> None:
     assert arms_of([100], 25, 1, True) == [Arm(0), Arm(25), Arm(100), Arm(25, overwrite=False)]
     assert arms_of([0, 5], 5, 3, True) == [Arm(0), Arm(5), Arm(5, overwrite=False), Arm(5, best=3)]
-    assert arms_of([], 5, 3, False) == [Arm(0, False), Arm(5, False), Arm(5), Arm(5, False, best=3)]
+    assert arms_of([], 5, 3, False) == [Arm(0), Arm(5, False), Arm(5), Arm(5, False, best=3)]
 
 
 def test_the_report_has_numbers_tables_and_plots(

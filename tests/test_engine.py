@@ -277,6 +277,9 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
         (lambda _, t: t.update({"cache.values": t["cache.values"][:, :1].clone()}), r"values are .*\(6, 1\), wanted 6"),
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].long()}), "keys are torch.int64"),
         (lambda _, t: t["cache.keys"][3].fill_(torch.nan), "its keys are not all finite"),
+        (lambda about, _: about.pop("cache"), "'cache'"),
+        (lambda about, _: about["cache"].update({"size": 6.0}), "its size is no whole number"),
+        (lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}), "its keys are not all finite"),
         (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
     ],
 )
@@ -302,14 +305,61 @@ def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Pa
         Translator.load(folder, cache=6, overwrite=False).session(path)
     model, memories = load_model(folder), load_memories(load_model(folder), "cpu")
     assert memories is not None and memories.cache is not None
-    torch.nn.init.ones_(memories.cache.U.bias)
-    with pytest.raises(ModelError, match=f"was saved with model {model.hash} .*, this one is {model.hash}"):
-        Translator(model, memories, [], Settings(cache=6)).session(path)
+    with pytest.raises(ModelError, match=f"was saved with model {model.hash}, this one is another"):
+        Translator(replace(model, hash="another"), memories, [], Settings(cache=6)).session(path)
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=r"document\.session: no saved session"):
         translator.session(path)
     with pytest.raises(DataError, match="none: no saved session"):
         translator.session(tmp_path / "none")
+
+
+@pytest.fixture
+def joint(tmp_path: Path) -> Path:
+    """A model whose cache keeps every occurrence of a word, as few numbers, as the one that ships; its gate is open."""
+    kind = CacheKind("shallow", matching="joint", signs=True, follows=True, rank=8, size=40, overwrite=False)
+    model = write_tiny_model(tmp_path / "joint", cache=kind)
+    memories = load_memories(load_model(model), "cpu")
+    assert memories is not None and memories.cache is not None
+    torch.nn.init.zeros_(memories.cache.U.bias)
+    memories.save(model / "memory.safetensors")
+    return model
+
+
+def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was_saved(
+    joint: Path, tmp_path: Path
+) -> None:
+    translator, path = Translator.load(joint, mode="off"), tmp_path / "document.session"
+    assert (translator.settings.cache, translator.settings.cache_own) == (40, False)
+    session, empty = translator.session(), translator.session()
+    for _ in range(2):
+        session.confirm(*PAIRS[0])
+    ids = translator.vocab.encode(PAIRS[0][1])
+    assert session.cache.ids.tolist() == [*ids, *ids][:40] and session.cache.keys.shape[1:] == (8,)
+    session.save(path)
+    told = session.translate(PAIRS[0][0], explain=True)
+    assert told == translator.session(path).translate(PAIRS[0][0], explain=True)
+    assert told.score != pytest.approx(empty.translate(PAIRS[0][0]).score, abs=1e-3)
+    averaging = Translator.load(joint, mode="off", cache=40, overwrite=True).session()
+    averaging.confirm(*PAIRS[0])
+    assert len(averaging.cache) == len(set(ids))
+    model, memories = load_model(joint), load_memories(load_model(joint), "cpu")
+    assert memories is not None and memories.cache is not None and memories.cache.K is not None
+    torch.nn.init.zeros_(memories.cache.signs.weight if memories.cache.signs is not None else memories.cache.U.bias)
+    Translator(model, memories, [], translator.settings).session(path)  # another gate reads the same slots
+    torch.nn.init.zeros_(memories.cache.K.weight)
+    with pytest.raises(ModelError, match=f"was saved with model {model.hash} .*, this one is {model.hash}"):
+        Translator(model, memories, [], translator.settings).session(path)
+
+
+def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path) -> None:
+    translator = Translator.load(joint, mode="off", cache=40)
+    texts = [[src for src, _ in PAIRS[at : at + 3]] for at in range(3)]
+    together = [one.score for one in translator.stream(texts)]
+    alone = [one.score for document in texts for one in translator.translate(document)]
+    assert together == pytest.approx(alone, abs=1e-4)
+    bare = [one.score for one in Translator.load(joint, mode="off", cache=0).stream(texts)]
+    assert together != pytest.approx(bare, abs=1e-3)
 
 
 def test_a_blank_side_cannot_be_confirmed(folder: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -426,6 +428,80 @@ def _interrupt_at(monkeypatch: pytest.MonkeyPatch, update: int) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(PartTrainer, "_after_unit", interrupt)
+
+
+def _interrupt_before(monkeypatch: pytest.MonkeyPatch, updates: set[int]) -> None:
+    original = PartTrainer._update
+
+    def interrupt(self: PartTrainer, loss: Tensor, tokens: int, run: float) -> None:
+        if self.standing.update in updates:
+            updates.remove(self.standing.update)
+            raise KeyboardInterrupt
+        original(self, loss, tokens, run)
+
+    monkeypatch.setattr(PartTrainer, "_update", interrupt)
+
+
+@pytest.mark.parametrize("history", ["own", "confirmed"])
+def test_a_cache_that_is_interrupted_within_a_document_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, history: str
+) -> None:
+    config = replace(CONFIG, copy=False, fusion=False, cache_history=history)  # type: ignore[arg-type]
+    data = documents()[:5], documents()[5:]
+    whole, _ = train_memories(backbone, vocab, *data, tmp_path / "whole", config)
+    assert whole.cache is not None and whole.cache.kind.matching == "joint"
+    _interrupt_before(monkeypatch, {2, 3, 7})
+    for resume in (False, True, True):
+        with pytest.raises(KeyboardInterrupt):
+            train_memories(backbone, vocab, *data, tmp_path / "broken", config, resume)
+    resumed, _ = train_memories(backbone, vocab, *data, tmp_path / "broken", config, True)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[name], value), name
+    names = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert ({"own-training.jsonl.gz", "own-dev.jsonl.gz"} <= names) == (history == "own")
+
+
+def test_a_cache_of_another_kind_is_trained_anew(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = replace(CONFIG, copy=False, fusion=False, cache_size=50)
+    data = documents()[:5], documents()[5:]
+    train_memories(backbone, vocab, *data, tmp_path / "run", config)
+    other = replace(config, cache_size=5)
+    again, _ = train_memories(backbone, vocab, *data, tmp_path / "run", other, True)
+    assert "or is of another kind; the part is trained anew" in caplog.text
+    alone, _ = train_memories(backbone, vocab, *data, tmp_path / "alone", other)
+    for name, value in alone.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"cache_fusion": "deep"}, 'cache_matching = "joint" keeps no states'),
+        ({"tune_gates": 1, "cache_history": "own"}, 'cache_history must be "confirmed"'),
+    ],
+)
+def test_settings_of_the_cache_that_do_not_go_together_are_usage_errors(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, changed: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        train_memories(backbone, vocab, [], [], tmp_path, MemoryConfig(**changed))
+
+
+@pytest.mark.parametrize("damage", [lambda lines: lines[:-1], lambda lines: [*lines[:-1], "1"]])
+def test_what_was_kept_of_its_own_words_and_is_damaged_is_made_again(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, damage: Callable[[list[str]], list[str]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    document, path = sentences()[:3], tmp_path / "own.gz"
+    made = own_words(backbone, vocab, [document], path, torch.device("cpu"))
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join(damage(lines)))
+    assert own_words(backbone, vocab, [document], path, torch.device("cpu")) == made
+    assert "damaged" in caplog.text and "made again" in caplog.text
 
 
 def test_nothing_to_learn_from_is_one_clear_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:

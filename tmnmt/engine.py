@@ -64,7 +64,7 @@ class Translator:
             memories = memories or Memories()
         self.settings, self.memories, self.device = settings, memories, device
         self.model_hash = model.hash
-        learned = memories.digest("off", True) if memories is not None and memories.cache is not None else ""
+        learned = memories.cache.slots_by if memories is not None and memories.cache is not None else ""
         self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
@@ -237,7 +237,7 @@ class Translator:
         """A document that is translated sentence by sentence and learns from every confirmed translation.
 
         path: of a session that was saved, which goes on as if it never had been. Raises DataError where it is none,
-        ModelError where another model or another kind of cache made it."""
+        ModelError where another model, K or kind of cache made it."""
         session = Session(self)
         if path is not None:
             saved = load_caches(Path(path), self.cache_hash, session.cache, len(self.vocab))

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ INTERRUPTED = 130
 TERMINATED = 128 + 15
 STOPPED = "interrupted: stopped before the end"
 SECONDS_TO_RESEND = 0.001
+_waiting: list[list[int]] = []  # of every `held` that has not ended: signals that came meanwhile
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,7 +38,22 @@ def install() -> None:
     sys.unraisablehook = _lost
 
 
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Both signals wait until the end of the block, which they do not divide."""
+    came: list[int] = []
+    _waiting.append(came)
+    try:
+        yield
+    finally:
+        _waiting.remove(came)
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _waiting:
+        return _waiting[-1].append(number)
     if _importing(frame):
         _leave(INTERRUPTED)
     if _called_back(frame):
@@ -45,6 +62,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    if _waiting:
+        return _waiting[-1].append(number)
     if _importing(frame):
         _leave(TERMINATED)
     if _called_back(frame):

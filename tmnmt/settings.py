@@ -30,10 +30,8 @@ class Settings:
     mode: Mode = "off"
     cache: int = 0  # slots of the session cache
     cache_own: bool = True  # what was translated is written to it; False: only what a session confirms
-    overwrite: bool | None = (
-        None  # a word that has a slot is averaged into it; False: it takes another (Tu et al., table
-    )
-    # 3); None: as the model's cache has learned
+    # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3); None: as was learned
+    overwrite: bool | None = None
     cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
     top_k: int = 4  # pairs retrieved for a sentence; 0: neighbours alone are read
     threshold: float = 0.5  # smallest fuzzy score of a pair, in [0, 1]

@@ -32,7 +32,7 @@ def cache_report(
         typer.Option(
             min=1,
             max=100_000,
-            help="Slots at which overwriting is switched off, and the rest is told; as many as the model learned with.",
+            help="Slots at which overwriting is switched over and the rest told; as many as the model learned with.",
         ),
     ] = None,
     best: Annotated[

@@ -71,7 +71,7 @@ def gate_chart(one: Found) -> str:
         for where in ("in the cache", "not in the cache")
     }
     return line_chart(
-        f"{one.name}: gate by class of word, {one.main.name} slots", f"class ({FREQUENT} words are frequent)",
+        f"{one.name}: gate by class of word, slots: {one.main.name}", f"class ({FREQUENT} words are frequent)",
         "mean gate, 0 to 1", CLASSES, lines, joined=False,
     )  # fmt: skip
 

@@ -253,7 +253,7 @@ class Analysis:
 
 def arms_of(sizes: Sequence[int], at: int, best: int, overwrite: bool) -> list[Arm]:
     """No cache, every size, and at size `at` with overwriting switched and, where `best` > 1, with k-best writes."""
-    arms = [Arm(size, overwrite) for size in sorted({0, at, *sizes})]
+    arms = [Arm(size, overwrite) if size else Arm(0) for size in sorted({0, at, *sizes})]
     return arms + [Arm(at, not overwrite)] + [Arm(at, overwrite, best)] * (best > 1)
 
 

@@ -90,8 +90,8 @@ class TMState:
 class CacheState:
     """A snapshot of every sentence's session cache; does not change while a sentence is decoded."""
 
-    keys: Tensor  # (N, C, l)
-    values: Tensor  # (N, C, d)
+    keys: Tensor  # (N, C, l), values (N, C, d); or, where the cache has K, (N, C, rank) and (N, C, 0)
+    values: Tensor
     ids: Tensor  # (N, C) int64: the word of every slot
     before: Tensor  # (N, C) int64: the word before it where it was written last, <s> before the first
     mask: Tensor  # (N, C) bool

@@ -4,8 +4,8 @@ read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))             
 match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v])
 deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
-write    after a whole sentence, word by word: the slot of the same word is averaged with (c, s),
-         else an empty slot is taken, else the least recently written one
+write    after a whole sentence, word by word: an empty slot is taken, else the least recently written one;
+         with overwriting the slot of the same word, where there is one, is averaged with (c, s)
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
 OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda for all
@@ -17,6 +17,7 @@ it was written last (g); and that </s> is not written, of which the paper says n
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -35,7 +36,7 @@ CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned", "joint"]
 Combining = Literal["interpolate", "add"]
 CacheGate = Literal["elements", "scalar"]
-STATES = 0.2  # the share of s v beside c k in the match that Q and K begin with: |s|^2 is some three times |c|^2
+STATES = 0.2  # the share of s v beside c k in the match that Q and K begin with: |s|^2 is more than three times |c|^2
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 STEEP = 10.0  # of kappa and of the signs' weights: both have to move by several units within few updates
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
@@ -69,8 +70,8 @@ class Matched(NamedTuple):
     weights: Tensor  # (R', C) P_m
 
     def signs(self, context: Tensor) -> Tensor:
-        """(R', 3 or 4) how far the slots are to be trusted at c (R', l): the match sum P_m match / |c|^2, near 1 where
-        the slot was written in the same place; log sum exp of the energies / |c|^2; max P_m; sum P_m g."""
+        """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2, which is 1 where c k is
+        the match and the slot was written at c; log sum exp of the energies / |c|^2; max P_m; sum P_m g."""
         square, most = vecdot(context, context).clamp_min(SMALL), self.weights.amax(-1)
         level = self.energy.amax(-1) - most.log()  # log sum exp
         signs = [vecdot(self.weights, self.scores) / square, level / square, most]
@@ -129,6 +130,13 @@ class SessionCache(nn.Module):
         if self.K is None:
             return contexts, hiddens
         return self.K(torch.cat([contexts, hiddens], -1)), hiddens[..., :0]
+
+    @property
+    def slots_by(self) -> str:
+        """16 hexadecimal digits of K, which the slots depend on; nothing where they are contexts and states."""
+        if self.K is None:
+            return ""
+        return hashlib.sha256(self.K.weight.detach().cpu().numpy().tobytes()).hexdigest()[:16]
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
         """The same with all that no step changes: W of every slot of a shallow cache; of a deep one the slots' words in
@@ -210,20 +218,19 @@ class SessionCache(nn.Module):
 class CacheContents:
     """The slots of one document, at most `size` (0: nothing is ever kept), in fp32.
 
-    With `overwrite` off a repeated word takes a slot of its own (Tu et al., table 3)."""
+    Keys of size l and values of size d are contexts and states, or what `SessionCache.slots_of` makes of them. With
+    `overwrite` off a repeated word takes a slot of its own (Tu et al., table 3)."""
 
     def __init__(
-        self, size: int, context_size: int, hidden_size: int, overwrite: bool = True,
-        device: torch.device | str = "cpu",
-    ) -> None:  # fmt: skip
+        self, size: int, key_size: int, value_size: int, overwrite: bool = True, device: torch.device | str = "cpu"
+    ) -> None:
         self.size, self.overwrite = size, overwrite
-        self._keys = torch.zeros(size, context_size, device=device)
-        self._values = torch.zeros(size, hidden_size, device=device)
+        self._keys = torch.zeros(size, key_size, device=device)
+        self._values = torch.zeros(size, value_size, device=device)
         self._words: OrderedDict[int, int] = OrderedDict()  # slot -> subword id, least recently written first
         self._slots: dict[int, int] = {}  # subword id -> slot
-        self._ids = torch.zeros(
-            2, size, dtype=torch.int64, device=device
-        )  # of every slot the subword, and that before it
+        # of every slot the subword, and that before it
+        self._ids = torch.zeros(2, size, dtype=torch.int64, device=device)
 
     def __len__(self) -> int:
         """How many slots are filled: always the first ones."""
@@ -288,14 +295,13 @@ class CacheContents:
             if given.shape != (len(made), wanted.shape[1]) or not given.is_floating_point():
                 raise ValueError(f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} slots of "
                                  f"{wanted.shape[1]} floating-point numbers")  # fmt: skip
-            if not bool(given.isfinite().all()):
-                raise ValueError(f"its {name} are not all finite")
             wanted[: len(made)] = given.to(device)
+            if not bool(wanted.isfinite().all()):
+                raise ValueError(f"its {name} are not all finite")
         return made
 
-    def write(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """Remember a translated sentence: contexts (T, l), hiddens (T, d), ids (T,); padding and, OURS, </s> are
-        left out.
+    def write(self, keys: Tensor, values: Tensor, ids: Tensor) -> None:
+        """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS, </s> are left out.
 
         Equal to the loop of the paper to rounding, in two products: the slots are found first, then every slot is a
         weighted sum of what it held and of the sentence's positions, since averaging twice is 1/4, 1/4, 1/2."""
@@ -317,7 +323,7 @@ class CacheContents:
                 held[slot], shares[slot] = 0.0, {t: 1.0}
         if shares:
             self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
-            self._blend(held, shares, contexts.detach(), hiddens.detach())
+            self._blend(held, shares, keys.detach(), values.detach())
 
     def _slot(self, word: int) -> tuple[int, bool]:
         """The slot that `word` is written to, and whether it holds the same word already."""
@@ -337,18 +343,18 @@ class CacheContents:
         self,
         held: dict[int, float],
         shares: dict[int, dict[int, float]],
-        contexts: Tensor,
-        hiddens: Tensor,
+        keys: Tensor,
+        values: Tensor,
     ) -> None:
-        weights = torch.zeros(len(shares), len(contexts))
+        weights = torch.zeros(len(shares), len(keys))
         for row, of_slot in zip(weights, shares.values(), strict=True):
             row[list(of_slot)] = torch.tensor(list(of_slot.values()))
         device = self._keys.device
         slots = torch.tensor(list(shares), device=device)
         before = torch.tensor([held[slot] for slot in shares], device=device)[:, None]
         weights = weights.to(device)
-        self._keys[slots] = before * self._keys[slots] + weights @ contexts.to(device).float()
-        self._values[slots] = before * self._values[slots] + weights @ hiddens.to(device).float()
+        self._keys[slots] = before * self._keys[slots] + weights @ keys.to(device).float()
+        self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
 
 
 def collate_caches(

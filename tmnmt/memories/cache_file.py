@@ -27,7 +27,7 @@ class Saved:
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
-    """Writes `path`, whole or not at all; `model` names the base and the cache's parameters, which made the slots.
+    """Writes `path`, whole or not at all; `model` names the base and K, which made the slots.
 
     Raises DataError where it cannot be written."""
     from safetensors.torch import save
@@ -53,7 +53,7 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
     """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted, `vocabulary` how many
     subwords the model has.
 
-    Raises DataError where the file is no session, ModelError where another model or another kind of cache made it."""
+    Raises DataError where the file is no session, ModelError where another model, K or kind of cache made it."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -70,9 +70,9 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         }  # fmt: skip
         if "before" in caches and not isinstance(about["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
+        return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
         raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
-    return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
 
 
 def _on(overwrite: bool) -> str:
@@ -82,6 +82,8 @@ def _on(overwrite: bool) -> str:
 def _filled(
     path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor, vocabulary: int
 ) -> CacheContents:
+    if type(record["size"]) is not int or type(record["overwrite"]) is not bool:
+        raise ValueError("its size is no whole number, or its overwriting not true or false")
     if record["size"] != like.size:
         raise ModelError(f"{path}: was saved with a cache of {record['size']} slots, here it has {like.size}")
     if record["overwrite"] != like.overwrite:

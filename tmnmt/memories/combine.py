@@ -151,9 +151,9 @@ class Memories(nn.Module):
         parameters, and of its kinds: where they stay, translations do."""
         unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
         made = hashlib.sha256()
-        for module in (self.tm if mode in READS_TM else None, self.cache if cache else None):
+        for module, left_out in ((self.tm if mode in READS_TM else None, unread), (self.cache if cache else None, ())):
             for name, value in module.state_dict().items() if module is not None else ():
-                if not name.startswith(unread):
+                if not name.startswith(left_out):
                     made.update(name.encode() + value.cpu().numpy().tobytes())
         tm = self.tm and {name: value for name, value in asdict(self.tm.kind).items() if name not in ("copy", "fusion")}
         kinds = tm if mode in READS_TM else None, asdict(self.cache.kind) if cache and self.cache else None

@@ -26,7 +26,7 @@ from tmnmt.training.tm import IRRELEVANT
 
 log = logging.getLogger(__name__)
 
-STRETCH = 40  # consecutive segments that are held out together, or not; as long as one cache in training
+STRETCH = 40  # consecutive segments that are held out together, or not
 NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
 FILES = ("config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl")
 

@@ -35,13 +35,19 @@ def own_words(
 
     Read from `path` where that holds them; else made, and kept there."""
     segments = [segment for stretch in data for segment in stretch]
-    header = {"format": FORMAT, "base": digest_of(backbone), "sources": digest(segments)}
-    said = read_kept(path, header)
+    header = {"format": FORMAT, "base": digest_of(backbone), "pairs": digest(segments)}
+    said = read_kept(path, header, len(segments), _text)
     if said is None:
         said = _greedy(backbone, vocab, [segment.src for segment in segments], device)
         write_kept(path, header, said)
     spoken = iter([replace(segment, tgt=tgt) for segment, tgt in zip(segments, said, strict=True)])
     return [[next(spoken) for _ in stretch] for stretch in data]
+
+
+def _text(answer: object) -> str:
+    if not isinstance(answer, str):
+        raise TypeError(f"{answer!r} is no text")
+    return answer
 
 
 def _greedy(backbone: Backbone, vocab: Vocabulary, sources: list[str], device: torch.device) -> list[str]:

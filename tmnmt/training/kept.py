@@ -6,23 +6,28 @@ import gzip
 import json
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 
-def read_kept(path: Path, header: dict[str, Any]) -> list[Any] | None:
-    """The answers, as JSON has them, where the file holds those to `header`; None where they are to be found anew."""
+def read_kept(path: Path, header: dict[str, Any], count: int, parse: Callable[[Any], Answer]) -> list[Answer] | None:
+    """The `count` answers, made of JSON by `parse`, where the file holds those to `header`; None where they are to be
+    found anew. `parse` raises TypeError or ValueError for what is no answer."""
     if not path.exists():
         return None
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
             held = json.loads(next(lines))
             if held == header:
-                return [json.loads(line) for line in lines]
-    except (EOFError, OSError, zlib.error, ValueError, StopIteration) as error:
+                answers = [parse(json.loads(line)) for line in lines]
+                if len(answers) != count:
+                    raise ValueError(f"{len(answers):,} answers, wanted {count:,}")
+                return answers
+    except (EOFError, OSError, zlib.error, ValueError, TypeError, StopIteration) as error:
         log.warning("%s: damaged: %s; made again", path, error)
         return None
     log.info("%s: holds %s, wanted is %s; made again", path, held, header)

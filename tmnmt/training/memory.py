@@ -3,9 +3,10 @@ translation memory is trained with it, end to end; last, where asked for, the ga
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,7 +74,8 @@ def train_memories(
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
         part = CachePart(documents_of, *_told(documents_of, stretches, folder, config), config.seed)
-        reached |= _reached(_train(part, folder, config, resume, digest_of(backbone)), config)
+        begun_from = f"{digest_of(backbone)} {json.dumps(asdict(cache.kind))} {config.cache_history}"
+        reached |= _reached(_train(part, folder, config, resume, begun_from), config)
         if config.tune_gates:
             _tune(memories, documents_of, data, folder, config, resume)
     data.close()

@@ -12,12 +12,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.errors import DataError
+from tmnmt.interrupts import held
 from tmnmt.training import checkpoint
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class Standing:
 
     epoch: int = 0
     unit: int = 0  # units of this epoch already used
+    within: int = 0  # updates of the next one already made
     update: int = 0
     tokens: int = 0  # target tokens seen
     seconds: float = 0.0  # of training, over all sessions
@@ -73,7 +76,7 @@ class Standing:
 class PartTrainer:
     """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in train.jsonl.
 
-    begun_from: digest of what the part began from; a checkpoint of another beginning is not gone on with."""
+    begun_from: names what the part began from and is; a checkpoint of another beginning is not gone on with."""
 
     def __init__(
         self, part: Part, folder: Path, epochs: int, learning_rate: float, validate_every: int, checkpoint_every: int,
@@ -106,9 +109,10 @@ class PartTrainer:
         units = self.part.units(standing.epoch)
         for unit in units[standing.unit :]:
             start = time.monotonic()
-            for loss, tokens in self.part.losses(unit):
+            # of a unit that was broken off, the updates that were made are gone through without making them again
+            for loss, tokens in islice(self.part.losses(unit), standing.within, None):
                 self._update(loss, tokens, (standing.epoch + standing.unit / len(units)) / self.epochs)
-            standing.unit += 1
+            standing.unit, standing.within = standing.unit + 1, 0
             standing.seconds += time.monotonic() - start
             self._after_unit(len(units))
         standing.epoch, standing.unit = standing.epoch + 1, 0
@@ -137,11 +141,13 @@ class PartTrainer:
         factor = min(1.0, (self.standing.update + 1) / WARMUP, (1 - run) / DECAY)
         for group in self.optimiser.param_groups:
             group["lr"] = factor * group["peak"]
-        self.optimiser.step()
-        self.optimiser.zero_grad()
-        self.standing.update += 1
-        self.standing.tokens += tokens
-        self._loss, self._loss_tokens = self._loss + float(loss.detach()), self._loss_tokens + tokens
+        with held():
+            self.optimiser.step()
+            self.optimiser.zero_grad()
+            self.standing.update += 1
+            self.standing.within += 1
+            self.standing.tokens += tokens
+            self._loss, self._loss_tokens = self._loss + float(loss.detach()), self._loss_tokens + tokens
 
     def _validate(self) -> None:
         standing = self.standing
@@ -185,10 +191,11 @@ class PartTrainer:
     def restore(self) -> bool:
         """Takes up the last checkpoint: the run goes on as if it had not been interrupted.
 
-        False, and nothing is taken up, where it began from another base. One of an older version does not say."""
+        False, and nothing is taken up, where it began from another base, or is of another kind. One of an older version
+        does not say."""
         path = self.path("last")
         if checkpoint.read_notes(path).get("begun from", self.begun_from) != self.begun_from:
-            log.warning("%s: began from another base; the part is trained anew", path)
+            log.warning("%s: began from another base, or is of another kind; the part is trained anew", path)
             return False
         notes = checkpoint.load(path, self.part.module, self.optimiser)
         self.standing = Standing(**json.loads(notes["standing"]))

@@ -48,9 +48,9 @@ def retrieve(
     `open_index` gives, and kept there."""
     header = {"format": FORMAT, "k": k, "threshold": threshold, "strong": strong, **asdict(selection)}
     header |= {"whole_documents": whole_documents, "queries": digest(segments)}
-    kept = read_kept(path, header)
+    kept = read_kept(path, header, len(segments), lambda pairs: [Found(*pair) for pair in pairs])
     if kept is not None:
-        return [[Found(*pair) for pair in pairs] for pairs in kept]
+        return kept
     index, found = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
         some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
