@@ -1,7 +1,7 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
 read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))                       eq. 5
-match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v])
+match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v]), and m is of K [k, v]
 deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
 write    after a whole sentence, word by word: an empty slot is taken, else the least recently written one;
