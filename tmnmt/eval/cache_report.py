@@ -239,8 +239,8 @@ class Analysis:
         return Shown(segment, src, words, slots, matrix.weights.T.tolist())
 
     def _translator(self, arm: Arm) -> Watching:
-        settings = replace(self.settings, cache=arm.size, overwrite=arm.overwrite if arm.size else None)
-        settings = replace(settings, cache_best=arm.best)
+        overwrite = arm.overwrite if arm.size else None
+        settings = replace(self.settings, cache=arm.size, overwrite=overwrite, cache_best=arm.best)
         return Watching(self.model, self.memories, settings, self.frequent)
 
     def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:
