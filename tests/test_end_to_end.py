@@ -18,7 +18,14 @@ from tmnmt.memories.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
-from tmnmt.training.config import CorpusConfig, DataConfig, ModelConfig, TrainConfig, TrainingConfig, VocabularyConfig
+from tmnmt.training.config import (
+    CorpusConfig,
+    DataConfig,
+    RNNsearchConfig,
+    TrainConfig,
+    TrainingConfig,
+    VocabularyConfig,
+)
 from tmnmt.training.end_to_end import EVERYWHERE, EndToEndPart
 from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
@@ -146,7 +153,8 @@ def run_of(folder: Path, memory: MemoryConfig, updates: int = 2) -> TrainConfig:
     corpus = CorpusConfig("a", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt"))
     return TrainConfig(
         str(folder / "run"), DataConfig((corpus,)), vocabulary=VocabularyConfig(340),
-        model=ModelConfig(8, 16, 8), training=TrainingConfig(updates, batch_tokens=200, decay=0.0), memory=memory,
+        model=RNNsearchConfig(embedding=8, hidden=16, attention=8),
+        training=TrainingConfig(updates, batch_tokens=200, decay=0.0), memory=memory,
     )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Generic
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import TypeVar
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,19 @@ class Encoded:
         """The rows `index` (R,), in that order: for the beam, and to let finished sentences leave."""
         return Encoded(*(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start)))
 
+    def cut(self, length: int) -> Encoded:
+        """The first `length` positions of every source."""
+        return replace(self, values=self.values[:, :length], keys=self.keys[:, :length], mask=self.mask[:, :length])
+
 
 Inject = Callable[[Tensor, Tensor, Tensor], Tensor]  # (prev, state, context) -> extra input of the state update (B, d)
 
 
-class Backbone(nn.Module, ABC):
+E = TypeVar("E", default=Any)  # what `encode` gives
+S = TypeVar("S", default=Any)  # a decoder's state
+
+
+class Backbone(nn.Module, ABC, Generic[E, S]):
     """A translation model that carries memories. Law: `step` repeated over a target equals `forced`, to 1e-5."""
 
     hidden_size: int  # d
@@ -40,21 +50,19 @@ class Backbone(nn.Module, ABC):
     shares_encoded: bool = False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
 
     @abstractmethod
-    def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
+    def encode(self, src: Tensor, src_len: Tensor) -> E:
         """src: (B, S) int64, padded with 0; src_len: (B,)."""
 
-    def for_beam(self, encoded: Encoded) -> Encoded:
+    def for_beam(self, encoded: E) -> E:
         """The same with what pays only where several rows read every sentence: by default as it is."""
         return encoded
 
     @abstractmethod
-    def start(self, encoded: Encoded) -> Tensor:
-        """The state before the first word: (B, d); reorderable by row with index_select."""
+    def start(self, encoded: E) -> S:
+        """The state before the first word; its rows can be reordered."""
 
     @abstractmethod
-    def step(
-        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None) -> tuple[S, Tensor, Tensor]:
         """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l), hidden (B, d)."""
 
     @abstractmethod
@@ -66,10 +74,21 @@ class Backbone(nn.Module, ABC):
         """Logits (B, V); also takes (B, T), (B, T, d), (B, T, l) and gives (B, T, V)."""
 
     @abstractmethod
-    def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:
         """Teacher forcing: tgt (B, T) with </s>, without <s>, padded with 0 -> contexts (B, T, l), hiddens (B, T, d).
 
         Position t holds the c_t and s_t that precede y_t."""
+
+
+class Trainable(Backbone[E, S]):
+    """A backbone that `tmnmt train` makes. `dtype`: of the products while it is trained; None: the parameters' own."""
+
+    dtype: torch.dtype | None = None
+
+    @abstractmethod
+    def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Summed cross-entropy in nats of tgt (B, T) with </s>, padded with 0; a share `smoothing` of every word's
+        mass is spread evenly over the vocabulary."""
 
 
 def shift(tgt: Tensor, bos: int) -> Tensor:

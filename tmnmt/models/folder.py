@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tmnmt.errors import ModelError
 from tmnmt.models.base import Backbone
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.kinds import make
 from tmnmt.vocab import Vocabulary
 
 FORMAT = 1
@@ -35,9 +35,7 @@ class Model:
     folder: Path
 
 
-def save_model(
-    folder: Path, backbone: RNNsearch, vocab: Vocabulary, config: dict[str, Any], half: bool = False
-) -> None:
+def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False) -> None:
     """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the table [model]."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "spm.model").write_bytes(vocab.model)
@@ -56,7 +54,7 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     try:
         content = path.read_bytes()
         weights = {name: tensor.float() for name, tensor in load(content).items()}
-        backbone = RNNsearch(len(vocab), **config["model"])
+        backbone = make(len(vocab), config["model"])
         fill(backbone, weights)
     except (OSError, SafetensorError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
@@ -109,7 +107,10 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         check(key, config[key], isinstance(config[key], str) and bool(config[key]), "the code of a language")
     sizes = config["model"]
     check("model", sizes, isinstance(sizes, dict), "a table")
-    counts = {"max_subwords": config.get("max_subwords", 1), **{k: v for k, v in sizes.items() if k != "dropout"}}
+    counts = {
+        "max_subwords": config.get("max_subwords", 1),
+        **{k: v for k, v in sizes.items() if k not in ("kind", "dropout")},
+    }
     for key, value in counts.items():
         check(key, value, type(value) is int and 0 < value <= LARGEST, f"a whole number, 1 to {LARGEST:,}")
     dropout = sizes.get("dropout", 0.0)

@@ -189,7 +189,7 @@ class OutputLoss(torch.autograd.Function):
             if smoothing:
                 total -= smoothing * (log_p.mean(1, keepdim=True) * real[rows]).sum()
             torch.exp(log_p.to(grad.dtype), out=grad[rows])
-        grad.scatter_add_(1, ids[:, None], grad.new_full((len(ids), 1), smoothing - 1))
+        grad[torch.arange(len(ids), device=ids.device), ids] += smoothing - 1  # scatter_add_ copies all of bf16
         if smoothing:
             grad -= smoothing / w.shape[0]
         grad *= real

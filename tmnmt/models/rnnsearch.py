@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Backbone, Encoded, Inject, shift
+from tmnmt.models.base import Encoded, Inject, Trainable, shift
 from tmnmt.models.recurrence import AttendingDecoder, BidirectionalGRU, OutputLoss, gru_gates
 from tmnmt.vocab import BOS, PAD
 
 
-class RNNsearch(Backbone):
+class RNNsearch(Trainable[Encoded, Tensor]):
     """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has `attention` units."""
 
     def __init__(
@@ -24,7 +24,6 @@ class RNNsearch(Backbone):
         super().__init__()
         self.vocab_size, self.word_size, self.hidden_size, self.context_size = vocab_size, embedding, hidden, hidden
         self.dropout = dropout
-        self.dtype: torch.dtype | None = None  # of the products inside the loops; None: the parameters' own
         d, half = hidden, hidden // 2
         self.embedding = nn.Embedding(vocab_size, embedding, padding_idx=PAD)
         self.encoder_input = nn.Linear(embedding, 2 * 3 * half)

@@ -20,7 +20,7 @@ from tmnmt.vocab import BOS, PAD
 CACHED = 1 << 18  # numbers that attention works on at a time: 1 MiB
 
 
-class FastRNNsearch(Backbone):
+class FastRNNsearch(Backbone[Encoded, Tensor]):
     """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d + embedding) numbers.
 
     `dtype` bfloat16: the products with weights run in it, everything else stays in fp32.

@@ -55,11 +55,26 @@ class VocabularyConfig:
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class RNNsearchConfig:
+    kind: Literal["rnnsearch"] = "rnnsearch"
     embedding: Size = 256
     hidden: EvenSize = 512
     attention: Size = 256
     dropout: ShareBelowOne = 0.1
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    kind: Literal["transformer"] = "transformer"
+    hidden: EvenSize = 256  # a multiple of `heads`
+    feed_forward: Size = 1024
+    heads: Size = 4
+    encoder_layers: Size = 6  # deep here, where a sentence passes once,
+    decoder_layers: Size = 2  # and shallow there, where every word does
+    dropout: ShareBelowOne = 0.1
+
+
+ModelConfig = RNNsearchConfig | TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,9 @@ class TrainingConfig:
     learning_rate: AboveZero = 1e-3
     warmup: Count = 400  # updates of linear warm-up
     decay: Share = 0.2  # the last share of the updates decays linearly to zero
+    inverse_sqrt: bool = False  # before that: with 1 / sqrt(update) after the warm-up, instead of constant
+    growth: Ratio = 1.0  # an epoch's updates hold so many times the batches of the epoch before,
+    grown: Ratio = 8.0  # at most so many times those of the first
     clip: AboveZero = 1.0  # largest norm of the gradient
     label_smoothing: ShareBelowOne = 0.0
     precision: Literal["bf16", "fp32"] = "bf16"  # of the products
@@ -87,7 +105,7 @@ class TrainConfig:
     data: DataConfig
     start_from: str = ""  # a model folder whose vocabulary and weights the run begins with
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: ModelConfig = field(default_factory=RNNsearchConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     memory: MemoryConfig | None = None
 
@@ -109,5 +127,8 @@ def _check(config: TrainConfig) -> None:
     """Raises UsageError where keys do not go together."""
     if config.data.src_lang == config.data.tgt_lang:
         raise UsageError(f"data: src_lang and tgt_lang are both {config.data.src_lang!r}")
+    model = config.model
+    if model.kind == "transformer" and (model.hidden % model.heads or model.hidden // model.heads % 2):
+        raise UsageError(f"model: hidden is {model.hidden}; it must be an even multiple of heads, {model.heads}")
     if config.memory is not None:
         check(config.memory)

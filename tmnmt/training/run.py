@@ -18,8 +18,9 @@ from safetensors.torch import load_file
 
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.lock import writing
+from tmnmt.models.base import Backbone
 from tmnmt.models.folder import Model, load_model, parameters, save_model
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.kinds import make
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.memory import train_memories
@@ -82,7 +83,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     return folder
 
 
-def _save(folder: Path, model: RNNsearch, vocab: Vocabulary, config: TrainConfig) -> None:
+def _save(folder: Path, model: Backbone, vocab: Vocabulary, config: TrainConfig) -> None:
     """The base into the model folder; memory parameters of another base go first, so that the two never disagree."""
     memory = folder / "memory.safetensors"
     if memory.exists() and not _is_base(folder / "base.safetensors", model):
@@ -91,7 +92,7 @@ def _save(folder: Path, model: RNNsearch, vocab: Vocabulary, config: TrainConfig
     save_model(folder, model, vocab, model_config(config))
 
 
-def _is_base(path: Path, model: RNNsearch) -> bool:
+def _is_base(path: Path, model: Backbone) -> bool:
     """Does the file hold the model's very weights?"""
     try:
         held = load_file(path)
@@ -110,7 +111,7 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
     log.info("training target tokens: %s", f"{sum(map(len, pairs.tgt)):,}")
     device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(config.training.seed)
-    model = RNNsearch(len(vocab), **dataclasses.asdict(config.model)).to(device)
+    model = make(len(vocab), dataclasses.asdict(config.model)).to(device)
     log.info("model: %s parameters on %s", f"{parameters(model):,}", device)
     dev = dev_pairs(config, corpora, vocab)
     for name, some in (("train", pairs), ("validate", dev)):
@@ -147,10 +148,12 @@ def _vocabulary(config: TrainConfig, corpora: Corpora) -> Vocabulary:
 def _start(config: TrainConfig) -> Model:
     """The model that `start_from` names; UsageError where its sizes are others than those of [model]."""
     model = load_model(Path(config.start_from))
-    for name in ("embedding", "hidden", "attention"):
-        held, wanted = model.config["model"].get(name), getattr(config.model, name)
-        if held != wanted:
-            raise UsageError(f"start_from: {config.start_from}: a model of {name} = {held}; [model] has {wanted}")
+    held = {"kind": "rnnsearch", **model.config["model"]}
+    for name, wanted in dataclasses.asdict(config.model).items():
+        if name != "dropout" and held.get(name) != wanted:
+            raise UsageError(
+                f"start_from: {config.start_from}: a model of {name} = {held.get(name)}; [model] has {wanted}"
+            )
     return model
 
 
@@ -164,6 +167,8 @@ def record(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
         "training: seed": training.seed,
         "training: batch_tokens": training.batch_tokens,
         "training: accumulate": training.accumulate,
+        "training: growth": training.growth,
+        "training: grown": training.grown,
     }
     made_of |= {f"data: {name}": getattr(data, name) for name in ("max_subwords", "max_ratio", "dev_segments")}
     made_of |= {f"vocabulary: {key}": value for key, value in dataclasses.asdict(config.vocabulary).items()}

@@ -53,7 +53,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if origin is Annotated:
         return _bounded(_value(arguments[0], value, where), arguments[1], where)
     if origin in (typing.Union, types.UnionType):
-        return _value(arguments[0], value, where)
+        kinds = {a.kind: a for a in arguments if dataclasses.is_dataclass(a) and hasattr(a, "kind")}
+        return _value(_of_kind(kinds, value, where) if kinds else arguments[0], value, where)
     if origin is tuple and isinstance(value, list):
         return tuple(_value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1))
     if origin is dict and isinstance(value, dict):
@@ -71,6 +72,14 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if type(value) is hint:
         return value
     raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")
+
+
+def _of_kind(kinds: dict[str, Any], table: Any, where: str) -> Any:
+    """The dataclass whose `kind` the table names; the first one's where it names none."""
+    kind = table.get("kind", next(iter(kinds))) if isinstance(table, dict) else next(iter(kinds))
+    if kind not in kinds:
+        raise UsageError(f"{where}: kind: {kind!r} is none of {', '.join(kinds)}")
+    return kinds[kind]
 
 
 def _bounded(value: Any, bound: Bound, where: str) -> Any:

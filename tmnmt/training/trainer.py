@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tmnmt.errors import DataError, UsageError
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.base import Trainable
 from tmnmt.training import checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
@@ -50,7 +50,7 @@ class Trainer:
     """Trains `model` in place; `folder` gets last.safetensors, best.safetensors and train.jsonl."""
 
     def __init__(
-        self, model: RNNsearch, vocab: Vocabulary, train: Pairs, dev: Pairs, config: TrainingConfig, folder: Path
+        self, model: Trainable, vocab: Vocabulary, train: Pairs, dev: Pairs, config: TrainingConfig, folder: Path
     ) -> None:
         self.model, self.vocab, self.train_pairs, self.dev, self.config = model, vocab, train, dev, config
         self.folder, self.progress = folder, Progress()
@@ -87,9 +87,11 @@ class Trainer:
 
     def _batches(self) -> Iterator[list[list[int]]]:
         """The batches of one update after the other."""
-        progress, n = self.progress, max(self.config.accumulate, self.processes)
+        progress, least = self.progress, max(self.config.accumulate, self.processes)
         while progress.update < self.config.updates and not progress.stopped:
-            batches = token_batches(self.train_pairs, self.config.batch_tokens // n, self.config.seed + progress.epoch)
+            tokens = self.config.batch_tokens // least
+            batches = token_batches(self.train_pairs, tokens, self.config.seed + progress.epoch)
+            n = round(least * min(self.config.growth**progress.epoch, self.config.grown))
             groups = [batches[i : i + n] for i in range(0, len(batches) - n + 1, n)]
             if not groups:
                 raise UsageError(f"batches of training pairs: {len(batches)}, fewer than one update's {n}")
@@ -138,10 +140,11 @@ class Trainer:
                 at += parameter.numel()
 
     def learning_rate(self, update: int) -> float:
-        """Linear warm-up, constant, linear decay to zero over the last share of the updates."""
+        """Linear warm-up, constant or falling with 1 / sqrt(update), linear decay over the last share of the run."""
         config = self.config
+        falling = math.sqrt(config.warmup / max(update + 1, config.warmup)) if config.inverse_sqrt else 1.0
         left = (config.updates - update) / max(config.decay * config.updates, 1)
-        return config.learning_rate * min(1.0, (update + 1) / config.warmup, left)
+        return config.learning_rate * min((update + 1) / config.warmup, falling, left)
 
     def _validate(self) -> None:
         progress = self.progress
@@ -195,7 +198,7 @@ class Trainer:
 
 
 @torch.no_grad()
-def dev_loss(model: RNNsearch, pairs: Pairs, batch_tokens: int) -> float:
+def dev_loss(model: Trainable, pairs: Pairs, batch_tokens: int) -> float:
     """Nats a target token."""
     model.eval()
     device = next(model.parameters()).device
@@ -208,7 +211,7 @@ def dev_loss(model: RNNsearch, pairs: Pairs, batch_tokens: int) -> float:
 
 
 @torch.no_grad()
-def dev_bleu(model: RNNsearch, pairs: Pairs, vocab: Vocabulary) -> float:
+def dev_bleu(model: Trainable, pairs: Pairs, vocab: Vocabulary) -> float:
     """sacrebleu's BLEU of greedy translations."""
     model.eval()
     hypotheses = [""] * len(pairs)
@@ -222,7 +225,7 @@ def dev_bleu(model: RNNsearch, pairs: Pairs, vocab: Vocabulary) -> float:
     return sacrebleu.corpus_bleu(hypotheses, [[vocab.decode(t.tolist()) for t in pairs.tgt]]).score
 
 
-def greedy(model: RNNsearch, src: Tensor, src_len: Tensor) -> list[list[int]]:
+def greedy(model: Trainable, src: Tensor, src_len: Tensor) -> list[list[int]]:
     """The most likely word at every step, without </s>."""
     encoded = model.encode(src, src_len)
     state, prev = model.start(encoded), src.new_full((src.shape[0],), BOS)

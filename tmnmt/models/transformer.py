@@ -1,0 +1,275 @@
+"""A Transformer (Vaswani et al. 2017) with a deep encoder and a shallow decoder, layer norms before every part.
+
+One embedding table serves source, target and output. Memories match with the input of the last feed-forward layer
+(`context`: of the vectors a decoder has, it finds the right word among retrieved pairs best) and mix into the sum that
+the final norm reads (`hidden`).
+
+d: hidden size   f: feed-forward size   H: heads   k: d / H   B: rows   S: source length   T: target length
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tmnmt.models.base import Inject, Trainable, shift
+from tmnmt.models.recurrence import OutputLoss
+from tmnmt.vocab import BOS, PAD
+
+CAPACITY = 32  # positions of the self-attention's cache to begin with; it doubles when it is full
+
+
+@dataclass(frozen=True)
+class EncodedSource:
+    """An encoded batch of sources: for every decoder layer what its cross-attention reads."""
+
+    keys: tuple[Tensor, ...]  # each (B, H, S, k)
+    values: tuple[Tensor, ...]  # each (B, H, S, k)
+    mask: Tensor  # (B, S) bool, True on real positions
+
+    def rows(self, index: Tensor) -> EncodedSource:
+        """The rows `index` (R,), in that order."""
+        keys, values = (tuple(t.index_select(0, index) for t in part) for part in (self.keys, self.values))
+        return EncodedSource(keys, values, self.mask.index_select(0, index))
+
+    def cut(self, length: int) -> EncodedSource:
+        """The first `length` positions."""
+        keys, values = (tuple(t[:, :, :length] for t in part) for part in (self.keys, self.values))
+        return EncodedSource(keys, values, self.mask[:, :length])
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What the decoder's self-attention has seen: keys and values of `length` positions in every layer."""
+
+    keys: Tensor  # (layers, B, H, capacity, k)
+    values: Tensor  # (layers, B, H, capacity, k)
+    length: int
+
+    def rows(self, index: Tensor) -> DecoderState:
+        """The rows `index` (R,), in that order."""
+        return replace(self, keys=self.keys.index_select(1, index), values=self.values.index_select(1, index))
+
+    def roomy(self) -> DecoderState:
+        """The same with room for one more position."""
+        if self.length < self.keys.shape[3]:
+            return self
+        keys, values = (torch.cat([t, torch.empty_like(t)], 3) for t in (self.keys, self.values))
+        return replace(self, keys=keys, values=values)
+
+
+class Transformer(Trainable[EncodedSource, DecoderState]):
+    """d = l = `hidden`, a multiple of `heads`. Products are made in `dtype` where it is set, all else in fp32."""
+
+    shares_encoded = True
+
+    def __init__(
+        self, vocab_size: int, hidden: int = 256, feed_forward: int = 1024, heads: int = 4, encoder_layers: int = 6,
+        decoder_layers: int = 2, dropout: float = 0.1,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.vocab_size, self.word_size, self.hidden_size, self.context_size = vocab_size, hidden, hidden, hidden
+        self.heads, self.dropout = heads, dropout
+        self.embedding = nn.Embedding(vocab_size, hidden, padding_idx=PAD)
+        layers = nn.ModuleList(EncoderLayer(hidden, feed_forward) for _ in range(encoder_layers))
+        self.encoder = cast("Sequence[EncoderLayer]", layers)
+        self.encoder_norm = nn.LayerNorm(hidden)
+        layers = nn.ModuleList(DecoderLayer(hidden, feed_forward) for _ in range(decoder_layers))
+        self.decoder = cast("Sequence[DecoderLayer]", layers)
+        self.decoder_norm = nn.LayerNorm(hidden)
+        self.output_bias = nn.Parameter(torch.zeros(vocab_size))
+        self._positions = torch.empty(0, hidden)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot for products, those that end a part scaled down by depth; 1/sqrt(size) for the shared embedding."""
+        depth = 2 * len(self.encoder) + 3 * len(self.decoder)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and "embedding" not in name:
+                nn.init.xavier_uniform_(parameter, gain=depth**-0.5 if name.endswith("out.weight") else 1.0)
+        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5)
+        with torch.no_grad():
+            self.embedding.weight[PAD] = 0
+
+    def _linear(self, layer: nn.Linear, x: Tensor) -> Tensor:
+        """layer(x), in the precision of the products."""
+        if self.dtype is None:
+            return F.linear(x, layer.weight, layer.bias)
+        bias = layer.bias.to(self.dtype) if layer.bias is not None else None
+        return F.linear(x.to(self.dtype), layer.weight.to(self.dtype), bias)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return _dropout(x, self.dropout) if self.training and self.dropout else x
+
+    def _embed(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Scaled embeddings plus positions start, start + 1, …: (B, T) -> (B, T, d)."""
+        words = F.embedding(ids, self.embedding.weight, PAD) * math.sqrt(self.hidden_size)
+        return self._drop(words + self._sinusoids(start + ids.shape[1], words)[start:])
+
+    def _sinusoids(self, length: int, like: Tensor) -> Tensor:
+        """Positions 0 to length - 1, all sines first, then all cosines: (length, d)."""
+        if len(self._positions) < length or self._positions.device != like.device:
+            half = self.hidden_size // 2
+            rate = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000.0) / half))
+            angle = torch.arange(max(length, 256), device=like.device)[:, None] * rate
+            self._positions = torch.cat([angle.sin(), angle.cos()], 1)
+        return self._positions[:length].to(like.dtype)
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(B, T, d) -> (B, H, T, k)."""
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _attend(self, q: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+        """q (B, H, T, k), keys and values (B, H, S, k), bias to be added to the energies -> (B, T, d)."""
+        energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
+        if bias is not None:
+            energy = energy + bias
+        return (torch.softmax(energy, -1) @ values).transpose(1, 2).flatten(2)
+
+    def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
+        return self._linear(layer.out, F.relu(self._linear(layer.inner, x)))
+
+    def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
+        mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
+        x = self._embed(src)
+        bias = _bias(mask, self.dtype or x.dtype)
+        for layer in self.encoder:
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
+            x = x + self._drop(self._linear(layer.attention.out, attended))
+            x = x + self._drop(self._feed_forward(layer.feed_forward, layer.feed_forward.norm(x)))
+        x = self.encoder_norm(x)
+        both = [self._linear(layer.cross.keys_values, x).chunk(2, -1) for layer in self.decoder]
+        return EncodedSource(tuple(self._split(k) for k, _ in both), tuple(self._split(v) for _, v in both), mask)
+
+    def start(self, encoded: EncodedSource) -> DecoderState:
+        rows, heads, _, size = encoded.keys[0].shape
+        empty = encoded.keys[0].new_empty(len(self.decoder), rows, heads, CAPACITY, size)
+        return DecoderState(empty, empty.clone(), 0)
+
+    def step(
+        self, prev: Tensor, state: DecoderState, encoded: EncodedSource, inject: Inject | None = None
+    ) -> tuple[DecoderState, Tensor, Tensor]:
+        """One target position; `encoded` may hold one row for several consecutive rows of `prev`."""
+        state, at = state.roomy(), state.length
+        x, query = self._embed(prev[:, None], at), prev
+        bias = _bias(encoded.mask, encoded.keys[0].dtype)
+        sentences = len(encoded.mask)
+        for number, layer in enumerate(self.decoder):
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            state.keys[number, :, :, at] = self._split(keys)[:, :, 0]
+            state.values[number, :, :, at] = self._split(values)[:, :, 0]
+            seen = state.keys[number, :, :, : at + 1], state.values[number, :, :, : at + 1]
+            x = x + self._linear(layer.attention.out, self._attend(self._split(q), *seen, None))
+            q = self._linear(layer.cross.query, layer.cross.norm(x)).view(sentences, -1, self.hidden_size)
+            read = self._attend(self._split(q), encoded.keys[number], encoded.values[number], bias)
+            x = x + self._linear(layer.cross.out, read).view_as(x)
+            query = layer.feed_forward.norm(x)
+            x = x + self._feed_forward(layer.feed_forward, query)
+        return replace(state, length=at + 1), query[:, 0], x[:, 0]
+
+    def embed(self, ids: Tensor) -> Tensor:
+        words: Tensor = self.embedding(ids)
+        return words
+
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        """Logits; y_{t-1} and c_t are in h already."""
+        return F.linear(self.decoder_norm(hidden), self.embedding.weight, self.output_bias)
+
+    def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
+        x = self._embed(shift(tgt, BOS))
+        query = x
+        length = tgt.shape[1]
+        bias = _bias(encoded.mask, encoded.keys[0].dtype)
+        causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device).triu(1)
+        for number, layer in enumerate(self.decoder):
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            attended = self._attend(self._split(q), self._split(keys), self._split(values), causal)
+            x = x + self._drop(self._linear(layer.attention.out, attended))
+            q = self._linear(layer.cross.query, layer.cross.norm(x))
+            attended = self._attend(self._split(q), encoded.keys[number], encoded.values[number], bias)
+            x = x + self._drop(self._linear(layer.cross.out, attended))
+            query = layer.feed_forward.norm(x)
+            x = x + self._drop(self._feed_forward(layer.feed_forward, query))
+        return query, x
+
+    def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
+        _, hiddens = self.forced(self.encode(src, src_len), tgt)
+        real = (tgt != PAD).flatten().nonzero()[:, 0]
+        hidden, ids = self.decoder_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
+        total: Tensor = OutputLoss.apply(hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype)
+        return total
+
+
+class Attention(nn.Module):
+    """Parameters of self-attention: queries, keys and values in one product."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+
+
+class CrossAttention(nn.Module):
+    """Parameters of attention over the source."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.query = nn.Linear(d, d)
+        self.keys_values = nn.Linear(d, 2 * d)
+        self.out = nn.Linear(d, d)
+
+
+class FeedForward(nn.Module):
+    """Parameters of the feed-forward part."""
+
+    def __init__(self, d: int, f: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.inner = nn.Linear(d, f)
+        self.out = nn.Linear(f, d)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, feed-forward."""
+
+    def __init__(self, d: int, f: int) -> None:
+        super().__init__()
+        self.attention = Attention(d)
+        self.feed_forward = FeedForward(d, f)
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention over the source, feed-forward."""
+
+    def __init__(self, d: int, f: int) -> None:
+        super().__init__()
+        self.attention = Attention(d)
+        self.cross = CrossAttention(d)
+        self.feed_forward = FeedForward(d, f)
+
+
+def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """0 on real positions, -inf on padding: (B, 1, 1, S)."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)[:, None, None]
+
+
+def _dropout(x: Tensor, p: float) -> Tensor:
+    """Zeros with probability p, to 1/256 on the CPU, where one drawn word decides eight numbers: drawing them one by
+    one took a tenth of the training time."""
+    if x.is_cuda:
+        return F.dropout(x, p)
+    limit = max(round(p * 256), 1)
+    words = np.random.SFC64(int(torch.randint(2**62, ())))
+    drawn = torch.from_numpy(words.random_raw(-(-x.numel() // 8)).view(np.uint8))[: x.numel()]
+    return x * (drawn >= limit).to(x.dtype).mul_(256 / (256 - limit)).view_as(x)
