@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from tmnmt.decode import Hypothesis, SearchSettings, beam_search, continuations
 from tmnmt.memories.base import MemoryState
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Encoded, Inject
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.vocab import BOS, EOS, PAD, UNK
@@ -174,6 +175,92 @@ def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
         assert len(listed) <= n_best and len({h.ids for h in listed}) == len(listed)
         assert [h.score for h in listed] == sorted((h.score for h in listed), reverse=True)
         assert all(h.contexts is not None and len(h.contexts) == len(h.ids) for h in listed)
+
+
+class Scripted(RNNsearch):
+    """A model whose next word depends on the step and the word before alone: logits (T, V, V) by step and word."""
+
+    def __init__(self, logits: Tensor) -> None:
+        super().__init__(logits.shape[-1], embedding=4, hidden=4, attention=4, dropout=0.0)
+        self.logits = logits
+
+    def step(
+        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The state counts the steps."""
+        if (prev == BOS).all():
+            state = torch.zeros_like(state)
+        return state + 1, encoded.start.new_zeros(len(prev), self.context_size), state
+
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        return self.logits[hidden[:, 0].long(), prev].clone()
+
+
+def copying(seed: int, length: int, doubt: float) -> Scripted:
+    """One path of `length` words that are nearly certain after `doubt`ful first ones; words beside it soon end."""
+    torch.manual_seed(seed)
+    words = 4 + torch.randint(30, (length,))
+    logits = torch.randn(2 * length + 13, 34, 34)
+    logits[:, :, EOS] += 4.0  # what has left the path ends early
+    before = BOS
+    for t, word in enumerate([*words.tolist(), EOS]):
+        logits[t, before, word] += doubt if t < 3 else 14.0
+        before = word
+    return Scripted(logits)
+
+
+def path_of(model: Scripted, length: int) -> tuple[tuple[int, ...], float]:
+    """The greedy hypothesis of a scripted model and its log probability, </s> included."""
+    logits = model.logits.clone()
+    logits[:, :, [PAD, BOS, UNK]] = -torch.inf
+    ids, log_prob, before = [], 0.0, BOS
+    for t in range(2 * length + 12):
+        log_p = model.logits[t, before].log_softmax(-1)
+        before = int(logits[t, before].argmax())
+        log_prob += float(log_p[before])
+        if before == EOS:
+            return tuple(ids), log_prob
+        ids.append(before)
+    raise AssertionError("the path has no end")
+
+
+@pytest.mark.parametrize("beam", [2, 5])
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
+def test_beam_scores_no_less_than_greedy(beam: int, penalty: float) -> None:
+    """What has more than 1 / (K + 1) of the probability is always among the K best: such a greedy one is never lost."""
+    held = 0
+    for seed in range(30):
+        length = 4 + seed
+        model = copying(seed, length, doubt=6.0)
+        ids, log_prob = path_of(model, length)
+        if log_prob <= -math.log(beam + 1) or len(ids) > length:
+            continue
+        held += 1
+        src = torch.full((1, length), 4)
+        found = search(model, src, torch.tensor([length]), 2 * length + 12, SearchSettings(beam, penalty))[0]
+        assert found.score >= log_prob / (len(ids) + 1) ** penalty - 1e-5
+    assert held >= 10
+
+
+def test_hypotheses_that_end_early_do_not_end_one_that_is_better() -> None:
+    length = 20
+    model = copying(1, length, doubt=6.0)
+    ids, log_prob = path_of(model, length)
+    found = search(model, torch.full((1, 20), 4), torch.tensor([20]), 52, SearchSettings(beam=5))[0]
+    assert len(ids) == length and found.ids == ids
+    assert found.score == pytest.approx(log_prob / 21, abs=1e-5)
+
+
+def test_a_good_end_does_not_end_what_is_unsure_at_first_and_certain_later() -> None:
+    length, junk = 20, 30
+    logits = torch.zeros(53, 34, 34)
+    logits[1, junk, EOS] = 20.0  # after one word of 0.4 it ends: -0.5 a word; the path has -0.8 a word by then
+    for t in range(length + 1):
+        logits[t, BOS if t == 0 else 3 + t, EOS if t == length else 4 + t] = 20.0
+    logits[0, BOS, [4, junk]] = torch.tensor([7.0, 6.8])
+    logits[1, 4, 5] = 3.0
+    found = search(Scripted(logits), torch.full((1, 20), 4), torch.tensor([20]), 52, SearchSettings(beam=5))[0]
+    assert found.ids == tuple(range(4, 24))
 
 
 @pytest.mark.parametrize("fast", [True, False])

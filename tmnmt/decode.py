@@ -3,9 +3,9 @@
 n: sentences still live   K: beam   R = n K: rows   W = 2 K: candidates kept a sentence and step   V: vocabulary
 
 A step extends every row, keeps the W best candidates of each sentence (`continuations`), takes those among the first K
-that end in </s> as finished (`Finished.take`), and lets the K best others live on. A sentence leaves the batch when K
-hypotheses are finished, when none that lives can still win, or at its maximal length. Contexts, hidden states and
-traces are gathered at the end along the back-pointers of the winner (`_WalkBack`), never decoded a second time.
+that end in </s> as finished (`Finished.take`), and lets the K best others live on. A sentence leaves the batch when
+none that lives can still win (`_decided`), or at its maximal length. Contexts, hidden states and traces are gathered at
+the end along the back-pointers of the winner (`_WalkBack`), never decoded a second time.
 """
 
 from __future__ import annotations
@@ -257,10 +257,7 @@ def _survivors(
         cut = last & (done.count[live.sentence] == 0)
         first = torch.zeros_like(ends).scatter_(1, order[:, :1], cut[:, None])
         done.take(live, found, first, at, settings.length_penalty, eos=False)
-    # log probabilities only fall: the best that a live row can reach is its present one over the greatest length,
-    # which must beat the least of the best
-    bound = scores[:, 0] / live.max_len**settings.length_penalty
-    over = last | (done.count[live.sentence] >= beam) | (done.score[live.sentence, -1] >= bound)
+    over = last | _decided(live, scores[:, 0], done, at, settings)
     keep = (~over).nonzero()[:, 0]
     candidates = (order + _starts(n, width, order.device))[keep].flatten()
     step.live = candidates
@@ -272,6 +269,19 @@ def _survivors(
         left = live.sentence[keep], live.max_len[keep], scores[keep]
         moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
     return replace(moved, prev=step.tokens[candidates], state=state.index_select(0, rows))
+
+
+def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:
+    """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of them is `best` (n,).
+
+    Log probabilities only fall: what a live hypothesis can still reach is its present one over its length at the end.
+    That is at most the maximal length, of which callers leave twice what is likely. So once K are finished the best is
+    held against what ends within half of it, or at the next step. To end at K, whatever lives, is wrong: where one
+    hypothesis is nearly certain, as in copying, the other rows hold junk, and that ends early."""
+    power, ends = settings.length_penalty, live.sentence
+    soon = (live.max_len / 2).clamp_min(at + 2)
+    likely = (done.count[ends] >= settings.beam) & (done.score[ends, 0] >= best / soon**power)
+    return likely | (done.score[ends, -1] >= best / live.max_len**power)
 
 
 def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
