@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import sacrebleu
@@ -20,20 +20,25 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tmnmt.errors import DataError, UsageError
+from tmnmt.interrupts import held
 from tmnmt.models.base import Trainable
 from tmnmt.training import checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
+from tmnmt.training.log import add_line, count_lines, keep_lines
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 
 log = logging.getLogger(__name__)
 
 ALL_DONE = "all updates done"
+UPDATES_A_LINE = 50
 
 
 @dataclass
 class Progress:
-    """Where a run stands; saved with every checkpoint."""
+    """Where a run stands; saved with every checkpoint.
+
+    A report or a validation is part of it only when all of it is done: one that was interrupted is made again."""
 
     update: int = 0
     epoch: int = 0
@@ -44,6 +49,10 @@ class Progress:
     best_bleu: float = 0.0
     without_gain: int = 0  # validations since the best
     stopped: str = ""
+    loss: float = 0.0  # of the last update, nats a token
+    reported: int = 0  # the update of the last report
+    validated: int = 0  # and of the last validation
+    lines: int = 0  # in the log
 
 
 class Trainer:
@@ -62,48 +71,54 @@ class Trainer:
 
     def run(self) -> Progress:
         """Trains until the updates are done or dev stops improving. Ctrl-C saves a checkpoint first."""
-        progress, config = self.progress, self.config
+        if not self.rank:
+            keep_lines(self.folder, None, self.progress.lines)
         try:
+            self._after_update()  # what an interruption left to be done
             for batch in self._batches():
                 start = time.monotonic()
-                loss, tokens = self.update(batch)
-                progress.update += 1
-                progress.batch += 1
-                progress.tokens += tokens
-                progress.seconds += time.monotonic() - start
-                if progress.update % 50 == 0:
-                    self._report(loss)
-                if progress.update % config.validate_every == 0 or progress.update == config.updates:
-                    self._validate()
-                if progress.update % config.checkpoint_every == 0 or progress.stopped:
-                    self.save("last")
-                if progress.stopped:
-                    break
+                self.update(batch)
+                self.progress.seconds += time.monotonic() - start
+                self._after_update()
         except KeyboardInterrupt:
             self.save("last")
             raise
         self.save("last")
-        return progress
+        return self.progress
+
+    def _after_update(self) -> None:
+        """Report, validation and checkpoint, each where it is due and not made yet."""
+        update, config = self.progress.update, self.config
+        if update % UPDATES_A_LINE == 0 and update > self.progress.reported:
+            self._report()
+        if (update % config.validate_every == 0 or update == config.updates) and update > self.progress.validated:
+            self._validate()
+        if (update and update % config.checkpoint_every == 0) or self.progress.stopped:
+            self.save("last")
 
     def _batches(self) -> Iterator[list[list[int]]]:
         """The batches of one update after the other."""
-        progress, least = self.progress, max(self.config.accumulate, self.processes)
-        while progress.update < self.config.updates and not progress.stopped:
-            tokens = self.config.batch_tokens // least
-            batches = token_batches(self.train_pairs, tokens, self.config.seed + progress.epoch)
-            n = round(least * min(self.config.growth**progress.epoch, self.config.grown))
+        least = max(self.config.accumulate, self.processes)
+        while self._is_to_go_on():
+            tokens, epoch = self.config.batch_tokens // least, self.progress.epoch
+            batches = token_batches(self.train_pairs, tokens, self.config.seed + epoch)
+            n = round(least * min(self.config.growth**epoch, self.config.grown))
             groups = [batches[i : i + n] for i in range(0, len(batches) - n + 1, n)]
             if not groups:
                 raise UsageError(f"batches of training pairs: {len(batches)}, fewer than one update's {n}")
-            for group in groups[progress.batch :]:
-                if progress.update >= self.config.updates:
-                    return
+            for group in groups[self.progress.batch :]:
                 yield group
-            progress.epoch, progress.batch = progress.epoch + 1, 0
+                if not self._is_to_go_on():
+                    return
+            self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
+
+    def _is_to_go_on(self) -> bool:
+        return self.progress.update < self.config.updates and not self.progress.stopped
 
     def update(self, group: list[list[int]]) -> tuple[float, int]:
         """One step of Adam on a group of batches, shared by the processes -> loss in nats a token, target tokens."""
         self.model.train()
+        self.optimiser.zero_grad()  # of an update that was interrupted, too
         totals = torch.zeros(2, device=self.device)
         for i in range(self.rank, len(group), self.processes):
             torch.manual_seed(((self.config.seed << 40) + (self.progress.update << 8) + i) % 2**63)
@@ -119,9 +134,14 @@ class Trainer:
         self._expect_finite(float(totals[0] + norm))
         for entry in self.optimiser.param_groups:
             entry["lr"] = self.learning_rate(self.progress.update)
-        self.optimiser.step()
-        self.optimiser.zero_grad()
-        return float(totals[0] / totals[1]), int(totals[1])
+        mean, tokens = float(totals[0] / totals[1]), int(totals[1])
+        with held():  # a checkpoint has all of the update or none of it
+            self.optimiser.step()
+            self.progress.update += 1
+            self.progress.batch += 1
+            self.progress.tokens += tokens
+            self.progress.loss = mean
+        return mean, tokens
 
     def _expect_finite(self, number: float) -> None:
         if not math.isfinite(number):
@@ -147,52 +167,56 @@ class Trainer:
         return config.learning_rate * min((update + 1) / config.warmup, falling, left)
 
     def _validate(self) -> None:
-        progress = self.progress
         loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
         self._expect_finite(loss)
         bleu = dev_bleu(self.model, self.dev, self.vocab)
-        better = loss < progress.best
-        progress.without_gain = 0 if better else progress.without_gain + 1
+        better = loss < self.progress.best
+        then = replace(self.progress, validated=self.progress.update)
+        then.without_gain = 0 if better else then.without_gain + 1
         if better:
-            progress.best, progress.best_bleu = loss, bleu
-            self.save("best")
-        self._log({"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
-        log.info("update %d: dev loss %.4f, BLEU %.2f%s", progress.update, loss, bleu, " (best)" if better else "")
-        if progress.update >= self.config.updates:
-            progress.stopped = ALL_DONE
-        elif progress.without_gain >= self.config.patience:
-            progress.stopped = f"dev loss has not improved for {progress.without_gain} validations"
+            then.best, then.best_bleu = loss, bleu
+        if then.update >= self.config.updates:
+            then.stopped = ALL_DONE
+        elif then.without_gain >= self.config.patience:
+            then.stopped = f"dev loss has not improved for {then.without_gain} validations"
+        if better:
+            self.save("best", then)
+        self._log(then, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
+        log.info("update %d: dev loss %.4f, BLEU %.2f%s", then.update, loss, bleu, " (best)" if better else "")
+        self.progress = then
 
-    def _report(self, loss: float) -> None:
-        progress = self.progress
-        rate = progress.tokens / max(progress.seconds, 1e-9)
-        left = (self.config.updates - progress.update) * progress.seconds / progress.update / 60
+    def _report(self) -> None:
+        then = replace(self.progress, reported=self.progress.update)
+        rate = then.tokens / max(then.seconds, 1e-9)
+        left = (self.config.updates - then.update) * then.seconds / then.update / 60
         log.info(
             "update %d of %d, epoch %d: loss %.3f, %.0f target tokens/s, at most %.0f min left",
-            progress.update, self.config.updates, progress.epoch + 1, loss, rate, left,
+            then.update, self.config.updates, then.epoch + 1, then.loss, rate, left,
         )  # fmt: skip
-        self._log({"loss": loss, "tokens_per_second": rate})
+        self._log(then, {"loss": then.loss, "tokens_per_second": rate})
+        self.progress = then
 
-    def _log(self, entry: dict[str, float]) -> None:
+    def _log(self, then: Progress, entry: dict[str, float]) -> None:
+        then.lines += 1
         if self.rank:
             return
-        progress = self.progress
-        at: dict[str, float] = {"update": progress.update, "epoch": progress.epoch, "tokens": progress.tokens}
-        rate = self.learning_rate(progress.update)
-        at |= {"seconds": round(progress.seconds, 1), "learning_rate": rate}
-        with (self.folder / "train.jsonl").open("a", encoding="utf-8") as out:
-            out.write(json.dumps(at | {k: round(v, 5) for k, v in entry.items()}) + "\n")
+        at: dict[str, object] = {"update": then.update, "epoch": then.epoch, "tokens": then.tokens}
+        at |= {"seconds": round(then.seconds, 1), "learning_rate": self.learning_rate(then.update)}
+        add_line(self.folder, at | {k: round(v, 5) for k, v in entry.items()})
 
-    def save(self, name: str) -> None:
-        """The checkpoint NAME.safetensors."""
+    def save(self, name: str, progress: Progress | None = None) -> None:
+        """The checkpoint NAME.safetensors; where the run stands by now, unless `progress` says otherwise."""
         if not self.rank:
-            notes = {"progress": json.dumps(asdict(self.progress))}
+            notes = {"progress": json.dumps(asdict(progress or self.progress))}
             checkpoint.save(self.folder / f"{name}.safetensors", self.model, self.optimiser, notes)
 
     def restore(self, name: str = "last") -> None:
         """Takes up a checkpoint: the run goes on as if it had not been interrupted."""
         notes = checkpoint.load(self.folder / f"{name}.safetensors", self.model, self.optimiser)
-        self.progress = Progress(**json.loads(notes["progress"]))
+        saved = json.loads(notes["progress"])
+        update = saved["update"]
+        older = {"reported": update, "validated": update, "lines": count_lines(self.folder, None)}  # did not say
+        self.progress = Progress(**(older | saved))
         if self.progress.update < self.config.updates and self.progress.stopped == ALL_DONE:
             self.progress.stopped = ""  # the configuration now asks for more
 
