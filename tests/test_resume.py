@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -15,12 +16,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from test_training import CONFIG, pairs, sentences
+from torch import Tensor
 
 from tmnmt import interrupts
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.training import checkpoint
+from tmnmt.training import checkpoint, parts
 from tmnmt.training import log as training_log
 from tmnmt.training import trainer as training
+from tmnmt.training.parts import Part, PartTrainer, Unit
 from tmnmt.training.trainer import Trainer
 from tmnmt.vocab import Vocabulary
 
@@ -29,7 +32,7 @@ WATCHED = [checkpoint, training_log]  # the modules whose lines are places, besi
 
 
 Place = tuple[CodeType, int]  # a line of a function
-Choice = Callable[[dict[Place, int]], dict[Place, int]]
+Choice = Callable[[dict[Place, int]], list[tuple[Place, int]]]
 
 
 class Killed(BaseException):
@@ -135,15 +138,75 @@ def base(vocab: Vocabulary, folder: Path) -> None:
     assert made.progress.stopped
 
 
-def one_a_function(found: dict[Place, int]) -> dict[Place, int]:
-    """Of every function the line farthest down."""
-    codes = {code for code, _ in found if not code.co_name.startswith("<")}
+def one_a_function(found: dict[Place, int]) -> list[tuple[Place, int]]:
+    """Of every function the line farthest down, the last time it is come to."""
+    codes = [code for code, _ in found if not code.co_name.startswith("<")]
     last = {code: max(number for other, number in found if other == code) for code in codes}
-    return {(code, number): found[code, number] for code, number in last.items()}
+    return [((code, number), found[code, number]) for code, number in last.items()]
 
 
-def every(found: dict[Place, int]) -> dict[Place, int]:
-    return found
+def every(found: dict[Place, int]) -> list[tuple[Place, int]]:
+    """Every line, the first and the last time it is come to."""
+    return [(place, time) for place, times in found.items() for time in sorted({1, times})]
+
+
+class Line(Part):
+    """Learns a line through points; a unit is three points, two of which are learned from together and one alone."""
+
+    name = "line"
+
+    def __init__(self) -> None:
+        torch.manual_seed(1)
+        self.module = torch.nn.Linear(1, 1)
+
+    def units(self, epoch: int) -> list[Unit]:
+        return [[epoch + first, 2, 3] for first in (1, 4, 5)]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        for some in (unit[:2], unit[2:]):
+            yield self._loss(some), len(some)
+
+    def validate(self) -> dict[str, float]:
+        return {"criterion": float(self._loss([7, 8, 9]).detach()) / 3}
+
+    def _loss(self, points: list[int]) -> Tensor:
+        x = torch.tensor(points, dtype=torch.float)[:, None]
+        loss: Tensor = (self.module(x) - 2 * x - 1).square().sum()
+        return loss
+
+
+def part(folder: Path) -> None:
+    """Trains it in `folder`, or goes on with it, as `tmnmt adapt` does."""
+    folder.mkdir(exist_ok=True)
+    made = PartTrainer(Line(), folder, epochs=2, learning_rate=0.5, validate_every=3, checkpoint_every=2)
+    if made.path("last").exists():
+        made.restore()
+    made.run()
+    assert same_parameters(made.part.module, made.path("best"))
+
+
+def same_parameters(module: torch.nn.Module, path: Path) -> bool:
+    held = load_file(path)
+    return all(torch.equal(held[f"model.{name}"], value) for name, value in module.state_dict().items())
+
+
+@pytest.mark.parametrize("chosen", [one_a_function, pytest.param(every, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", [interrupt, kill])
+def test_a_part_stopped_at_any_place_is_the_same_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[], None], chosen: Choice
+) -> None:
+    monkeypatch.setattr(parts, "UPDATES_A_LINE", 2)
+    modules = [parts, *WATCHED, sys.modules[__name__]]
+    found = places(partial(part, tmp_path / "whole"), modules)
+    came_to = {code.co_name for code, _ in found}
+    assert {"_validate", "_report", "_after_unit", "_update", "save", "validate", "losses"} <= came_to
+    for number, (place, time) in enumerate(chosen(found)):
+        folder = tmp_path / str(number)
+        stopped(partial(part, folder), modules, place, time, how)
+        part(folder)
+        for which in ("memory-line-last", "memory-line-best"):
+            assert same(tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"), place
+        assert log_of(tmp_path / "whole") == log_of(folder), place
 
 
 @pytest.mark.parametrize("chosen", [one_a_function, pytest.param(every, marks=pytest.mark.slow)])
@@ -153,13 +216,13 @@ def test_a_base_stopped_at_any_place_is_the_same_in_the_end(
 ) -> None:
     monkeypatch.setattr(training, "UPDATES_A_LINE", 2)
     modules = [training, *WATCHED]
-    found = places(lambda: base(vocab, tmp_path / "whole"), modules)
+    found = places(partial(base, vocab, tmp_path / "whole"), modules)
     assert {"_validate", "_report", "_after_update", "update", "save", "add_line"} <= {
         code.co_name for code, _ in found
     }
-    for number, (place, times) in enumerate(chosen(found).items()):
+    for number, (place, time) in enumerate(chosen(found)):
         folder = tmp_path / str(number)
-        stopped(lambda: base(vocab, folder), modules, place, times, how)  # noqa: B023
+        stopped(partial(base, vocab, folder), modules, place, time, how)
         base(vocab, folder)
         for which in ("last", "best"):
             assert same(tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"), place

@@ -11,7 +11,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from tmnmt.errors import DataError
 from tmnmt.interrupts import held
 from tmnmt.training import checkpoint
+from tmnmt.training.log import add_line, count_lines, keep_lines
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,9 @@ class Part(ABC):
 
 @dataclass
 class Standing:
-    """Where a part's training stands; saved with every checkpoint."""
+    """Where a part's training stands; saved with every checkpoint.
+
+    A report or a validation is part of it only when all of it is done: one that was interrupted is made again."""
 
     epoch: int = 0
     unit: int = 0  # units of this epoch already used
@@ -71,6 +74,10 @@ class Standing:
     at_start: dict[str, float] = field(default_factory=dict)  # and before the first update
     validated: int = -1  # the update of the last validation
     done: bool = False
+    reported: int = 0  # the update of the last report
+    loss: float = 0.0  # summed since then, in nats
+    loss_tokens: int = 0  # and of how many tokens
+    lines: int = 0  # in the log
 
 
 class PartTrainer:
@@ -85,8 +92,7 @@ class PartTrainer:
         self.part, self.folder, self.epochs, self.begun_from = part, folder, epochs, begun_from
         self.validate_every, self.checkpoint_every = validate_every, checkpoint_every
         self.standing, self.optimiser = Standing(), torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
-        self._checkpoint_at = self._line_at = 0
-        self._loss, self._loss_tokens = 0.0, 0
+        self._checkpoint_at = 0
 
     def path(self, which: str) -> Path:
         """The checkpoint `which`: "last" or "best"."""
@@ -94,8 +100,9 @@ class PartTrainer:
 
     def run(self) -> None:
         """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C saves first."""
+        keep_lines(self.folder, self.part.name, self.standing.lines)
         try:
-            if self.standing.update == 0:
+            if self.standing.validated < 0:
                 self._validate()
             while not self.standing.done:
                 self._epoch()
@@ -105,33 +112,35 @@ class PartTrainer:
         checkpoint.load(self.path("best"), self.part.module, self.optimiser)
 
     def _epoch(self) -> None:
-        standing = self.standing
-        units = self.part.units(standing.epoch)
-        for unit in units[standing.unit :]:
+        units = self.part.units(self.standing.epoch)
+        if not self.standing.within:
+            self._after_unit(len(units))  # what an interruption left to be done
+        for unit in units[self.standing.unit :]:
             start = time.monotonic()
             # of a unit that was broken off, the updates that were made are gone through without making them again
-            for loss, tokens in islice(self.part.losses(unit), standing.within, None):
-                self._update(loss, tokens, (standing.epoch + standing.unit / len(units)) / self.epochs)
-            standing.unit, standing.within = standing.unit + 1, 0
-            standing.seconds += time.monotonic() - start
+            for loss, tokens in islice(self.part.losses(unit), self.standing.within, None):
+                self._update(loss, tokens, (self.standing.epoch + self.standing.unit / len(units)) / self.epochs)
+            self.standing.unit, self.standing.within = self.standing.unit + 1, 0
+            self.standing.seconds += time.monotonic() - start
             self._after_unit(len(units))
-        standing.epoch, standing.unit = standing.epoch + 1, 0
-        standing.done = standing.epoch >= self.epochs
-        if standing.update > standing.validated:
+        if self.standing.update > self.standing.validated:
             self._validate()
+        epoch = self.standing.epoch + 1
+        self.standing = replace(self.standing, epoch=epoch, unit=0, done=epoch >= self.epochs)
         self.save("last")
 
     def _after_unit(self, units: int) -> None:
-        standing = self.standing
-        if standing.update >= self._line_at + UPDATES_A_LINE:
+        """Report, validation and checkpoint, each where it is due and not made yet."""
+        if self.standing.update >= self.standing.reported + UPDATES_A_LINE:
             self._report(units)
-        if standing.update >= max(standing.validated, 0) + self.validate_every:
+        if self.standing.update >= self.standing.validated + self.validate_every:
             self._validate()
-        if standing.update >= self._checkpoint_at + self.checkpoint_every:
+        if self.standing.update >= self._checkpoint_at + self.checkpoint_every:
             self.save("last")
 
     def _update(self, loss: Tensor, tokens: int, run: float) -> None:
         """One step of Adam; `run` is the share of the training that is over, in [0, 1)."""
+        self.optimiser.zero_grad()  # of an update that was interrupted, too
         (loss / tokens).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.part.module.parameters(), CLIP)
         if not math.isfinite(float(loss.detach() + norm)):
@@ -143,50 +152,47 @@ class PartTrainer:
             group["lr"] = factor * group["peak"]
         with held():
             self.optimiser.step()
-            self.optimiser.zero_grad()
             self.standing.update += 1
             self.standing.within += 1
             self.standing.tokens += tokens
-            self._loss, self._loss_tokens = self._loss + float(loss.detach()), self._loss_tokens + tokens
+            self.standing.loss += float(loss.detach())
+            self.standing.loss_tokens += tokens
 
     def _validate(self) -> None:
-        standing = self.standing
-        standing.validated = standing.update
         losses = self.part.validate()
-        standing.at_start = standing.at_start or losses
-        better = losses["criterion"] < standing.best
+        then = replace(self.standing, validated=self.standing.update, at_start=self.standing.at_start or losses)
+        better = losses["criterion"] < then.best
         if better:
-            standing.best, standing.at_best = losses["criterion"], losses
-            self.save("best")
+            then.best, then.at_best = losses["criterion"], losses
+            self.save("best", then)
         shown = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        log.info("%s, update %d: dev %s%s", self.part.name, standing.update, shown, " (best)" if better else "")
-        self._log({f"dev_{name}": value for name, value in losses.items()})
+        log.info("%s, update %d: dev %s%s", self.part.name, then.update, shown, " (best)" if better else "")
+        self._log(then, {f"dev_{name}": value for name, value in losses.items()})
+        self.standing = then
 
     def _report(self, units: int) -> None:
-        standing = self.standing
-        self._line_at = standing.update
-        done, of = standing.epoch * units + standing.unit, self.epochs * units
-        loss, rate = self._loss / self._loss_tokens, standing.tokens / max(standing.seconds, 1e-9)
-        left = (of - done) * standing.seconds / max(done, 1) / 60
+        then = replace(self.standing, reported=self.standing.update, loss=0.0, loss_tokens=0)
+        done, of = then.epoch * units + then.unit, self.epochs * units
+        loss, rate = self.standing.loss / self.standing.loss_tokens, then.tokens / max(then.seconds, 1e-9)
+        left = (of - done) * then.seconds / max(done, 1) / 60
         log.info(
             "%s, update %d, %.0f%%: loss %.4f, %.0f target tokens/s, %.0f min left",
-            self.part.name, standing.update, 100 * done / of, loss, rate, left,
+            self.part.name, then.update, 100 * done / of, loss, rate, left,
         )  # fmt: skip
-        self._log({"loss": loss, "tokens_per_second": rate})
-        self._loss, self._loss_tokens = 0.0, 0
+        self._log(then, {"loss": loss, "tokens_per_second": rate})
+        self.standing = then
 
-    def _log(self, entry: dict[str, float]) -> None:
-        standing = self.standing
-        head = {"part": self.part.name, "update": standing.update, "epoch": standing.epoch, "tokens": standing.tokens}
-        numbers = {name: round(value, 5) for name, value in entry.items()}
-        with (self.folder / "train.jsonl").open("a", encoding="utf-8") as out:
-            out.write(json.dumps(head | {"seconds": round(standing.seconds, 1)} | numbers) + "\n")
+    def _log(self, then: Standing, entry: dict[str, float]) -> None:
+        then.lines += 1
+        head: dict[str, object] = {"part": self.part.name, "update": then.update, "epoch": then.epoch}
+        head |= {"tokens": then.tokens, "seconds": round(then.seconds, 1)}
+        add_line(self.folder, head | {name: round(value, 5) for name, value in entry.items()})
 
-    def save(self, which: str) -> None:
-        """The checkpoint `which`: "last" or "best"."""
-        self._checkpoint_at = self.standing.update
-        notes = {"standing": json.dumps(asdict(self.standing)), "begun from": self.begun_from}
+    def save(self, which: str, standing: Standing | None = None) -> None:
+        """The checkpoint `which`: "last" or "best"; where the part stands by now, unless `standing` says otherwise."""
+        notes = {"standing": json.dumps(asdict(standing or self.standing)), "begun from": self.begun_from}
         checkpoint.save(self.path(which), self.part.module, self.optimiser, notes)
+        self._checkpoint_at = self.standing.update
 
     def restore(self) -> bool:
         """Takes up the last checkpoint: the run goes on as if it had not been interrupted.
@@ -198,6 +204,8 @@ class PartTrainer:
             log.warning("%s: began from another base, or is of another kind; the part is trained anew", path)
             return False
         notes = checkpoint.load(path, self.part.module, self.optimiser)
-        self.standing = Standing(**json.loads(notes["standing"]))
-        self._checkpoint_at = self._line_at = self.standing.update
+        saved = json.loads(notes["standing"])
+        older = {"reported": saved["update"], "lines": count_lines(self.folder, self.part.name)}  # did not say
+        self.standing = Standing(**(older | saved))
+        self._checkpoint_at = self.standing.update
         return True
