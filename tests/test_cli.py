@@ -242,6 +242,31 @@ def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(name: 
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("when", ["exit", "teardown"])
+def test_a_signal_in_the_last_moments_gives_an_exit_code_of_ours(name: str, code: int, when: str) -> None:
+    """At exit that of the signal; when Python has given up its handlers, that of the work, which is done."""
+    program = f"""
+import atexit, os, signal, sys
+from tmnmt.interrupts import install
+install()
+from tmnmt.cli import main
+
+class Last:
+    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.{name}):
+        kill(pid, number)
+
+sys.argv[1:] = ['--version']
+if {when!r} == 'exit':
+    atexit.register(lambda: os.kill(os.getpid(), signal.{name}))
+else:
+    last = Last()
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code if when == "exit" else 0, "")
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 @pytest.mark.parametrize(("module", "printed"), [("__main__", ""), ("llvmlite.binding.engine", "run to the end\n")])
 def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(name: str, code: int, module: str, printed: str) -> None:
     callback = f"types.FunctionType(called_back.__code__, {{**globals(), '__name__': '{module}'}})"

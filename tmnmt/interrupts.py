@@ -7,10 +7,12 @@ Modules that are being imported often do not survive one: there the program ends
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
@@ -24,6 +26,7 @@ TERMINATED = 128 + 15
 STOPPED = "interrupted: stopped before the end"
 SECONDS_TO_RESEND = 0.001
 _waiting: list[list[int]] = []  # of every `held` that has not ended: signals that came meanwhile
+_over: list[bool] = []  # not empty: the work is done
 
 
 class Terminated(KeyboardInterrupt):
@@ -32,26 +35,41 @@ class Terminated(KeyboardInterrupt):
 
 def install() -> None:
     """From now on both signals raise; one that was ignored (as behind nohup) stays ignored."""
+    if _interrupt is not signal.getsignal(signal.SIGINT):
+        atexit.register(_ignore)  # first, hence called last: then Python gives up its handlers, and a signal would kill
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
     sys.unraisablehook = _lost
 
 
+def over() -> None:
+    """The work is done and told: from now on a signal ends the process at once, with its own exit code."""
+    _over.append(True)
+
+
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Both signals wait until the end of the block, which they do not divide."""
+    """Both signals wait until the end of the block, which they do not divide; also where `install` was not called."""
     came: list[int] = []
     _waiting.append(came)
+    plain = threading.current_thread() is threading.main_thread()
+    plain = plain and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if plain:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
-        _waiting.remove(came)
+        _waiting[:] = [other for other in _waiting if other is not came]
+        if plain:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in came[:1]:
         signal.raise_signal(number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _over:
+        os._exit(INTERRUPTED)
     if _waiting:
         return _waiting[-1].append(number)
     if _importing(frame):
@@ -62,6 +80,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    if _over:
+        os._exit(TERMINATED)
     if _waiting:
         return _waiting[-1].append(number)
     if _importing(frame):
@@ -101,6 +121,12 @@ def _send_again(number: int) -> None:
 def _send_later(number: int, thread: int) -> None:
     time.sleep(SECONDS_TO_RESEND)
     signal.pthread_kill(thread, number)
+
+
+def _ignore() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in (_interrupt, _terminate):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _leave(code: int) -> None:

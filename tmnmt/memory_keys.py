@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tmnmt.durable import rename
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.keys import (
     HEADER_FILE,
@@ -251,11 +252,11 @@ def _link(writer: KeyWriter, alive: Array) -> None:
 def _set_aside(folder: Path, wanted: Plan) -> None:
     """Where the keys are to be written again, makes a part of what is there, to be joined without what is dead."""
     old = folder.with_name(folder.name + OLD)
-    if old.exists() and not parts_of(folder):
-        shutil.rmtree(old)  # what a killed run left of it
-    if wanted.rewritten and not old.exists():
-        with KeyWriter.open(folder, wanted.header):
-            folder.rename(old)
+    with KeyWriter.open(folder, wanted.header):  # the lock goes with the folder: who waits for it is told so
+        if old.exists() and not parts_of(folder):
+            shutil.rmtree(old)  # what a killed run left of it
+        if wanted.rewritten and not old.exists():
+            rename(folder, old)
 
 
 def _blocks(records: Array) -> Iterator[Array]:

@@ -23,7 +23,7 @@ from typer.models import CommandInfo
 from tmnmt import __version__
 from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
 from tmnmt.errors import TmnmtError
-from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install
+from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
 
 # The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
 from tmnmt.cli import adapt, adapt_knn, build_index, cache_report, evaluate, keys, memory, search, train, translate  # isort: skip
@@ -71,7 +71,13 @@ def _options(
 def main() -> None:
     """The console script: runs `sys.argv` and ends the process with its exit code."""
     install()
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+        over()
+    except KeyboardInterrupt as stop:  # when all was told
+        over()
+        code = _code_of(stop)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -100,7 +106,11 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         told = _with_notes(stop)
         print(f"interrupted: {told}" if told else STOPPED, file=sys.stderr)
-        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+        return _code_of(stop)
+
+
+def _code_of(stop: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 def _invoke(arguments: Sequence[str]) -> int:

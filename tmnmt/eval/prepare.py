@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from tmnmt import __version__
 from tmnmt.counted import counted
+from tmnmt.durable import make_folder, rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.splits import KINDS, Split, fresh_split, list_files, listed_split
 from tmnmt.formats import Columns, Reader, Report, read_memories, write_tsv
@@ -310,9 +311,10 @@ def _whole_folder(out: Path) -> Iterator[Path]:
     _remove_partial(partial)
     made = [parent for parent in out.parents if not parent.exists()]  # the innermost first
     try:
-        partial.mkdir(parents=True)
+        make_folder(partial)
         yield partial
-        partial.replace(out)
+        sync_tree(partial)
+        rename(partial, out)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         with suppress(OSError):  # not there, or no longer empty

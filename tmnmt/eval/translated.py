@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tmnmt.durable import append, make_folder
 from tmnmt.engine import Translator
 from tmnmt.errors import DataError
 from tmnmt.progress import Progress
@@ -81,9 +82,8 @@ class Kept:
 
     def _append(self, line: str) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(line)
+            make_folder(self.path.parent)
+            append(self.path, line.encode())
         except OSError as error:
             why = DataError(f"{self.path}: cannot be written: {error.strerror or error}")
             why.add_note(GOES_ON)

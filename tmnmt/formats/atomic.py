@@ -6,13 +6,13 @@ import gzip
 import io
 import lzma
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
+from tmnmt.durable import new_beside, put_in_place
 from tmnmt.errors import FormatError
 
 REPORT_EVERY = 1000  # units between two calls of a writer's progress
@@ -30,10 +30,10 @@ class Written:
 def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
     """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are packed by their name.
 
-    It is written beside `path` (or what that links to), synced and renamed; when the block fails nothing is left and
-    `path` is as it was. `keep_unfinished`: what was written until then is kept as PATH.partial, which a note on the
-    exception says. What is there and no regular file (a device, a pipe) is written to as it is.
-    FormatError when it cannot be written. The same text always gives the same bytes.
+    It is written beside `path` (or what that links to), synced and renamed; the mode of a file that is there stays.
+    When the block fails nothing is left and `path` is as it was. `keep_unfinished`: what was written until then is kept
+    as PATH.partial, which a note on the exception says. What is there and no regular file (a device, a pipe) is written
+    to as it is. FormatError when it cannot be written. The same text always gives the same bytes.
     """
     with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
         yield text
@@ -55,10 +55,9 @@ def _written_at_once(path: Path) -> Iterator[TextIO]:
 def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
     target, some = _target(path), True
     with _errors_named(path):
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    temporary = Path(name)
+        new = new_beside(target)
     try:
-        with _errors_named(path), os.fdopen(handle, "wb") as raw:
+        with _errors_named(path), os.fdopen(new.handle, "wb") as raw:
             with _packed(raw, path.name) as packed:
                 try:
                     with _text(packed) as text:
@@ -66,16 +65,14 @@ def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
                 finally:
                     some = packed.tell() > 0
             raw.flush()
-            os.fsync(raw.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(target)
+            put_in_place(new, target)
     except BaseException as error:
         if keep_unfinished and some:
-            temporary.replace(partial_of(path))
+            put_in_place(new, partial_of(path))
             error.add_note(f"what was finished is in {partial_of(path)}")
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        new.path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -115,9 +112,3 @@ def _packed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, packed_xz)
     else:
         yield raw
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
+from tmnmt.durable import make_folder, sync
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.inversion import Inversion
 from tmnmt.index.journal import JOURNAL_FILE
@@ -108,7 +109,7 @@ def _build_generation(
     progress: Callable[[int], None] | None,
     last_id: int | None,
 ) -> Manifest:
-    folder.mkdir()
+    make_folder(folder)
     with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
         count = 0
         for some in runs:
@@ -119,6 +120,7 @@ def _build_generation(
         store.seal()
         sources, tokens = inversion.write(folder / "postings-1")
     (folder / JOURNAL_FILE).touch()
+    sync(folder / JOURNAL_FILE)
     return Manifest(
         *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
         generation=generation, postings=1,
@@ -156,11 +158,7 @@ def _ours(path: Path) -> bool:
 
 def _make(index_dir: Path) -> bool:
     """Makes the folder; whether it was not there."""
-    try:
-        index_dir.mkdir(parents=True)
-    except FileExistsError:
-        return False
-    return True
+    return make_folder(index_dir)
 
 
 def _unmake(index_dir: Path) -> None:

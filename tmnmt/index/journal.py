@@ -13,6 +13,7 @@ fewer changes; cut off within its last frame, one whose last change was never ac
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
@@ -38,10 +39,11 @@ class Journal:
         self.path = path
         self._name = str(path)
         self.offset = self.unfinished = 0
+        self._synced = 0  # where the last change of our own ended, which is on disk
 
     def read(self) -> list[Change]:
-        """The changes acknowledged since the last call, in order. Raises MemoryIndexError where the file is missing or
-        damaged."""
+        """The changes made since the last call, in order; what it gives is on disk, for no reader may see a change that
+        a power cut takes back. Raises MemoryIndexError where the file is missing or damaged."""
         try:
             size = os.stat(self._name).st_size  # noqa: PTH116  # every search asks: half the time of Path.stat
             if size == self.offset:
@@ -50,8 +52,10 @@ class Journal:
             if size < self.offset:
                 raise self._damaged(f"damaged at byte {size:,}")
             with self.path.open("rb") as file:
+                if size != self._synced:
+                    _sync(file.fileno())  # its writer may not have done it yet, or was killed before
                 file.seek(self.offset)
-                content = file.read()
+                content = file.read(size - self.offset)
         except FileNotFoundError:
             raise self._damaged("is missing") from None
         except OSError as error:
@@ -79,6 +83,7 @@ class Journal:
             os.ftruncate(handle, self.offset)  # what a killed writer left
             _write(handle, frame, self.offset)
             os.fsync(handle)
+            self._synced = self.offset + len(frame)
         except OSError as error:
             os.ftruncate(handle, self.offset)
             raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
@@ -143,6 +148,14 @@ def _change(line: bytes) -> Change:
     src, tgt, document, position, _, origin, created, changed, user, properties = fields
     pairs = tuple((name, value) for name, value in properties)
     return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs)
+
+
+def _sync(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EINVAL):  # nothing can be written there, so nothing waits to be
+            raise
 
 
 def _write(handle: int, content: bytes, at: int) -> None:

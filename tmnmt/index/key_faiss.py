@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import warnings
 import zlib
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tmnmt.durable import replacing
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import key_gpu
 from tmnmt.index.keys import KEYS_DIR, Array, KeyFiles
@@ -196,23 +196,18 @@ def _read(path: Path) -> Any:
 
 
 def _write(index: Any, path: Path) -> None:
-    new = path.with_name(FAISS_FILE + ".new")
     try:
-        load_faiss().write_index(index, str(new))
-        _seal(new)
-        new.replace(path)
+        with replacing(path, alone=True) as new:
+            load_faiss().write_index(index, str(new))
+            _seal(new)
     except (OSError, RuntimeError) as error:
         raise MemoryIndexError(f"{path}: cannot be written: {str(error).splitlines()[-1]}") from error
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _seal(path: Path) -> None:
-    """Puts the checksum behind the content, and all of it on disk."""
+    """Puts the checksum behind the content."""
     checksum = 0
     with path.open("r+b") as file:
         while block := file.read(CHECKED):
             checksum = zlib.crc32(block, checksum)
         file.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
-        file.flush()
-        os.fsync(file.fileno())

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.durable import make_folder, sync_folder, write
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.journal import SECTOR
 from tmnmt.index.lock import writing
@@ -159,13 +160,14 @@ class KeyWriter:
         for path, dtype, width in self._files:  # what a killed writer left
             _cut(path, self.positions * width * dtype.itemsize)
         _cut(folder / OFFSETS_FILE, self._offset)
+        sync_folder(folder)
 
     @classmethod
     @contextmanager
     def open(cls, folder: Path, header: Header) -> Iterator[KeyWriter]:
         """The one writer to `folder`, which is made where it is missing. Raises LockedError, MemoryIndexError."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
         with writing(folder, 0.0):
@@ -301,12 +303,8 @@ def _sizes(header: Header) -> str:
 
 
 def _write_header(folder: Path, header: Header) -> None:
-    new = folder / (HEADER_FILE + ".new")
-    with new.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(header) | {_CHECKSUM: _header_checksum(header)}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(folder / HEADER_FILE)
+    content = json.dumps(asdict(header) | {_CHECKSUM: _header_checksum(header)}) + "\n"
+    write(folder / HEADER_FILE, content.encode(), alone=True)
 
 
 def _header_checksum(header: Header) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +20,14 @@ LOCK_FILE = ".lock"
 def writing(folder: Path, seconds: float) -> Iterator[None]:
     """Holds the right to write to `folder`. Raises LockedError with the holder's pid after waiting `seconds`."""
     try:
-        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise MemoryIndexError(f"{folder / LOCK_FILE}: is a link, which no lock may be; remove it") from error
         raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise MemoryIndexError(f"{folder / LOCK_FILE}: is no file, which a lock must be; remove it")
         _take(handle, folder, time.monotonic() + seconds)
         _check_there(handle, folder)
         _sign(handle, folder)
@@ -31,9 +37,14 @@ def writing(folder: Path, seconds: float) -> Iterator[None]:
 
 
 def _check_there(handle: int, folder: Path) -> None:
-    """Raises LockedError where the lock went away with an index that was not finished: it locks nothing any more."""
-    if not os.fstat(handle).st_nlink:
-        raise LockedError(f"{folder}: the process that was building this index gave up; try again")
+    """Raises LockedError where the lock that was waited for is no more that of `folder`: it went with a folder that was
+    set aside, or with an index that was not finished. It locks nothing any more."""
+    try:
+        there = (folder / LOCK_FILE).lstat()
+    except FileNotFoundError:
+        there = None
+    if there is None or not os.path.samestat(there, os.fstat(handle)):
+        raise LockedError(f"{folder}: another process gave it up or set it aside just now; try again")
 
 
 def _sign(handle: int, folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.counted import counted
+from tmnmt.durable import sync, sync_folder, write
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.journal import JOURNAL_FILE
 from tmnmt.index.store import STORE_FILES
@@ -96,25 +97,15 @@ def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
     described = {}
     for path in [*(folder / name for name in STORE_FILES), *sorted(below.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
-        _sync(path)
-    _sync(below)
-    _sync(folder)
+        sync(path)
+    sync_folder(below)
+    sync_folder(folder)
     return described
 
 
 def write_manifest(manifest: Manifest, index_dir: Path) -> None:
     """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new one stands."""
-    new = index_dir / (MANIFEST_FILE + ".new")
-    try:
-        with new.open("w", encoding="utf-8") as file:
-            file.write(_written(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-    new.replace(index_dir / MANIFEST_FILE)
-    _sync(index_dir)
+    write(index_dir / MANIFEST_FILE, _written(manifest).encode(), alone=True)
 
 
 def manifest_version(path: str) -> tuple[int, int, int]:
@@ -167,11 +158,3 @@ def _no_manifest(index_dir: Path) -> str:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from tmnmt.durable import write
 from tmnmt.errors import DataError, ModelError
 from tmnmt.memories.cache import CacheContents
 
@@ -39,13 +40,9 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
         "format": FORMAT, "model": model, "text": saved.before[0] if saved.before is not None else None,
         **{name: cache.record() for name, cache in caches.items()},
     }  # fmt: skip
-    partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_bytes(save(tensors, {"session": json.dumps(about)}))
-        partial.replace(path)
+        write(path, save(tensors, {"session": json.dumps(about)}))
     except OSError as error:
-        if partial.is_file():
-            partial.unlink()
         raise DataError(f"{path}: cannot be written: {error.strerror}") from error
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tmnmt.durable import replacing
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.memories.base import CacheState, MemoryState, TMState, Trace
 from tmnmt.memories.cache import CacheKind, SessionCache
@@ -171,10 +172,9 @@ class Memories(nn.Module):
         from safetensors.torch import save_file
 
         tensors = {_stored_name(k): v.detach().to(dtype).cpu().contiguous() for k, v in self.state_dict().items()}
-        partial = path.with_name(path.name + ".partial")
         kinds = {"tm": self.tm and asdict(self.tm.kind), "cache": self.cache and asdict(self.cache.kind)}
-        save_file(tensors, partial, {"format": FORMAT, "kinds": json.dumps(kinds)})
-        partial.replace(path)
+        with replacing(path) as new:
+            save_file(tensors, new, {"format": FORMAT, "kinds": json.dumps(kinds)})
 
     @classmethod
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tmnmt.durable import replacing
 from tmnmt.errors import ModelError
 from tmnmt.index.datastore import Datastore
 from tmnmt.index.keys import Array
@@ -107,10 +108,9 @@ class AdaptiveKNN(nn.Module):
         from safetensors.torch import save_file
 
         about = {"format": FORMAT, "model": model, "k": self.k, "temperature": self.temperature}
-        partial = path.with_name(path.name + ".partial")
-        save_file({name: x.detach().cpu() for name, x in self.state_dict().items()}, partial,
-                  {"adaptive knn": json.dumps(about)})  # fmt: skip
-        partial.replace(path)
+        with replacing(path) as new:
+            tensors = {name: x.detach().cpu() for name, x in self.state_dict().items()}
+            save_file(tensors, new, {"adaptive knn": json.dumps(about)})
 
     @classmethod
     def load(cls, path: Path, model: str, device: torch.device | str = "cpu") -> AdaptiveKNN:

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 from torch import Tensor, nn
 
+from tmnmt.durable import make_folder, replacing, write
 from tmnmt.errors import ModelError
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import make
@@ -37,13 +38,12 @@ class Model:
 
 def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False) -> None:
     """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the table [model]."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "spm.model").write_bytes(vocab.model)
+    make_folder(folder)
+    write(folder / "spm.model", vocab.model)
     weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
-    partial = folder / "base.safetensors.partial"
-    save_file(weights, partial)
-    partial.replace(folder / "base.safetensors")
-    (folder / "config.toml").write_text(_toml({"format": FORMAT, **config}), encoding="utf-8")
+    with replacing(folder / "base.safetensors") as new:
+        save_file(weights, new)
+    write(folder / "config.toml", _toml({"format": FORMAT, **config}).encode())
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:

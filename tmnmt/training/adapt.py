@@ -14,12 +14,15 @@ from itertools import groupby
 from pathlib import Path
 
 from tmnmt.counted import counted
+from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.splits import point_of
+from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
+from tmnmt.training.log import LOG_FILE
 from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.tm import IRRELEVANT
@@ -28,7 +31,8 @@ log = logging.getLogger(__name__)
 
 STRETCH = 40  # consecutive segments that are held out together, or not
 NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
-FILES = ("config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl")
+FILES = ("config.toml", "base.safetensors", "spm.model")  # that stay as they are
+MEMORY_FILE = "memory.safetensors"
 
 
 def adapt(
@@ -51,14 +55,22 @@ def adapt(
     languages = model.config["src_lang"], model.config["tgt_lang"]
     memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
     refuse_worse(reached, work)
-    memories.save(work / "memory.safetensors")
-    for name in FILES[:3]:
-        shutil.copyfile(model.folder / name, work / name)
-    for path in work.iterdir():
-        if path.name not in FILES:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    work.rename(output)
+    _put_out(model, memories, work, output)
     return reached
+
+
+def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None:
+    """The model folder from what lies in `work`, which is there until the whole folder is on disk."""
+    made = work / "made"
+    shutil.rmtree(made, ignore_errors=True)  # what a killed run left
+    made.mkdir()
+    memories.save(made / MEMORY_FILE)
+    for name in FILES:
+        shutil.copyfile(model.folder / name, made / name)
+    shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
+    sync_tree(made)
+    rename(made, output)
+    shutil.rmtree(work)
 
 
 def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:

@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from tmnmt.durable import make_folder, rename, replacing
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.base import Index
 from tmnmt.index.datastore import Datastore, keys_state
@@ -88,7 +89,7 @@ def adapt_knn(
     parts = [fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)]
     if not all(parts):
         raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
-    work.mkdir(parents=True, exist_ok=True)
+    make_folder(work)
     bound = digest_of(model, indexes, segments, config)
     trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"
     most = config.sentences, -(-config.sentences // 4)
@@ -105,7 +106,7 @@ def adapt_knn(
             f"with other --epochs or another --knn-temperature searches no more"
         )
     knn.save(work / output.name, model.hash)
-    (work / output.name).replace(output)
+    rename(work / output.name, output)
     shutil.rmtree(work)
     return without, reached
 
@@ -204,9 +205,8 @@ class Looking:
             segments = [segment for _, segment in some]
             parts += [self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)]
         told = Told(*map(torch.cat, zip(*parts, strict=True)))
-        partial = path.with_name(path.name + ".partial")
-        save_file(told._asdict(), partial, {"bound": self.bound})
-        partial.replace(path)
+        with replacing(path, alone=True) as new:
+            save_file(told._asdict(), new, {"bound": self.bound})
         return told
 
     @torch.no_grad()

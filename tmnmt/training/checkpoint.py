@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.optim import Optimizer
 
+from tmnmt.durable import replacing
 from tmnmt.errors import DataError
 
 
@@ -20,9 +21,8 @@ def save(path: Path, module: nn.Module, optimiser: Optimizer, notes: dict[str, s
     for name, parameter in module.named_parameters():
         for moment, value in optimiser.state[parameter].items():
             tensors[f"adam.{moment}.{name}"] = value
-    partial = path.with_name(path.name + ".partial")
-    save_file(tensors, partial, notes)
-    partial.replace(path)
+    with replacing(path, alone=True) as new:
+        save_file(tensors, new, notes)
 
 
 def load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tmnmt.durable import replacing
+
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
@@ -36,8 +38,9 @@ def read_kept(path: Path, header: dict[str, Any], count: int, parse: Callable[[A
 
 def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> None:
     """Writes them, a line each, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with gzip.open(partial, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out:
+    with (
+        replacing(path, alone=True) as new,
+        gzip.open(new, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out,
+    ):
         out.write(json.dumps(header) + "\n")
         out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
-    partial.replace(path)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tmnmt.durable import append, write
+
 LOG_FILE = "train.jsonl"
 
 
 def add_line(folder: Path, entry: dict[str, object]) -> None:
     """Writes `entry` behind what is there."""
-    with (folder / LOG_FILE).open("a", encoding="utf-8") as out:
-        out.write(json.dumps(entry) + "\n")
+    append(folder / LOG_FILE, f"{json.dumps(entry)}\n".encode())
 
 
 def count_lines(folder: Path, part: str | None) -> int:
@@ -31,9 +32,7 @@ def keep_lines(folder: Path, part: str | None, count: int) -> None:
             kept.append(line)
     path = folder / LOG_FILE
     if path.exists() and path.read_text(encoding="utf-8") != (content := "".join(kept)):
-        partial = path.with_name(f"{LOG_FILE}.partial")
-        partial.write_text(content, encoding="utf-8")
-        partial.replace(path)
+        write(path, content.encode(), alone=True)
 
 
 def _lines(folder: Path) -> list[str]:

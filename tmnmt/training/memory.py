@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 
+from tmnmt.durable import make_folder
 from tmnmt.errors import UsageError
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.combine import Memories
@@ -56,7 +57,7 @@ def train_memories(
     check(config)
     data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
     stretches = data.stretches(config.cache_pairs) if config.cache else None  # what they lack is told before all else
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)

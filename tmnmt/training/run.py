@@ -16,6 +16,7 @@ import torch.distributed as dist
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.lock import writing
 from tmnmt.models.base import Backbone
@@ -41,7 +42,7 @@ def train(config: TrainConfig, resume: bool = False) -> Path:
         raise UsageError(f"{folder}: holds a run already; go on with --resume, or name another folder")
     if "RANK" in os.environ and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     first = not dist.is_initialized() or dist.get_rank() == 0
     with writing(folder, 0) if first else nullcontext():
         return _train(config, folder, begun, resume)
@@ -192,6 +193,4 @@ def _begin(folder: Path, vocab: Vocabulary, made_of: dict[str, Any]) -> None:
         return
     (folder / "train.jsonl").unlink(missing_ok=True)
     for name, content in (("spm.model", vocab.model), (RECORD, json.dumps(made_of, indent=1).encode())):
-        partial = folder / f"{name}.partial"
-        partial.write_bytes(content)
-        partial.replace(folder / name)
+        write(folder / name, content, alone=True)

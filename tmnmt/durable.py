@@ -1,0 +1,133 @@
+"""What was written is still there after a power cut: everything that is to last is written through here.
+
+The content of a file is on disk before its name is, and its name before the caller goes on. So a file is the old one or
+the whole new one, never half of it. A temporary file is always a new one, beside the file whose place it takes: it is
+made with O_EXCL and O_NOFOLLOW, so that nothing is written through a link that somebody put there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+_NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)  # a folder that this file system, or its mode, cannot sync
+
+
+def sync(path: Path) -> None:
+    """The content of a file is on disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in a folder are on disk, where its file system can do that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SUCH_THING:
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """All files and names below a folder are on disk; its own name is not."""
+    for path in folder.iterdir():
+        sync_tree(path) if path.is_dir() else sync(path)
+    sync_folder(folder)
+
+
+def make_folder(folder: Path) -> bool:
+    """Makes a folder and those above it, and puts their names on disk; False where it is there already."""
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return False
+    sync_folder(folder.parent)
+    return True
+
+
+def rename(path: Path, target: Path) -> None:
+    """Gives a file or folder another name, in the place of what has it; what is in it is on disk already."""
+    path.replace(target)
+    sync_folder(target.parent)
+    if path.parent != target.parent:
+        sync_folder(path.parent)
+
+
+class New(NamedTuple):
+    """A new file, open for writing, that is to take the place of another."""
+
+    handle: int
+    path: Path
+    mode: int  # that it is to have
+
+
+def new_beside(path: Path, alone: bool = False) -> New:
+    """An empty file to take the place of `path`; its mode is to be that of `path`, else what the umask leaves.
+
+    alone: the caller is the only one who writes `path`. Then its name is PATH.partial, and what a killed one left goes.
+    Else nobody can guess its name, and of two writers the later wins."""
+    new = path.with_name(f"{path.name}.partial" if alone else f".{path.name}.{secrets.token_urlsafe(6)}")
+    if alone:
+        new.unlink(missing_ok=True)
+    there = path.stat().st_mode & 0o777 if path.exists() else None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(new, flags, 0o666 if there is None else 0o600)
+    return New(handle, new, os.fstat(handle).st_mode & 0o777 if there is None else there)
+
+
+def put_in_place(new: New, path: Path) -> None:
+    """The file takes the place of `path`, content before name. Its handle may be closed."""
+    handle = os.open(new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # a library may have made it anew
+    try:
+        os.fchmod(handle, new.mode)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    rename(new.path, path)
+
+
+@contextmanager
+def replacing(path: Path, alone: bool = False) -> Iterator[Path]:
+    """A new file (see `new_beside`) that takes the place of `path` when the block ends well, and else is gone."""
+    new = new_beside(path, alone)
+    try:
+        os.close(new.handle)
+        yield new.path
+        put_in_place(new, path)
+    finally:
+        new.path.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes, alone: bool = False) -> None:
+    """`path` has this content, whole or not at all."""
+    with replacing(path, alone) as new:
+        new.write_bytes(content)
+
+
+def append(path: Path, content: bytes) -> None:
+    """Writes behind what is in the file, on disk when it returns; makes it where it is missing."""
+    made = not path.exists()
+    with path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if made:
+        sync_folder(path.parent)
