@@ -57,11 +57,11 @@ SLOTS = 1000  # of the session cache: what the one that ships has learned with
 SYSTEMS = {
     "copy": Settings(mode="copy"),
     "fusion": Settings(mode="fusion"),
-    "cache": Settings(cache=SLOTS),
-    "copy + cache": Settings(mode="copy", cache=SLOTS),
-    "fusion + cache": Settings(mode="fusion", cache=SLOTS),
+    "cache": Settings(cache=SLOTS, remember="own"),
+    "copy + cache": Settings(mode="copy", cache=SLOTS, remember="own"),
+    "fusion + cache": Settings(mode="fusion", cache=SLOTS, remember="own"),
     "both": Settings(mode="both"),
-    "both + cache": Settings(mode="both", cache=SLOTS),
+    "both + cache": Settings(mode="both", cache=SLOTS, remember="own"),
 }
 PARTS: list[tuple[str, Any, str]] = [
     ("encode", FastRNNsearch, "encode"),
@@ -216,7 +216,7 @@ def measure(
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         return Turn(cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds)))
 
-    turn(Settings(mode="both", cache=SLOTS))  # warms up
+    turn(Settings(mode="both", cache=SLOTS, remember="own"))  # warms up
     if not as_json:
         print(f"\n{len(documents)} side by side, {words} words\n\n{HEAD}", flush=True)
     for name, settings in systems.items():
@@ -262,9 +262,9 @@ def translate(translator: Translator, documents: list[list[str]]) -> None:
         [piece for text in document for piece in translator.pieces_of(text, number, queue)]
         for number, document in enumerate(documents)
     ]
-    caches = [translator.new_cache() for _ in prepared]
+    sessions = [translator.session() for _ in prepared]
     for group in side_by_side(prepared, translator.settings.batch, translator.retrieve):
-        translator.translate_batch(group, [caches[piece.document] for piece in group])
+        translator.translate_batch(group, [sessions[piece.document] for piece in group])
 
 
 class Clock:

@@ -55,10 +55,12 @@ def analysis(model: Path, runs: Path) -> Analysis:
 def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
     folder = write_tiny_model(tmp_path / "model", cache=CacheKind(fusion))  # type: ignore[arg-type]
     model = load_model(folder)
-    watching = Watching(model, load_memories(model, "cpu"), Settings(cache=4, beam=2), frozenset())
+    watching = Watching(model, load_memories(model, "cpu"), Settings(cache=4, beam=2, remember="own"), frozenset())
     texts = [src for src, _ in PAIRS[:3]]
     watched = list(watching.stream([texts], explain=True))
-    assert watched == list(Translator.load(folder, mode="off", cache=4, beam=2).stream([texts], explain=True))
+    assert watched == list(
+        Translator.load(folder, mode="off", cache=4, beam=2, remember="own").stream([texts], explain=True)
+    )
     told = [token.cache_gate + token.recall_gate for one in watched[1:] for token in one.tokens]
     gates = watching.watched.gates.values()
     assert sum(gate.count for gate in gates) == len(told)
@@ -72,7 +74,10 @@ def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
 
 def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_path: Path) -> None:
     one = analysis(folder / "model", tmp_path)
-    shown, session = one.shown(Arm(4), 3), Translator.load(folder / "model", mode="off", cache=4, beam=2).session()
+    shown, session = (
+        one.shown(Arm(4), 3),
+        Translator.load(folder / "model", mode="off", cache=4, beam=2, remember="own").session(),
+    )
     for segment in SEGMENTS[:2]:
         session.translate(segment.src)
     words = [session.cache.ids[slot] for slot in session.cache.latest]

@@ -17,8 +17,7 @@ from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_address import ElasticAddress, parse_address, read_secrets
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.index.elastic_query import candidates, terms
-from tmnmt.opened import open_memories
-from tmnmt.retrieve import Retriever
+from tmnmt.named_memories import open_memories, open_to_write
 from tmnmt.segments import Segment
 
 
@@ -137,11 +136,14 @@ def test_a_build_tells_what_the_server_has_taken(server: Running) -> None:
 def test_what_is_confirmed_goes_into_the_memory_at_an_address(server: Running) -> None:
     address = server.address("confirmed")
     build_elastic(address, real_segments()[:9], "en", "fr")
-    indexes, writable = open_memories([str(address)], "en", "fr")
+    indexes = open_memories([str(address)], "en", "fr")
+    writable = open_to_write(str(address), [str(address)], indexes, "en", "fr")
     assert isinstance(writable, ElasticIndex) and writable is indexes[0]
-    Retriever(indexes, 2, 0.5, writable).add(Segment("a confirmed sentence", "une phrase"))
+    number = writable.add([Segment("a confirmed sentence", "une phrase")])[0]
     with ElasticIndex.open(address) as index:
         assert index.search(["a confirmed sentence"], 1, 1.0)[0][0].segment.tgt == "une phrase"
+        writable.delete([number])
+        assert index.search(["a confirmed sentence"], 1, 1.0) == [[]]
     writable.close()
 
 

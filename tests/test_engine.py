@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tmnmt import Translator
 from tmnmt.decode import Hypothesis
-from tmnmt.errors import DataError, ModelError, UsageError
+from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.memories.base import PairKeys
 from tmnmt.memories.cache import CacheContents, CacheKind
@@ -31,7 +31,7 @@ from tmnmt.pair_keys import PairKeyStore, force
 from tmnmt.pieces import pieces
 from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
-from tmnmt.settings import Settings
+from tmnmt.settings import ConfirmTo, Remember, Settings
 from tmnmt.vocab import EOS, Vocabulary
 
 DOCUMENT = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "Repealed."]
@@ -95,7 +95,17 @@ def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
 def test_batches_give_what_single_sentences_give(folder: Path, index: Path, mode: str, cache: int) -> None:
     documents = [DOCUMENT, ["The Member States shall inform the Commission."], [src for src, _ in PAIRS]]
     many, one = (
-        list(Translator.load(folder, [index], mode=mode, cache=cache, batch=batch).stream(documents))  # type: ignore[arg-type]
+        list(
+            Translator.load(
+                folder,
+                [index],
+                mode=mode,
+                cache=cache,
+                batch=batch,
+                remember="own" if cache else "confirmed",  # type: ignore[arg-type]
+                verbatim=False,
+            ).stream(documents)
+        )
         for batch in (32, 1)
     )
     assert [t.src for t in many] == list(itertools.chain(*documents))
@@ -105,7 +115,7 @@ def test_batches_give_what_single_sentences_give(folder: Path, index: Path, mode
 
 def test_a_document_remembers_and_a_new_one_forgets(folder: Path) -> None:
     first, second = PAIRS[0][0], PAIRS[4][0]
-    translator = Translator.load(folder, cache=25)
+    translator = Translator.load(folder, cache=25, remember="own")
     alone = translator.translate([second])
     remembered, forgotten, other = (
         found[-1].score
@@ -143,7 +153,7 @@ def test_a_confirmed_pair_is_found_by_the_very_next_sentence(folder: Path) -> No
 
 
 def test_a_confirmed_pair_is_kept_in_a_built_index(folder: Path, index: Path) -> None:
-    session = Translator.load(folder, [index]).session()
+    session = Translator.load(folder, [index], write_to=index).session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
     with MemoryIndex.open(index) as opened:
         assert opened.search(["Notice of the third meeting"])[0][0].segment.tgt == "Avis de la troisième réunion"
@@ -163,7 +173,7 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
 
 def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Path) -> None:
     translator = Translator.load(folder)
-    assert (translator.settings.cache, translator.settings.cache_own) == (CacheKind().size, False)
+    assert (translator.settings.cache, translator.settings.remember) == (CacheKind().size, "confirmed")
     session = translator.session()
     session.translate(PAIRS[0][0])
     session.translate(PAIRS[1][0])
@@ -178,7 +188,7 @@ def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Pat
 
 @pytest.mark.parametrize("own", [False, True])
 def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(folder: Path, own: bool) -> None:
-    translator = Translator.load(folder, cache=200, cache_own=own)
+    translator = Translator.load(folder, cache=200, remember="own" if own else "confirmed")
     late, in_turn = translator.session(), translator.session()
     late.translate(PAIRS[0][0])
     late.translate(PAIRS[1][0])
@@ -195,13 +205,12 @@ def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(folde
 def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(folder: Path, index: Path) -> None:
     found, without = (Translator.load(folder, [index], cache=cache) for cache in (None, 0))
     assert outcome(found.translate(DOCUMENT)) == outcome(without.translate(DOCUMENT))
-    assert (
-        Translator.load(folder, cache=7).settings.cache_own and not Translator.load(folder, cache=0).settings.remembers
-    )
+    assert not Translator.load(folder, cache=1000).settings.remembers  # own words are asked for by their name alone
+    assert Translator.load(folder, cache=7, remember="own").settings.remembers
 
 
 def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp_path: Path) -> None:
-    translator = Translator.load(folder, cache=6)
+    translator = Translator.load(folder, cache=6, remember="own")
     whole, broken = translator.session(), translator.session()
     for session in (whole, broken):
         for text in DOCUMENT[:2]:
@@ -221,19 +230,19 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     contexts = torch.tensor([[4.0], [8.0]])
     other = Hypothesis((5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1))
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
-    cache, translator = CacheContents(3, 1, 1), Translator.load(folder, cache=3)
+    cache, translator = CacheContents(3, 1, 1), Translator.load(folder, cache=3, remember="own")
     translator._remember(cache, best)
     assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
 
 
 def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) -> None:
-    one, several = (Translator.load(folder, cache=100, cache_best=best).session() for best in (1, 4))
+    one, several = (Translator.load(folder, cache=100, cache_best=best, remember="own").session() for best in (1, 4))
     assert one.translate(DOCUMENT[0]) == several.translate(DOCUMENT[0])  # the first sentence has nothing to read
     assert set(one.cache.ids.tolist()) < set(several.cache.ids.tolist())
 
 
 def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
-    sessions = [Translator.load(folder, cache=100, overwrite=on).session() for on in (True, False)]
+    sessions = [Translator.load(folder, cache=100, overwrite=on, remember="own").session() for on in (True, False)]
     for session in sessions:
         session.translate(DOCUMENT[0])
         session.translate(DOCUMENT[0])
@@ -278,6 +287,8 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].long()}), "keys are torch.int64"),
         (lambda _, t: t["cache.keys"][3].fill_(torch.nan), "its keys are not all finite"),
         (lambda about, _: about.pop("cache"), "'cache'"),
+        (lambda about, _: about["done"][0].__setitem__(2, "1"), "what is done is not source, target, id and time"),
+        (lambda about, _: about["done"][0].pop(), "'changed'"),
         (lambda about, _: about["cache"].update({"size": 6.0}), "its size is no whole number"),
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}), "its keys are not all finite"),
         (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
@@ -286,10 +297,11 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
 def test_a_damaged_session_is_one_clear_error(
     folder: Path, tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], object], message: str
 ) -> None:
-    path, translator = tmp_path / "document.session", Translator.load(folder, cache=6)
+    path, translator = tmp_path / "document.session", Translator.load(folder, cache=6, remember="own")
     session = translator.session()
     for text in DOCUMENT[:2]:
         session.translate(text)
+    session.pass_over(DOCUMENT[0])
     session.save(path)
     damaged(path, change)
     with pytest.raises(DataError, match=rf"document\.session: no saved session: .*{message}"):
@@ -330,7 +342,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     joint: Path, tmp_path: Path
 ) -> None:
     translator, path = Translator.load(joint, mode="off"), tmp_path / "document.session"
-    assert (translator.settings.cache, translator.settings.cache_own) == (40, False)
+    assert (translator.settings.cache, translator.settings.remember) == (40, "confirmed")
     session, empty = translator.session(), translator.session()
     for _ in range(2):
         session.confirm(*PAIRS[0])
@@ -353,7 +365,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
 
 
 def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path) -> None:
-    translator = Translator.load(joint, mode="off", cache=40)
+    translator = Translator.load(joint, mode="off", cache=40, remember="own")
     texts = [[src for src, _ in PAIRS[at : at + 3]] for at in range(3)]
     together = [one.score for one in translator.stream(texts)]
     alone = [one.score for document in texts for one in translator.translate(document)]
@@ -362,9 +374,127 @@ def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path
     assert together != pytest.approx(bare, abs=1e-3)
 
 
-def test_a_blank_side_cannot_be_confirmed(folder: Path) -> None:
-    with pytest.raises(UsageError, match="both sides"):
-        Translator.load(folder).session().confirm("Notice", " ")
+@pytest.mark.parametrize("blank", [" ", "\u200b", "\u200b \u2060", "\x07"])
+def test_a_side_without_anything_to_see_cannot_be_confirmed(folder: Path, blank: str) -> None:
+    session = Translator.load(folder).session()
+    for pair, side in ((("Notice", blank), "the translation"), ((blank, "Avis"), "the source")):
+        with pytest.raises(UsageError, match=f"needs a text on both sides, and {side} has nothing that can be seen"):
+            session.confirm(*pair)
+    assert session.done == [] and not len(session.cache)
+
+
+def test_what_is_confirmed_without_a_memory_to_write_to_lasts_for_its_session(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index])
+    session = translator.session()
+    session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    assert session.translate("Notice of the fourth meeting").matches
+    assert not translator.session().translate("Notice of the fourth meeting").matches
+    with MemoryIndex.open(index) as opened:
+        assert len(opened) == len(PAIRS)
+
+
+def test_a_memory_to_write_to_is_made_and_read_where_it_is_not_there_yet(folder: Path, tmp_path: Path) -> None:
+    translator = Translator.load(folder, write_to=tmp_path / "new")
+    for _ in range(2):  # the same pair is written once
+        translator.session().confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    assert translator.session().translate("Notice of the fourth meeting").matches[0].segment.id == 1
+    with MemoryIndex.open(tmp_path / "new", "en", "fr") as opened:
+        assert len(opened) == 1
+    (tmp_path / "file.tmx").touch()
+    with pytest.raises(UsageError, match=r"file\.tmx: is a file, and what is confirmed is written to a built index"):
+        Translator.load(folder, write_to=tmp_path / "file.tmx")
+
+
+@pytest.mark.parametrize(("remember", "to"), [("confirmed", "both"), ("confirmed", "memory"), ("confirmed", "cache")])
+def test_what_is_confirmed_goes_where_it_is_told_to(folder: Path, remember: Remember, to: ConfirmTo) -> None:
+    translator = Translator.load(folder, remember=remember, confirm_to=to)
+    session = translator.session()
+    session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    assert (len(session.cache) > 0) == (to != "memory")
+    assert bool(session.translate("Notice of the fourth meeting").matches) == (to != "cache")
+    nothing = Translator.load(folder, remember="nothing").session()
+    nothing.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    assert not len(nothing.cache) and not nothing.translate("Notice of the fourth meeting").matches
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
+    folder: Path, index: Path, tmp_path: Path, kept: bool
+) -> None:
+    translator = Translator.load(folder, [index], write_to=index if kept else None)
+    session, other = translator.session(), translator.session()
+    third, fourth = "Notice of the third meeting", "Notice of the fourth meeting"
+    for one in (session, other):
+        one.confirm("A cow is red.", "Une vache est rouge.")
+    session.confirm(third, "Avis")
+    session.save(tmp_path / "saved")
+    session.pass_over("Repealed.")
+    assert session.translate(third).tgt == "Avis"
+    assert (session.undo().src, session.undo().tgt) == ("Repealed.", "Avis")
+    assert session.translate(third) == other.translate(third) and session.translate(third).origin == "model"
+    assert session.cache.record() == other.cache.record() and torch.equal(session.cache.keys, other.cache.keys)
+    assert session.translate(fourth).matches == ()
+    with MemoryIndex.open(index) as opened:
+        assert len(opened) == len(PAIRS) + kept
+    saved = translator.session(tmp_path / "saved")
+    assert [one.tgt for one in saved.done] == ["Une vache est rouge.", "Avis"] and saved.translate(third).tgt == "Avis"
+    saved.undo(), saved.undo()
+    assert not len(saved.cache)
+    with pytest.raises(UsageError, match="nothing to take back"):
+        saved.undo()
+    with pytest.raises(UsageError, match="cannot be taken back where own words are remembered"):
+        own = Translator.load(folder, remember="own").session()
+        own.confirm(third, "Avis")
+        own.undo()
+
+
+def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(folder: Path) -> None:
+    session = Translator.load(folder).session()
+    session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
+    filled = session.cache.record()
+    session.new_document()
+    assert not len(session.cache) and session.translate("Notice of the fourth meeting").matches
+    session.undo()
+    assert session.cache.record() == filled
+
+
+def test_a_session_goes_on_with_many_texts_together(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index])
+    session = translator.session()
+    session.confirm("It shall apply from 1 June 1998.", "Il est applicable à partir du 1er juin 1998.")
+    together = list(session.stream(DOCUMENT))
+    alone = [session.translate(text) for text in DOCUMENT[:3]]
+    session.new_document()
+    alone.append(session.translate(DOCUMENT[3]))
+    assert [(t.tgt, t.matches) for t in together] == [(t.tgt, t.matches) for t in alone]
+    assert [t.score for t in together] == pytest.approx([t.score for t in alone], abs=1e-4)
+
+
+def test_a_stream_confirms_as_sessions_do(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index], batch=2)
+    documents = [[src for src, _ in PAIRS[:3]] * 2, ["Repealed.", "", "Repealed."]]
+    pairs = [[(src, f"{tgt} bis") for src, tgt in PAIRS[:3]] + [None] * 3, [("Repealed.", "Abrogé."), None, None]]
+    found, expected = [t.tgt for t in translator.stream(documents, confirmed=pairs)], []
+    for texts, said in (*zip(documents[:1], pairs, strict=False), (["Repealed."], pairs[1]), (["Repealed."], [None])):
+        session = translator.session()
+        for text, pair in zip(texts, said, strict=False):
+            expected.append(session.translate(text).tgt)
+            if pair is not None:
+                session.confirm(*pair)
+    assert found == [*expected[:7], "", expected[7]]
+    assert found[3:6] == [f"{tgt} bis" for _, tgt in PAIRS[:3]]
+    with pytest.raises(UsageError, match="confirmed: document 2 has not as many pairs as texts"):
+        list(translator.stream(documents, confirmed=[pairs[0], [None]]))
+
+
+def test_languages_are_the_models_and_a_region_is_no_other_language(
+    plain_folder: Path, index: Path, tmp_path: Path
+) -> None:
+    Translator.load(plain_folder, [index], src_lang="en-CA", tgt_lang="fr_CA")
+    build(tmp_path / "german", [Segment("eins", "one")], "de", "en")
+    for memory in (tmp_path / "german", MemoryIndex.open(tmp_path / "german")):
+        with pytest.raises(MemoryIndexError, match="this index is from de to en, not en to fr"):
+            Translator.load(plain_folder, [memory])
 
 
 @pytest.mark.parametrize("pair", [("a " * 1001, "x"), ("x", "a " * 1001)])
@@ -395,10 +525,10 @@ def test_what_cannot_be_made_keys_of_is_not_confirmed(folder: Path, monkeypatch:
         raise MemoryError
 
     session = Translator.load(folder).session()
-    monkeypatch.setattr("tmnmt.engine.force", failing)
+    monkeypatch.setattr("tmnmt.pair_keys.force_all", failing)
     with pytest.raises(MemoryError):
         session.confirm(*PAIRS[0])
-    assert session.translator.retriever.search([PAIRS[0][0]]) == [()]
+    assert session.confirmed.exact(PAIRS[0][0]) is None and session.done == []
 
 
 def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(folder: Path, tmp_path: Path) -> None:
@@ -445,6 +575,13 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
     ("options", "message"),
     [
         ({"mode": "copy"}, "no parameters for mode copy"),
+        ({"remember": "all"}, "remember all is unknown; allowed: confirmed, own, nothing"),
+        ({"confirm_to": "disk"}, "confirm-to disk is unknown; allowed: both, memory, cache"),
+        ({"confirm_to": "cache"}, "confirm-to is cache, and there is none"),
+        ({"cache": 5, "confirm_to": "memory"}, "cache is 5, and confirm-to is memory, so nothing is written to it"),
+        ({"cache": 5, "remember": "nothing"}, "cache is 5, and remember is nothing, so nothing is written to it"),
+        ({"src_lang": "de"}, "plain.*: this model is from en to fr, not de to fr"),
+        ({"tgt_lang": "de"}, "plain.*: this model is from en to fr, not en to de"),
         ({"cache": 25}, "no parameters for a session cache"),
         ({"beam": 0}, "beam is 0"),
         ({"threshold": 1.5}, "threshold is 1.5"),

@@ -62,6 +62,7 @@ paste = true
 name = "copy"
 mode = "copy"
 cache = 5
+remember = "own"
 beam = 2
 threshold = 0.3
 explain = true
@@ -169,7 +170,7 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
     assert (system["settings"]["overwrite"], system["settings"]["cache_best"]) == ("False", "2")
     translator = Translator.load(
         folder / "model", [folder / "memory.tsv"], "copy", 5, threshold=0.3, beam=2, overwrite=False, cache_best=2,
-        device="cpu",
+        device="cpu", remember="own", verbatim=False,
     )  # fmt: skip
     texts = [src for src, _ in TEST]
     expected = [one for at in (0, 2) for one in translator.translate(texts[at : at + 2])]
@@ -188,12 +189,14 @@ CONTROL = """
 [[system]]
 name = "cache"
 cache = 50
+remember = "own"
 beam = 2
 [[system]]
 name = "next"
 cache = 50
 beam = 2
-cache_from = "next"
+remember = "next"
+confirm_to = "cache"
 """
 
 
@@ -210,7 +213,7 @@ def open_cache(folder: Path) -> None:
 def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed(folder: Path) -> None:
     open_cache(folder / "open")
     recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace('"model"', '"open"')
-    recipe += CONTROL.replace('"next"', '"reference"')
+    recipe += CONTROL.replace('"next"', '"confirmed"')
     (folder / "confirmed.toml").write_text(recipe, encoding="utf-8")
     assert evaluate(folder, "confirmed.toml") == 0
     translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu")
@@ -220,7 +223,7 @@ def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed
         for segment in document:
             expected.append(session.translate(segment.src).score)
             session.confirm(segment.src, segment.tgt)
-    assert scores(folder, "reference") == pytest.approx(expected, abs=1e-5) != scores(folder, "cache")
+    assert scores(folder, "confirmed") == pytest.approx(expected, abs=1e-5) != scores(folder, "cache")
 
 
 def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its_end(folder: Path) -> None:
@@ -229,9 +232,9 @@ def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its
     assert len(Translator.load(folder / "open").pieces_of(long, 0, InOrder())) > 2
     write_tsv(folder / "long.tsv", [Segment(long, " ".join([PAIRS[0][1]] * 12), f"doc{n}", 0) for n in range(2)])
     recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "long.tsv").replace('"model"', '"open"')
-    (folder / "long.toml").write_text(recipe + CONTROL.replace('"next"', '"reference"'), encoding="utf-8")
+    (folder / "long.toml").write_text(recipe + CONTROL.replace('"next"', '"confirmed"'), encoding="utf-8")
     assert evaluate(folder, "long.toml") == 0
-    assert scores(folder, "reference") == pytest.approx(scores(folder, "base"), abs=1e-6)
+    assert scores(folder, "confirmed") == pytest.approx(scores(folder, "base"), abs=1e-6)
 
 
 def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder: Path) -> None:
@@ -249,7 +252,7 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     assert evaluate(folder, "again.toml") == 0
     found, own = scores(folder, "next"), scores(folder, "cache")
 
-    translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu")
+    translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu", remember="own")
     said = [[one.tgt for one in translator.translate(document)] for document in documents]
     expected = []
     for document, other, theirs in zip(documents, documents[::-1], said[::-1], strict=True):
@@ -264,7 +267,7 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     assert min(abs(found[at] - own[at]) for at in (1, 3, 4)) > 1e-2
 
     system = next(s for s in report(folder)["systems"] if s["name"] == "next")
-    assert system["settings"]["cache_from"] == "next"
+    assert system["settings"]["remember"] == "next"
     path = folder / "out/translations" / system["settings"]["translations"]
     path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"\n") + 9])
     assert evaluate(folder, "again.toml") == 0
@@ -272,11 +275,45 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     assert evaluate(folder) == 0
 
 
+def test_what_is_confirmed_goes_where_the_recipe_says_and_stays_in_its_document(folder: Path) -> None:
+    open_cache(folder / "open")
+    same = [("The Council met again today.", "Une seule et même phrase."), ("The Council met again now.", "x")]
+    write_tsv(folder / "twice.tsv", [Segment(*pair, f"doc{n}", at) for n in range(2) for at, pair in enumerate(same)])
+    recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "twice.tsv").replace('"model"', '"open"')
+    system = '[[system]]\nname = "{0}"\nmode = "copy"\nbeam = 2\nremember = "confirmed"\nconfirm_to = "{0}"\n'
+    recipe += "".join(system.format(name) for name in ("cache", "memory", "both"))
+    (folder / "where.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "where.toml") == 0
+    lines = [line["systems"] for line in told(folder)]
+    found = {
+        name: [[m["tgt"] for m in line[name]["matches"]] for line in lines] for name in ("cache", "memory", "both")
+    }
+    assert found["cache"] == [[], [], [], []]
+    assert found["memory"] == found["both"] == [[], [same[0][1]], [], [same[0][1]]]
+    scored = {name: scores(folder, name) for name in found}
+    assert len({round(of[1], 3) for of in scored.values()}) == 3  # the slots and the pair are each worth something
+    assert all(of[:2] == pytest.approx(of[2:], abs=1e-5) for of in scored.values())
+    assert evaluate(folder) == 0
+
+
+def test_exact_matches_are_translated_unless_a_system_says_otherwise(folder: Path) -> None:
+    write_tsv(
+        folder / "exact.tsv", [Segment(PAIRS[0][0], "autre", "doc", 0), Segment("Repealed.", "Abrogé.", "doc", 1)]
+    )
+    recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "exact.tsv")
+    recipe += '[[system]]\nname = "copy"\nmode = "copy"\n[[system]]\nname = "taken"\nmode = "copy"\nverbatim = true\n'
+    (folder / "exact.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(folder, "exact.toml") == 0
+    assert scores(folder, "copy")[0] < 0 == scores(folder, "taken")[0]
+    assert told(folder)[0]["systems"]["taken"]["hyp"] == PAIRS[0][1]
+    assert evaluate(folder) == 0
+
+
 def test_one_document_has_no_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tsv(folder / "one.tsv", [Segment(src, tgt, "doc", at) for at, (src, tgt) in enumerate(TEST)])
     (folder / "again.toml").write_text(RECIPE.replace("test.tsv", "one.tsv") + CONTROL, encoding="utf-8")
     assert evaluate(folder, "again.toml", "--only", "next") == 1
-    assert "test 'own': one document, and system 'next' writes the next one's" in capsys.readouterr().err
+    assert "test 'own': one document, and system 'next' remembers the next one's" in capsys.readouterr().err
 
 
 def test_systems_that_differ_in_name_only_are_translated_once(folder: Path) -> None:
@@ -310,9 +347,9 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
     translated: list[int] = []
     stream = Translator.stream
 
-    def counting(self: Translator, documents: Any, explain: bool = False) -> Any:
+    def counting(self: Translator, documents: Any, explain: bool = False, confirmed: Any = None) -> Any:
         translated.append(len(documents))
-        return stream(self, documents, explain)
+        return stream(self, documents, explain, confirmed)
 
     monkeypatch.setattr(Translator, "stream", counting)
     assert evaluate(folder, "recipe.toml", "--only", "copy") == 0
@@ -338,9 +375,10 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
         ("beam = 2", "cache_overwrite = false", "system 'base': cache_overwrite is of a session cache"),
         ("beam = 2", "cache_best = 2", "system 'base': cache_best is of a session cache"),
-        ("beam = 2", 'cache_from = "next"', "system 'base': cache_from = \"next\" is of a session cache"),
-        ("cache = 5", 'cache = 5\ncache_best = 2\ncache_from = "next"', "one translation is written"),
-        ("beam = 2", 'cache_from = "reference"', "cache_from = \"reference\" is of a session cache"),
+        ("beam = 2", "cache = 5", "system 'base': cache is of a session cache, and nothing is written to one"),
+        ("beam = 2", 'confirm_to = "cache"', "confirm_to = \"cache\" is of what is confirmed, and nothing is"),
+        ("beam = 2", 'remember = "confirmed"\nconfirm_to = "memory"', "mode is off, so it reads no memory"),
+        ('"own"\nbeam = 2\nthreshold', '"next"\ncache_best = 2\nthreshold', "cache_best is of the model's own words"),
         ("cache = 5", "cache = 5\ncache_best = 3", "system 'copy': cache-best is 3; a beam of 2 finds"),
     ],
 )  # fmt: skip
@@ -486,7 +524,7 @@ class Repeating:
 
     seconds: dict[str, float] = {}  # noqa: RUF012
 
-    def stream(self, documents: list[list[str]], explain: bool) -> Iterator[Translation]:
+    def stream(self, documents: list[list[str]], explain: bool, confirmed: None) -> Iterator[Translation]:
         return (Translation(text, text, 0.0, (), ()) for document in documents for text in document)
 
 

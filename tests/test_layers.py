@@ -25,9 +25,10 @@ LAYERS = (
         "retrieve",
         "schedule",
         "verbatim",
+        "confirmed",
     ),  # what the engine puts together
-    ("settings", "opened"),
-    ("engine",),
+    ("settings", "opened", "named_memories"),
+    ("engine", "session"),
     ("training", "eval"),
     ("cli", "__main__"),
 )

@@ -78,7 +78,9 @@ def translated(
     model: Path, memories: Sequence[Path], texts: Sequence[str] = DOCUMENT, **options: Any
 ) -> list[Translation]:
     explain = options.pop("explain", False)
-    translator = Translator.load(model, list(memories), **{"cache": 0, "beam": 3, "threads": 1} | options)
+    translator = Translator.load(
+        model, list(memories), **{"cache": 0, "beam": 3, "threads": 1, "verbatim": False} | options
+    )
     return translator.translate(texts, explain)
 
 
@@ -115,7 +117,7 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
 
 @pytest.mark.parametrize("mode", [*MODES, "knn"])
 def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(model: Path, memory: Path, mode: Mode) -> None:
-    translator = Translator.load(model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4)
+    translator = Translator.load(model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4, verbatim=False)
     assert translator.memories is not None and translator.datastore is not None
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)
@@ -149,7 +151,7 @@ def test_batches_give_what_single_sentences_give(model: Path, memory: Path, mode
 @pytest.mark.parametrize("mode", ["copy", "knn"])
 def test_the_order_of_pairs_does_not_matter(tmp_path: Path, model: Path, memory: Path, mode: Mode) -> None:
     other_way = with_keys(tmp_path / "index", segments()[::-1], model)
-    options: dict[str, Any] = {"mode": mode, "neighbours": 5, "knn_temperature": 1.0}
+    options: dict[str, Any] = {"mode": mode, "neighbours": 5, "knn_temperature": 1.0, "verbatim": False}
     assert_same(translated(model, [memory], **options), translated(model, [other_way], **options))
 
 
@@ -263,7 +265,14 @@ def test_every_token_names_the_pair_and_the_position_it_came_from(
 def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode: Mode) -> None:
     index = with_keys(tmp_path / "index", segments(), model)
     kept = with_keys(tmp_path / "kept", segments()[1:], model)
-    options: dict[str, Any] = {"cache": 0, "beam": 3, "top_k": 0, "neighbours": 5, "knn_temperature": 1.0}
+    options: dict[str, Any] = {
+        "cache": 0,
+        "beam": 3,
+        "top_k": 0,
+        "neighbours": 5,
+        "knn_temperature": 1.0,
+        "verbatim": False,
+    }
     with MemoryIndex.open(index) as opened:
         translator = Translator.load(model, [opened], mode, **options)
         before = translator.translate(DOCUMENT)
@@ -292,7 +301,6 @@ def test_approximate_searches_decode_too(tmp_path: Path, model: Path) -> None:
         ({"mode": "off", "neighbours": 3}, "neighbours are read in the modes"),
         ({"mode": "knn", "neighbours": 0}, "mode knn needs neighbours"),
         ({"mode": "copy", "top_k": 0}, "top-k is 0"),
-        ({"mode": "knn", "verbatim": True}, "verbatim needs pairs"),
         ({"mode": "knn", "knn_weight": 1.0}, "1 excluded"),
         ({"mode": "knn", "knn_temperature": 0.0}, "greater than 0"),
         ({"mode": "copy", "neighbours": -1}, "0 to 1,000"),

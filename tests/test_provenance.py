@@ -31,7 +31,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def explained(folders: tuple[Path, Path], mode: str, cache: int = 5) -> list[Translation]:
-    return Translator.load(folders[0], [folders[1]], mode=mode, cache=cache).translate(DOCUMENT, explain=True)  # type: ignore[arg-type]
+    return Translator.load(
+        folders[0], [folders[1]], mode=mode, cache=cache, remember="own" if cache else "confirmed", verbatim=False
+    ).translate(DOCUMENT, explain=True)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both", "off"])
@@ -76,7 +78,7 @@ def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(folders:
 
 
 def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Path, Path]) -> None:
-    translator = Translator.load(folders[0], [folders[1]], mode="copy")
+    translator = Translator.load(folders[0], [folders[1]], mode="copy", verbatim=False)
     found = translator.translate(DOCUMENT, explain=True)[0]
     for token in found.tokens:
         weight = sum(source.weight for source in token.sources)
@@ -102,7 +104,7 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
     counted(FastRNNsearch, "readout")
     counted(SessionCache, "matched")
     counted(combine, "_trace")
-    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5)
+    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5, remember="own")
     found = []
     for explain in (False, True):
         session = translator.session()
@@ -116,7 +118,7 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
 
 
 def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(folders: tuple[Path, Path]) -> None:
-    translator = Translator.load(folders[0], [folders[1]])
+    translator = Translator.load(folders[0], [folders[1]], verbatim=False)
     with_tokens, without = translator.translate(DOCUMENT, explain=True), translator.translate(DOCUMENT)
     for one, other in zip(with_tokens, without, strict=True):
         assert "".join(token.text for token in one.tokens).replace("▁", " ").strip() == one.tgt == other.tgt

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tmnmt.confirmed import Confirmed, Done
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.delta import Delta
 from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
@@ -47,5 +49,23 @@ def test_pairs_are_chosen_from_all_memories_together(
 
 def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
     retriever = Retriever(indexes, 2, 0.2, selection=Selection("greedy"))
-    retriever.add(Segment("x x x x x f g h", "confirmed"))
-    assert [match.segment.tgt for match in retriever.search([QUERY])[0]] == [FIRST.upper(), "confirmed"]
+    confirmed = Confirmed()
+    confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), kept=False)
+    found = retriever.search([QUERY, QUERY], [confirmed.similar, Delta()])
+    assert [[match.segment.tgt for match in matches] for matches in found] == [
+        [FIRST.upper(), "confirmed"], [FIRST.upper(), MUCH.upper()],
+    ]  # fmt: skip
+
+
+def test_of_several_targets_the_newest_of_the_most_frequent_is_taken(tmp_path: Path) -> None:
+    said = [("one", "2020"), ("two", "2021"), ("two", "2022"), ("last", "2024"), ("one", "2023"), ("alone", "2030")]
+    copies = [Segment(QUERY, tgt, changed=f"{year}-01-01T00:00:00Z") for tgt, year in said]
+    many = [Segment(QUERY, "often", changed="2001-01-01T00:00:00Z")] * 300  # more than are asked for at first
+    build(tmp_path / "few", copies, "en", "fr")
+    build(tmp_path / "many", [*many, Segment("rare", "1"), Segment("rare", "2")], "en", "fr")
+    with MemoryIndex.open(tmp_path / "few") as few, MemoryIndex.open(tmp_path / "many") as often:
+        for indexes, taken in (([few], "one"), ([few, often], "often")):
+            found = Retriever(indexes, 2, 0.5).exact([f" {QUERY.replace(' ', '  ')}", "a b c d e f g"])
+            assert found[0] is not None and found[0].segment.tgt == taken and found[1] is None
+        newest = Retriever([few], 2, 0.5).exact([QUERY])[0]
+        assert newest is not None and newest.segment.changed.startswith("2023")

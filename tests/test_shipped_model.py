@@ -38,7 +38,7 @@ def bleu(translator: Translator) -> float:
 def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
     translator = Translator.load(MODEL, [index])
     assert translator.memories is not None and translator.memories.modes == ("copy", "fusion", "both", "knn", "off")
-    assert translator.settings == Settings(mode="copy", cache=1000, cache_own=False)
+    assert translator.settings == Settings(mode="copy", cache=1000, verbatim=True)
 
 
 def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: MemoryIndex) -> None:
@@ -55,7 +55,7 @@ def test_an_empty_memory_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
-    session = Translator.load(MODEL, cache=0, mode="copy").session()
+    session = Translator.load(MODEL, cache=0, mode="copy", verbatim=False).session()
     text, told = "The Minister may revoke the permit.", "Le ministre peut annuler le permis."
     assert session.translate(text).tgt != told
     session.confirm(text, told)

@@ -93,13 +93,13 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
     first = records[0]
-    assert set(first) == {"src", "tgt", "score", "matches", "tokens"}
+    assert set(first) == {"src", "tgt", "origin", "score", "matches", "tokens"}
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
         assert token["origin"] in ("model", "memory", "cache")
         assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
-    assert records[1] == {"src": "", "tgt": "", "score": 0, "matches": [], "tokens": []}
+    assert records[1] == {"src": "", "tgt": "", "origin": "", "score": 0, "matches": [], "tokens": []}
 
 
 def test_select_says_which_pairs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,13 +171,13 @@ def test_a_memory_file_is_indexed_and_found_again(
             "plain",
             ["--cache-best", "2"],
             2,
-            "cache-best is of a session cache of what was translated, and there is none",
+            "cache-best is of a session cache of the model's own words, and there is none",
         ),
         (
             "model",
             ["--cache", "0", "--cache-best", "2"],
             2,
-            "cache-best is of a session cache of what was translated, and there is none",
+            "cache-best is of a session cache of the model's own words, and there is none",
         ),
         ("model", ["--cache", "0", "--no-cache-overwrite"], 2, "no-cache-overwrite is of a session cache, and there"),
         ("model", ["--verbatim"], 2, "--verbatim needs a --memory"),
@@ -191,7 +191,8 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
         ("model", ["--threads", "99999999999999999999"], 2, "must be from 1 to 1024"),
         ("model", ["--device", "meta"], 2, "device meta is unknown"),
-        ("model", ["--memory", "{index}", "--src-lang", "de"], 1, "de"),
+        ("model", ["--memory", "{index}", "--src-lang", "de"], 2, "model: this model is from en to fr, not de to fr"),
+        ("model", ["--src-lang", "de"], 2, "model: this model is from en to fr, not de to fr"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
         ("model", ["--memory", "/dev/null"], 2, "a memory must be a file"),
         ("model", ["{missing}"], 1, "missing"),

@@ -10,7 +10,9 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.errors import UsageError
 from tmnmt.index import build
+from tmnmt.memories.combine import Mode
 from tmnmt.segments import Segment
 
 
@@ -56,16 +58,61 @@ def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
 
 
 def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(folder: Path, index: Path) -> None:
-    taken = Translator.load(folder, [index], verbatim=True, cache=30).session()
-    confirmed = Translator.load(folder, [index], cache=30).session()
+    taken = Translator.load(folder, [index], verbatim=True, cache=30, remember="own").session()
+    confirmed = Translator.load(folder, [index], cache=30, remember="own").session()
     taken.translate(PAIRS[0][0])
     confirmed.confirm(PAIRS[0][0], f"vu la {PAIRS[0][1]}")
     assert taken.cache.ids.tolist() == confirmed.cache.ids.tolist()
     torch.testing.assert_close(taken.cache.keys, confirmed.cache.keys)
 
 
-def test_a_part_of_a_long_segment_does_not_take_the_translation_of_the_whole(folder: Path, tmp_path: Path) -> None:
+def test_a_long_segment_that_a_memory_holds_is_taken_whole(folder: Path, tmp_path: Path) -> None:
     long = " ".join([PAIRS[0][0], *(f"Article {n} of that Directive is replaced." for n in range(30))])
     build(tmp_path / "long", [Segment(long, "TOUT"), *segments()], "en", "fr")
-    found = Translator.load(folder, [tmp_path / "long"], verbatim=True).translate([long])[0]
-    assert "TOUT" not in found.tgt
+    translator = Translator.load(folder, [tmp_path / "long"])
+    taken, alike = translator.translate([long, f"{long} Repealed."])
+    assert (taken.tgt, taken.origin, taken.score) == ("TOUT", "memory", 0.0)
+    assert alike.origin == "model" and "TOUT" not in alike.tgt
+    assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+
+
+def test_a_long_segment_that_was_confirmed_is_taken_whole(folder: Path) -> None:
+    long = " ".join(f"Article {n} of that Directive is replaced." for n in range(30))
+    translator = Translator.load(folder)
+    session = translator.session()
+    session.confirm(long, "TOUT")
+    found = session.translate(long, explain=True)
+    assert (found.tgt, found.origin) == ("TOUT", "memory") and [m.segment.tgt for m in found.matches] == ["TOUT"]
+    streamed = list(translator.stream([[long, long]], confirmed=[[(long, "TOUT"), None]]))
+    assert streamed[0].tgt != "TOUT" == streamed[1].tgt
+
+
+def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index])
+    session = translator.session()
+    assert session.translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
+    for tgt in ("une", "deux"):
+        session.confirm(PAIRS[0][0], tgt)
+        assert session.translate(PAIRS[0][0]).tgt == tgt
+    assert translator.session().translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
+    kept = Translator.load(folder, [index], confirm_to="cache").session()
+    kept.confirm(PAIRS[0][0], "une")
+    assert kept.translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
+
+
+@pytest.mark.parametrize("mode", [None, "off", "fusion"])
+def test_exact_matches_are_taken_by_default_whatever_the_mode(folder: Path, index: Path, mode: Mode | None) -> None:
+    taken = Translator.load(folder, [index], mode=mode)
+    assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"
+    asked = Translator.load(folder, [index], mode=mode, verbatim=False)
+    assert asked.translate([PAIRS[0][0]])[0].origin == "model"
+
+
+def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(tmp_path: Path, index: Path) -> None:
+    plain = write_tiny_model(tmp_path / "plain", memories=False)
+    translator = Translator.load(plain, [index])
+    found = translator.translate([PAIRS[0][0], "Repealed."])
+    assert (found[0].tgt, found[0].origin, found[1].origin) == (f"vu la {PAIRS[0][1]}", "memory", "model")
+    assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
+    with pytest.raises(UsageError, match="no parameters for mode copy"):
+        Translator.load(plain, [index], verbatim=False)

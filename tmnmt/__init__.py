@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tmnmt.engine import Session, Translator
+    from tmnmt.engine import Translator
     from tmnmt.errors import TmnmtError
+    from tmnmt.session import Session
 
 __version__ = "0.1.0"
 __all__ = ["Session", "TmnmtError", "Translator", "__version__"]

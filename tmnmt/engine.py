@@ -5,29 +5,31 @@
 
 from __future__ import annotations
 
-import copy
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat, zip_longest
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from tmnmt.confirmed import confirmable, text_of
 from tmnmt.decode import Hypothesis, SearchSettings, beam_search
 from tmnmt.errors import UsageError
-from tmnmt.formats.clean import check_length, clean
+from tmnmt.formats.clean import clean
 from tmnmt.formats.text import documents as split_at_blanks
-from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.base import Index, WritableIndex, primary
 from tmnmt.index.datastore import Datastore
+from tmnmt.index.delta import Delta
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.memories.base import MemoryState, PairKeys
 from tmnmt.memories.cache import CacheContents, collate_caches
-from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.neighbours import Asked, NeighbourState
 from tmnmt.memories.tm import collate
@@ -35,25 +37,31 @@ from tmnmt.memory_keys import header_of, longest, precomputed
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.opened import check_memories, load_memories, load_on, open_memories
-from tmnmt.pair_keys import PairKeyStore, force, padded
+from tmnmt.named_memories import Named, check_memories, open_memories, open_to_write
+from tmnmt.opened import load_memories, load_on
+from tmnmt.pair_keys import PairKeyStore, padded
 from tmnmt.pieces import pieces
 from tmnmt.progress import ReadProgress
 from tmnmt.provenance import Neighbouring, tokens_of
 from tmnmt.retrieve import Retriever
 from tmnmt.schedule import InOrder, Piece, by_length, side_by_side
-from tmnmt.segments import Segment, Translation
-from tmnmt.settings import NEIGHBOURS, Precision, Settings, check, check_count, knn_of
-from tmnmt.text import match_tokens, normalise
-from tmnmt.verbatim import as_it_stands, exact_match
+from tmnmt.segments import Match, Translation
+from tmnmt.session import Session
+from tmnmt.settings import NEIGHBOURS, ConfirmTo, Precision, Remember, Settings, check, check_count, knn_of
+from tmnmt.text import match_tokens
+from tmnmt.verbatim import as_it_stands
 from tmnmt.vocab import EOS
 
+Pair = tuple[str, str]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 
 
 class Translator:
     """A model with its memories. `counts` says how many segments had to be changed before they could be translated,
-    `seconds` where the time went: "search", "keys", "decode". Not for several threads at once."""
+    `seconds` where the time went: "search", "keys", "decode".
+
+    Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so that results are
+    those of one thread. It answers several threads, but no faster than one. `counts` and `seconds` are of all."""
 
     def __init__(
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
@@ -62,7 +70,8 @@ class Translator:
         check(settings, memories, model)
         if settings.mode == "knn":
             memories = memories or Memories()
-        self.settings, self.memories, self.device = settings, memories, device
+        self.settings, self.memories, self.device, self.writable = settings, memories, device, writable
+        self.lock = threading.RLock()
         self.model_hash = model.hash
         learned = memories.cache.slots_by if memories is not None and memories.cache is not None else ""
         self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
@@ -70,7 +79,7 @@ class Translator:
         plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
         self.longest = longest(model)
-        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, writable, settings.selection)
+        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, settings.selection)
         header = header_of(model)
         held = [
             keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
@@ -89,19 +98,24 @@ class Translator:
         length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
         threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
         progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
-        alpha: float | None = None, verbatim: bool = False, overwrite: bool | None = None, cache_best: int = 1,
+        alpha: float | None = None, verbatim: bool = True, overwrite: bool | None = None, cache_best: int = 1,
         neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
-        knn_adaptive: str | Path | None = None, cache_own: bool | None = None,
+        knn_adaptive: str | Path | None = None, remember: Remember = "confirmed", confirm_to: ConfirmTo = "both",
+        write_to: Named | None = None,
     ) -> Translator:  # fmt: skip
         """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
         best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `device` a GPU where
-        there is one; languages are the model's.
-        cache, cache_own: slots of the session cache, and whether what is translated is written to it. Not given, there
-        are as many as the model's cache has learned with, and they hold what `Session.confirm` is told, which helps,
-        and nothing that the model said, which does not (docs/cache.md); with `cache` given, both, as in Tu et al.
+        there is one; languages are the model's, whose regions may differ.
+        remember, confirm_to: what a session learns from, and where that goes. "confirmed": what `Session.confirm` is
+        told, which helps; "own": what the model said, too, which goes into the cache and does harm
+        (docs/cache.md); "nothing".
+        cache: slots of the session cache; not given, as many as the model's has learned with.
+        write_to: the index that confirmed pairs are added to, for good; it is searched, too, and made where it is not
+        there yet. Without it they last as long as their session.
         progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
         select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
-        verbatim: a segment whose source the memory holds, word for word, gets its translation there as it stands.
+        verbatim: a segment whose source a memory holds, word for word, gets its translation there as it stands: what
+        its session confirmed last, else of several targets the newest of the most frequent.
         neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
         knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
 
@@ -115,20 +129,22 @@ class Translator:
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         model = load_on(Path(model_dir), device)
         parameters = load_memories(model, device)
-        if cache_own is None:
-            cache_own = cache is not None
         if cache is None:
-            cache = parameters.cache.kind.size if parameters is not None and parameters.cache is not None else 0
-        copies = bool(memories) or (parameters is not None and "copy" in parameters.modes)
+            learned = parameters.cache.kind.size if parameters is not None and parameters.cache is not None else 0
+            cache = learned if remember == "own" or (remember, confirm_to != "memory") == ("confirmed", True) else 0
+        copies = parameters is not None and "copy" in parameters.modes
         settings = Settings(
-            mode or ("copy" if copies else "off"), cache, cache_own, overwrite, cache_best, top_k, threshold, beam,
-            batch, length_penalty, precision, selection, verbatim,
+            mode or ("copy" if copies or (memories and not verbatim) else "off"), cache, remember, confirm_to,
+            overwrite, cache_best, top_k, threshold, beam, batch, length_penalty, precision, selection, verbatim,
             neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
             str(knn_adaptive) if knn_adaptive is not None else None,
         )  # fmt: skip
         check(settings, parameters, model)  # before a memory is indexed, which may take minutes
-        languages = src_lang or model.config["src_lang"], tgt_lang or model.config["tgt_lang"]
-        indexes, writable = open_memories(memories, *languages, progress)
+        languages = languages_of(model, src_lang, tgt_lang)
+        indexes, writable = open_memories(memories, *languages, progress), None
+        if write_to is not None:
+            writable = open_to_write(write_to, memories, indexes, *languages)
+            indexes += [writable] if not any(writable is index for index in indexes) else []
         return cls(model, parameters, indexes, settings, device, writable)
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
@@ -136,56 +152,90 @@ class Translator:
         document. `explain`: with the origin of every token. Raises UsageError for what is no list of texts."""
         return list(self.stream([texts_of(texts)], explain))
 
-    def stream(self, documents: Iterable[Sequence[str]], explain: bool = False) -> Iterator[Translation]:
+    def stream(
+        self, documents: Iterable[Sequence[str]], explain: bool = False,
+        confirmed: Iterable[Sequence[Pair | None]] | None = None,
+    ) -> Iterator[Translation]:  # fmt: skip
         """The translations of all segments of all documents in order, each as soon as those before it are there.
 
-        With a session cache of what was translated the documents go side by side, each in its own order; without one,
-        sentences of similar length go together, since nothing is confirmed in between."""
-        queue, caches = InOrder(), defaultdict[int, CacheContents](self.new_cache)
-        for batch in self.batches(self._prepare(documents, queue)):
-            remembers = self.settings.remembers
-            own = [caches[piece.document] if remembers else self.new_cache(0) for piece in batch]
+        confirmed: for every text of every document the source and target that are confirmed as soon as it is
+        translated, as `Session.confirm` does it; None: nothing is. Every document has a session of its own.
+        Documents then go side by side, each in its own order; so they do where own words are remembered. Else sentences
+        of similar length go together."""
+        paired = zip(documents, repeat(repeat(None))) if confirmed is None else _paired(documents, confirmed)
+        yield from self._stream(paired, explain, confirmed is not None)
+
+    def stream_on(self, session: Session, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
+        """As `Session.stream` says."""
+        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, session)
+
+    def _stream(
+        self, documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]], explain: bool, confirms: bool,
+        first: Session | None = None,
+    ) -> Iterator[Translation]:  # fmt: skip
+        in_order = confirms or self.settings.remembers
+        queue, sessions = InOrder(), _Sessions(self, in_order, first)
+        ahead = first is None and not (confirms and self.settings.memorises)
+        for batch in self.batches(self._prepare(documents, queue), in_order, ahead):
+            own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
-                if piece.last:
-                    caches.pop(piece.document, None)
+            self.confirm([(one, *piece.confirmed) for one, piece in zip(own, batch, strict=True) if piece.confirmed])
+            for piece in batch:
+                sessions.leave(piece)
             yield from queue.ready()
         yield from queue.ready()
 
-    def batches(self, prepared: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
-        """What is translated together, of documents made pieces."""
-        if self.settings.remembers:
-            return side_by_side(prepared, self.settings.batch, self.retrieve)
+    def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
+        """What is translated together, of documents made pieces; `ahead`: what they read does not change meanwhile."""
+        if in_order:
+            return side_by_side(prepared, self.settings.batch, self.retrieve if ahead else list)
         return by_length(prepared, self.settings.batch)
 
+    def confirm(self, confirmed: Sequence[tuple[Session, str, str]]) -> None:
+        """Every session learns its pair, as `Session.confirm` says."""
+        checked = [(session, confirmable(src, tgt)) for session, src, tgt in confirmed]
+        with self.lock:
+            keys = self.keys.keys_of([pair] if self.settings.caches else [] for _, pair in checked)
+            for (session, pair), of_pair in zip(checked, keys, strict=True):
+                session.learn(*pair, of_pair[0] if of_pair else None)
+
     def translate_batch(
-        self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
+        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
     ) -> list[tuple[Translation, int]]:
         """The next sentence of each of several documents, and its length: retrieve -> decode -> remember."""
-        batch = self.retrieve(batch)
-        pairs = self._keys(batch)
-        held = [exact_match(piece) if self.settings.verbatim else None for piece in batch]
-        rows = [row for row, number in enumerate(held) if number is None]
-        decoded = iter(
-            self._decoded([batch[r] for r in rows], [pairs[r] for r in rows], [caches[r] for r in rows], explain)
-        )
-        done = []
-        for row, number in enumerate(held):
-            if number is None:
-                done.append(next(decoded))
-                continue
-            keys = pairs[row][number]
-            if self.settings.remembers:
-                self.write(caches[row], keys.contexts, keys.hiddens, keys.ids)
-            done.append((as_it_stands(batch[row], number, self.vocab, explain), len(keys.ids)))
-        return done
+        with self.lock:
+            batch = self.retrieve(batch, sessions)
+            held = [self._held(*pair) for pair in zip(batch, sessions, strict=True)]
+            rows = [row for row, match in enumerate(held) if match is None]
+            caches = [sessions[row].cache for row in rows]
+            decoded = iter(self._decoded([batch[row] for row in rows], caches, explain))
+            return [
+                next(decoded) if match is None else self._as_it_stands(piece, match, session.cache, explain)
+                for piece, session, match in zip(batch, sessions, held, strict=True)
+            ]
+
+    def _held(self, piece: Piece, session: Session) -> Match | None:
+        """The exact match of the whole segment that is taken as it stands; None where the model is asked."""
+        return (session.confirmed.exact(piece.whole) or piece.exact) if self.settings.verbatim else None
+
+    def _as_it_stands(self, piece: Piece, match: Match, cache: CacheContents, explain: bool) -> tuple[Translation, int]:
+        """The target of `match`, and its length; of a segment in pieces the first stands for all."""
+        if piece.part:
+            return Translation(piece.text, "", 0.0), 0
+        if self.settings.remembers:
+            keys = self.keys.keys_of([[(match.segment.src, match.segment.tgt)]])[0][0]
+            self.write(cache, keys.contexts, keys.hiddens, keys.ids)
+        taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
+        return taken, len(self.vocab.encode(taken.tgt)) + 1
 
     def _decoded(
-        self, batch: Sequence[Piece], pairs: list[list[PairKeys]], caches: Sequence[CacheContents], explain: bool
+        self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool
     ) -> list[tuple[Translation, int]]:
-        """What the model says with these pairs and caches, and remembers."""
+        """What the model says with their matches and these caches, and remembers."""
         if not batch:
             return []
+        pairs = self._keys(batch)
         tm = (
             collate(pairs, [self._scores(piece) for piece in batch], 1, self.device)
             if self.settings.mode != "off"
@@ -201,20 +251,45 @@ class Translator:
             for row, (piece, best) in enumerate(zip(batch, found, strict=True))
         ]
 
-    def retrieve(self, pieces: Sequence[Piece]) -> list[Piece]:
+    def retrieve(self, pieces: Sequence[Piece], sessions: Sequence[Session] = ()) -> list[Piece]:
         """The pieces with their matches; those that have them already stay as they are. The keys of all pairs found are
-        computed together."""
-        wanted = [piece for piece in pieces if piece.matches is None]
-        if not self.settings.retrieves or not wanted:
-            return list(pieces)
-        with self._timed("search"):
-            found = dict(zip(wanted, self.retriever.search([piece.text for piece in wanted]), strict=True))
-            # a part of a long segment that is like nothing reads what the whole segment is like
-            bare = [piece for piece in wanted if not found[piece] and piece.text != piece.whole]
-            found |= zip(bare, self.retriever.search([piece.whole for piece in bare]), strict=True)
-        done = [replace(piece, matches=found[piece]) if piece in found else piece for piece in pieces]
+        computed together. `sessions`: of every piece, whose confirmed pairs are searched, too."""
+        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
+        wanted = [pieces[row] for row in rows]
+        done = list(pieces)
+        if not wanted:
+            return done
+        with self.lock, self._timed("search"):
+            matches = self._matches(wanted, [sessions[row].confirmed.similar for row in rows] if sessions else [])
+            for row, piece, found in zip(rows, wanted, matches, strict=True):
+                done[row] = replace(piece, matches=found)
+            self._find_exact(done, rows)
         self._keys(done)
         return done
+
+    def _matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[tuple[Match, ...]]:
+        """What the decoder reads of the memories; a part of a long segment that is like nothing reads what the whole
+        segment is like."""
+        if not self.settings.retrieves:
+            return [()] * len(wanted)
+        found = self.retriever.search([piece.text for piece in wanted], confirmed)
+        bare = [row for row, piece in enumerate(wanted) if not found[row] and piece.text != piece.whole]
+        again = [confirmed[row] for row in bare] if confirmed else []
+        for row, matches in zip(bare, self.retriever.search([wanted[row].whole for row in bare], again), strict=True):
+            found[row] = matches
+        return found
+
+    def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
+        """Gives those of the `pieces` in these `rows` that are whole segments their exact match."""
+        if not self.settings.verbatim:
+            return
+        whole = [row for row in rows if pieces[row].text == pieces[row].whole and self._may_be_exact(pieces[row])]
+        for row, match in zip(whole, self.retriever.exact([pieces[row].text for row in whole]), strict=True):
+            pieces[row] = replace(pieces[row], exact=match)
+
+    def _may_be_exact(self, piece: Piece) -> bool:
+        """Where there is an exact match, one is the best match; where no matches are looked up, who knows."""
+        return not self.settings.retrieves or any(match.edits == 0 for match in piece.matches or ())
 
     def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
         """The best hypothesis for each piece by beam search, with what the session cache will want of it."""
@@ -240,8 +315,7 @@ class Translator:
         ModelError where another model, K or kind of cache made it."""
         session = Session(self)
         if path is not None:
-            saved = load_caches(Path(path), self.cache_hash, session.cache, len(self.vocab))
-            session.cache, session._before = saved.cache, saved.before
+            session.restore(Path(path))
         return session
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
@@ -269,7 +343,9 @@ class Translator:
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
-            return self.keys.keys_of([(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces)
+            return self.keys.keys_of(
+                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None] for piece in pieces
+            )
 
     def _neighbours(self, batch: Sequence[Piece]) -> NeighbourState | None:
         """What is read of the whole memory at every word, before the first; None where nothing is."""
@@ -288,20 +364,33 @@ class Translator:
         tokens = match_tokens(piece.whole)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
 
-    def _prepare(self, documents: Iterable[Sequence[str]], queue: InOrder) -> Iterator[list[Piece]]:
-        """Every document as the pieces to be translated; blank lines part documents. Announces all to `queue`."""
-        parts = (part for document in documents for part in split_at_blanks(texts_of(document)))
-        for number, part in enumerate(parts):
-            prepared = [piece for text in part for piece in self.pieces_of(text, number, queue)]
-            if prepared:
-                yield [*prepared[:-1], replace(prepared[-1], last=True)]
+    def _prepare(
+        self, documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]], queue: InOrder
+    ) -> Iterator[list[Piece]]:
+        """Every document as the pieces to be translated, the last of a segment with what is then confirmed; blank lines
+        part documents. Announces all to `queue`."""
+        number = 0
+        for texts, pairs in documents:
+            told = iter(pairs)
+            for part in split_at_blanks(texts_of(texts)):
+                prepared = []
+                for text in part:
+                    made, pair = self.pieces_of(text, number, queue), next(told, None)
+                    prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
+                number += 1
+                if prepared:
+                    yield [*prepared[:-1], replace(prepared[-1], last=True)]
 
     def pieces_of(self, text: str, document: int, queue: InOrder) -> list[Piece]:
-        """A segment as what the model can translate: no control characters, no piece longer than it was trained on."""
+        """A segment as what the model can translate: no control characters, no piece longer than it was trained on,
+        unless a memory holds it as it is."""
         cleaned, changed = clean(text_of(text))
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
-        self.counts[CONTROL] += changed
-        self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
+        with self.lock:
+            if len(texts) > 1 and self.settings.verbatim and self.retriever.exact([cleaned])[0] is not None:
+                texts = [cleaned]
+            self.counts[CONTROL] += changed
+            self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number = queue.announce(text, len(texts))
         return [
             Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part) for part, one in enumerate(texts)
@@ -312,7 +401,7 @@ class Translator:
         near = Neighbouring(memory.neighbours.asked if memory.neighbours is not None else None, len(matches))
         tokens = tokens_of(best, self.vocab, memory, row, near) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
-        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens)
+        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens, "model")
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -323,64 +412,48 @@ class Translator:
             self.seconds[what] += time.perf_counter() - start
 
 
-class Session:
-    """One document, sentence by sentence, with a session cache of its own."""
+class _Sessions:
+    """The session of every document of a stream, for as long as it is needed."""
 
-    def __init__(self, translator: Translator) -> None:
-        self.translator = translator
-        self.cache = translator.new_cache()
-        # where translations are written: the last text, and the cache without what was written of it
-        self._before: tuple[str, CacheContents] | None = None
+    def __init__(self, translator: Translator, each: bool, first: Session | None) -> None:
+        """each: every document needs one of its own. first: of the first document, whose pairs the others find."""
+        self.translator, self.each, self.first = translator, each, first
+        self._open: dict[int, Session] = {} if first is None else {0: first}
+        self._idle = self._new()  # of all that need none
 
-    def save(self, path: str | Path) -> None:
-        """Writes the session's cache to a file, for `Translator.session(path)`. What was confirmed is in the memory.
+    def of(self, piece: Piece) -> Session:
+        if piece.document not in self._open:
+            if not self.each:
+                return self._idle
+            self._open[piece.document] = self._new()
+        return self._open[piece.document]
 
-        Raises DataError where the file cannot be written; then nothing is."""
-        save_caches(Path(path), Saved(self.cache, self._before), self.translator.cache_hash)
+    def leave(self, piece: Piece) -> None:
+        """Forgets a document of which nothing follows, where they go in order."""
+        if piece.last and self.each:
+            self._open.pop(piece.document, None)
 
-    def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment, which is then in the cache where `cache_own` is on."""
-        queue = InOrder()
-        text = text_of(text)
-        self._before = (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
-        for piece in self.translator.pieces_of(text, 0, queue):
-            done = self.translator.translate_batch([piece], [self.cache], explain)
-            queue.put(piece, *done[0])
-        return next(queue.ready())
-
-    def confirm(self, src: str, tgt: str) -> None:
-        """Learns a translation: the very next sentence can retrieve the pair, and the session cache holds it, in place
-        of the translator's own words where `src` is what was translated last.
-
-        The pair is kept in the first memory that is a built index one may write to; elsewhere it lasts as long as the
-        translator. Raises UsageError for a blank side or one of more than 1,000 tokens, LockedError where another
-        process writes to that index; then nothing is learnt."""
-        src, tgt = clean(text_of(src))[0], clean(text_of(tgt))[0]
-        if not src or not tgt:
-            raise UsageError("a confirmed pair needs a text on both sides")
-        for side, text in (("the source", src), ("the translation", tgt)):
-            check_length(side, text)
-        translator = self.translator
-        keys = self._keys(src, tgt) if translator.settings.cache else None
-        translator.retriever.add(Segment(src, tgt))
-        if self._before is not None and normalise(self._before[0]) == normalise(src):
-            self.cache = self._before[1]
-            self._before = None
-        if keys is not None:
-            for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
-                translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
-
-    def _keys(self, src: str, tgt: str) -> PairKeys:
-        translator = self.translator
-        coded = [[*translator.vocab.encode(text)[: 2 * translator.longest], EOS] for text in (src, tgt)]
-        return force(translator.backbone, [(coded[0], coded[1])], translator.device)[0]
+    def _new(self) -> Session:
+        return Session(self.translator) if self.first is None else self.first.beside()
 
 
-def text_of(text: object) -> str:
-    """`text`, which UsageError says is none where it is none."""
-    if not isinstance(text, str):
-        raise UsageError(f"a text is wanted, not {type(text).__name__}")
-    return text
+def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
+    """The languages asked for, else the model's. Raises UsageError where it is of others; regions do not count."""
+    own = model.config["src_lang"], model.config["tgt_lang"]
+    asked = src_lang or own[0], tgt_lang or own[1]
+    if [*map(primary, asked)] != [*map(primary, own)]:
+        raise UsageError(f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}")
+    return asked
+
+
+def _paired(
+    documents: Iterable[Sequence[str]], confirmed: Iterable[Sequence[Pair | None]]
+) -> Iterator[tuple[Sequence[str], Sequence[Pair | None]]]:
+    """Every document with its pairs. Raises UsageError where there are not as many of them."""
+    for number, (texts, pairs) in enumerate(zip_longest(documents, confirmed), 1):
+        if texts is None or pairs is None or len(texts) != len(pairs):
+            raise UsageError(f"confirmed: document {number} has not as many pairs as texts")
+        yield texts, pairs
 
 
 def texts_of(texts: object) -> list[str]:

@@ -1,23 +1,16 @@
-"""What a translator is made of, opened: a model on a device, its memories' parameters, translation memories."""
+"""What a translator is made of, opened: a model on a device, its memories' parameters."""
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
 
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index, WritableIndex
-from tmnmt.index.cached import open_memory
-from tmnmt.index.elastic_address import is_address
-from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import Model, load_model
-from tmnmt.progress import ReadProgress
 
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
@@ -50,44 +43,3 @@ def load_memories(model: Model, device: str) -> Memories | None:
     if not path.exists():
         return None
     return Memories.load(path, model.backbone, device)
-
-
-def check_memories(memories: object) -> None:
-    """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
-    if isinstance(memories, str | Path):
-        raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
-    if not isinstance(memories, Sequence) or isinstance(memories, bytes):
-        raise UsageError(f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}")
-    for memory in memories:
-        if not isinstance(memory, str | Path) and not hasattr(memory, "search"):
-            raise UsageError(f"a memory is a path, an address or an open index, not {memory!r}")
-
-
-def open_memories(
-    memories: Iterable[str | Path | Index], src_lang: str, tgt_lang: str,
-    progress: ReadProgress | None = None,
-) -> tuple[list[Index], WritableIndex | None]:  # fmt: skip
-    """The indexes, and the first of them that was named as a built index and may be written to."""
-    indexes: list[Index] = []
-    writable = None
-    for memory in memories:
-        if isinstance(memory, str | Path):
-            index: Index = open_memory(memory, src_lang, tgt_lang, progress)
-            own = (
-                is_address(memory) or Path(memory).is_dir()
-            )  # an index that was made of a memory file belongs to that file's content
-        else:
-            index, own = memory, True
-        indexes.append(index)
-        if writable is None and own:
-            writable = _writable(index)
-    return indexes, writable
-
-
-def _writable(index: Index) -> WritableIndex | None:
-    """The index itself where it takes additions. A server says so only when it is asked to take one."""
-    if isinstance(index, MemoryIndex):
-        return index if os.access(index.path, os.W_OK) else None
-    from tmnmt.index.elastic import ElasticIndex
-
-    return index if isinstance(index, ElasticIndex) else None

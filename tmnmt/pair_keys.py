@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +23,8 @@ class PairKeyStore:
     """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it does not have; the
     least recently used pairs are forgotten first.
 
-    A pair longer than `max_subwords` on a side is cut there: its later words cannot be read."""
+    A pair longer than `max_subwords` on a side is cut there: its later words cannot be read. Any thread may ask; one is
+    answered after another."""
 
     def __init__(
         self, backbone: Backbone, vocab: Vocabulary, max_subwords: int, positions_kept: int = POSITIONS_KEPT,
@@ -33,10 +35,15 @@ class PairKeyStore:
         self.precomputed = list(precomputed)
         self._kept: OrderedDict[Pair, PairKeys] = OrderedDict()
         self._positions = 0
+        self._lock = threading.Lock()
 
     def keys_of(self, sentences: Iterable[Iterable[Pair]]) -> list[list[PairKeys]]:
         """The keys of every sentence's pairs, in their order."""
         wanted = [list(pairs) for pairs in sentences]
+        with self._lock:
+            return self._keys_of(wanted)
+
+    def _keys_of(self, wanted: list[list[Pair]]) -> list[list[PairKeys]]:
         found: dict[Pair, PairKeys] = {}
         for pair in {pair: None for pairs in wanted for pair in pairs}:
             if pair in self._kept:

@@ -30,9 +30,11 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite."""
+    """{"src", "tgt", "origin", "score", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where
+    infinite."""
     line = {
-        "src": translation.src, "tgt": translation.tgt, "score": _rounded(translation.score),
+        "src": translation.src, "tgt": translation.tgt, "origin": translation.origin,
+        "score": _rounded(translation.score),
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }  # fmt: skip

@@ -25,6 +25,8 @@ class Piece:
     part: int = 0  # its place in the segment
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
+    exact: Match | None = None  # of a memory, where its target is taken as it stands
+    confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated
 
 
 Documents = Iterable[list[Piece]]
@@ -134,4 +136,6 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
                 for read in (token.sources, token.attention)
             )
             tokens.append(replace(token, sources=sources, attention=attention))
-    return Translation(text, " ".join(part.tgt for part, _ in parts if part.tgt), score, tuple(matches), tuple(tokens))
+    origin = next((part.origin for part, _ in parts if part.origin), "")
+    tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
+    return Translation(text, tgt, score, tuple(matches), tuple(tokens), origin)

@@ -83,10 +83,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated segment. `score` is the length-normalised log probability; tokens only when explained."""
+    """A translated segment. `score` is the length-normalised log probability; tokens only when explained.
+
+    `origin`: "model"; "memory" for an exact match, taken as it stands; "confirmed" for what was confirmed before; ""
+    for what has no translation."""
 
     src: str
     tgt: str
     score: float
     matches: tuple[Match, ...] = ()
     tokens: tuple[Token, ...] = ()
+    origin: str = ""

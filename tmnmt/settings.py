@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tmnmt.errors import UsageError
 from tmnmt.index.select import TOP, Selection
@@ -21,6 +21,9 @@ NEIGHBOURS = 16  # of a word in mode knn, where nothing is said; chosen on dev, 
 LARGEST_PENALTY = 10  # greater powers of a length leave the floating-point numbers
 
 Precision = Literal["fp32", "bf16"]
+# What a session learns from: what is confirmed; own: what the model itself says, too; or nothing
+Remember = Literal["confirmed", "own", "nothing"]
+ConfirmTo = Literal["both", "memory", "cache"]  # where what is confirmed goes
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Settings:
 
     mode: Mode = "off"
     cache: int = 0  # slots of the session cache
-    cache_own: bool = True  # what was translated is written to it; False: only what a session confirms
+    remember: Remember = "confirmed"  # the model's own words go into the cache alone
+    confirm_to: ConfirmTo = "both"
     # a word that has a slot is averaged into it; False: it takes another (Tu et al., table 3); None: as was learned
     overwrite: bool | None = None
     cache_best: int = 1  # hypotheses that are written to the cache, the beam's best (section 3.4)
@@ -40,7 +44,8 @@ class Settings:
     length_penalty: float = 1.0
     precision: Precision = "fp32"  # of the base's products; "bf16" is faster on CPUs that have it, and not the same
     selection: Selection = TOP  # which top_k of the best matches
-    verbatim: bool = False  # a segment that the memory holds gets its translation there as it stands
+    # a segment that the memory holds gets its translation there as it stands; `Translator.load` turns it on
+    verbatim: bool = False
     neighbours: int = 0  # keys of the whole memory that are read at every word
     knn_weight: float = 0.02  # of the neighbours' words in mode knn, in [0, 1)
     knn_temperature: float = 20.0  # of their squared distances
@@ -49,7 +54,17 @@ class Settings:
     @property
     def remembers(self) -> bool:
         """Whether what was translated is written to the session cache."""
-        return self.cache > 0 and self.cache_own
+        return self.cache > 0 and self.remember == "own"
+
+    @property
+    def caches(self) -> bool:
+        """Whether what is confirmed is written to the session cache."""
+        return self.cache > 0 and self.remember != "nothing" and self.confirm_to != "memory"
+
+    @property
+    def memorises(self) -> bool:
+        """Whether what is confirmed is written to the memory."""
+        return self.remember != "nothing" and self.confirm_to != "cache"
 
     @property
     def retrieves(self) -> bool:
@@ -70,10 +85,11 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
     words = len(model.vocab)
     for name in ("top_k", "beam", "batch", "cache", "cache_best", "neighbours"):
         check_count(name, getattr(settings, name))
+    check_remembering(settings)
     if settings.cache_best > settings.beam:
         raise UsageError(f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at most")
     if not settings.remembers and settings.cache_best > 1:
-        raise UsageError("cache-best is of a session cache of what was translated, and there is none: give a cache")
+        raise UsageError("cache-best is of a session cache of the model's own words, and there is none: remember own")
     if not settings.cache and settings.overwrite is not None:
         name = "cache-overwrite" if settings.overwrite else "no-cache-overwrite"
         raise UsageError(f"{name} is of a session cache, and there is none: give a cache")
@@ -99,6 +115,20 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
         raise UsageError(f"{model.folder}: this model has no parameters for a session cache; use cache 0")
 
 
+def check_remembering(settings: Settings) -> None:
+    """Raises UsageError where what is remembered, or where, is unknown, or leaves a cache empty that was asked for."""
+    for name, value, allowed in (
+        ("remember", settings.remember, get_args(Remember)), ("confirm-to", settings.confirm_to, get_args(ConfirmTo)),
+    ):  # fmt: skip
+        if value not in allowed:
+            raise UsageError(f"{name} {value} is unknown; allowed: {', '.join(allowed)}")
+    if (settings.remember, settings.confirm_to, settings.cache) == ("confirmed", "cache", 0):
+        raise UsageError("confirm-to is cache, and there is none: cache is 0, or the model has learned none")
+    if settings.cache and not settings.remembers and not settings.caches:
+        why = "remember is nothing" if settings.remember == "nothing" else "confirm-to is memory"
+        raise UsageError(f"cache is {settings.cache}, and {why}, so nothing is written to it; leave out the cache")
+
+
 def check_neighbours(settings: Settings) -> None:
     """Raises UsageError where the settings of neighbours are wrong, or do not go with the mode."""
     if settings.neighbours and settings.mode == "off":
@@ -107,8 +137,6 @@ def check_neighbours(settings: Settings) -> None:
         raise UsageError("mode knn needs neighbours, 1 or more")
     if not settings.top_k and not settings.neighbours:
         raise UsageError("top-k is 0, so nothing is read of the memory; it must be at least 1 without neighbours")
-    if settings.verbatim and settings.neighbours and not settings.retrieves:
-        raise UsageError("verbatim needs pairs that are looked up: top-k of at least 1, and another mode than knn")
     if not isinstance(settings.knn_weight, float | int) or not 0 <= settings.knn_weight < 1:
         raise UsageError(f"knn-weight is {settings.knn_weight!r}; it must be in [0, 1), 1 excluded")
     if not isinstance(settings.knn_temperature, float | int) or not 0 < settings.knn_temperature < math.inf:

@@ -6,33 +6,31 @@ where it stands there, with weight 1.
 
 from __future__ import annotations
 
-from tmnmt.schedule import Piece
+from collections import Counter
+from collections.abc import Sequence
+
 from tmnmt.segments import Match, MemorySource, Token, Translation
-from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
 
 
-def exact_match(piece: Piece) -> int | None:
-    """The number of the first match whose source has the very match tokens of `piece`; None where there is none."""
-    for number, match in enumerate(piece.matches or ()):
-        # a part of a long segment carries the whole's matches, which are no translations of the part
-        if match.edits == 0 and (piece.text == piece.whole or _same(match, piece.text)):
-            return number
-    return None
+def commonest(matches: Sequence[Match]) -> Match | None:
+    """Of exact matches, which may have several targets, the newest of the most frequent target; of targets that are as
+    frequent the one with the newest match. None where there is none."""
+    times = Counter(match.segment.tgt for match in matches)
+    # of equal ones the first, which every index answers with the newest and then the smallest id first
+    return max(matches, key=lambda m: (times[m.segment.tgt], m.segment.changed), default=None)
 
 
-def as_it_stands(piece: Piece, number: int, vocab: Vocabulary, explain: bool) -> Translation:
-    """The target of match `number`; with `explain` the origin of every subword."""
-    matches = piece.matches or ()
-    target = matches[number].segment.tgt
-    ids = vocab.encode(target) if explain else []
-    tokens = tuple(_copied(vocab.piece(word), MemorySource(number, at, 1.0)) for at, word in enumerate(ids))
-    return Translation(piece.text, target, 0.0, matches, tokens)
+def as_it_stands(
+    text: str, match: Match, others: Sequence[Match], vocab: Vocabulary | None = None, explain: bool = False
+) -> Translation:
+    """The target of `match`, which is among the matches that are told; with `explain` the origin of every subword."""
+    matches = tuple(others) if match in others else (match, *others)
+    number, target = matches.index(match), match.segment.tgt
+    ids = vocab.encode(target) if vocab is not None and explain else []
+    tokens = tuple(_copied(vocab.piece(word), MemorySource(number, at, 1.0)) for at, word in enumerate(ids) if vocab)
+    return Translation(text, target, 0.0, matches, tokens, "memory")
 
 
 def _copied(text: str, source: MemorySource) -> Token:
     return Token(text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,), (source,))
-
-
-def _same(match: Match, text: str) -> bool:
-    return normalise(match.segment.src) == normalise(text)

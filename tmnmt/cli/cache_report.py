@@ -69,7 +69,7 @@ def cache_report(
     if memories is None or memories.cache is None:
         raise UsageError(f"{model}: this model has no parameters for a session cache")
     at, overwrite = at or memories.cache.kind.size, memories.cache.kind.overwrite
-    settings = Settings(beam=beam, length_penalty=length_penalty)
+    settings = Settings(beam=beam, length_penalty=length_penalty, remember="own")
     check(replace(settings, cache=at, cache_best=best), memories, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
     runs = output / "runs"

@@ -151,7 +151,7 @@ def translate(
                 threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
                 similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
                 neighbours=neighbours, knn_weight=knn_weight, knn_temperature=knn_temperature,
-                knn_adaptive=knn_adaptive,
+                knn_adaptive=knn_adaptive, remember="own" if cache else "confirmed",
             )  # fmt: skip
         write = _writer(to, explain, json)
         if page is not None:

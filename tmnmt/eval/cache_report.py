@@ -150,7 +150,7 @@ class Analysis:
         self, model: Model, memories: Memories, name: str, segments: Sequence[Segment], settings: Settings, runs: Path
     ) -> None:
         self.model, self.memories, self.name, self.segments, self.runs = model, memories, name, segments, runs
-        self.settings = replace(settings, mode="off", batch=TOGETHER)
+        self.settings = replace(settings, mode="off", batch=TOGETHER, remember="own")
         self.documents = [list(group) for _, group in groupby(segments, key=lambda s: s.document)]
         if len(self.documents) == len(segments):
             raise DataError(

@@ -16,12 +16,12 @@ from torch import Tensor
 from tmnmt.decode import Hypothesis
 from tmnmt.engine import Translator
 from tmnmt.memories.base import CacheState, MemoryState
-from tmnmt.memories.cache import CacheContents
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.view import seen
 from tmnmt.models.folder import Model
 from tmnmt.schedule import Piece, side_by_side
 from tmnmt.segments import Translation
+from tmnmt.session import Session
 from tmnmt.settings import Settings
 from tmnmt.vocab import BOS
 
@@ -75,14 +75,14 @@ class Watching(Translator):
         self.frequent, self.watched = frequent, Watched()
         self._latest: Sequence[list[int]] = ()
 
-    def batches(self, prepared: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
+    def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
         return side_by_side(prepared, self.settings.batch, self.retrieve)
 
     def translate_batch(
-        self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
+        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
     ) -> list[tuple[Translation, int]]:
-        self._latest = [cache.latest for cache in caches]
-        return super().translate_batch(batch, caches, explain)
+        self._latest = [session.cache.latest for session in sessions]
+        return super().translate_batch(batch, sessions, explain)
 
     def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
         found = super().decode(pieces, memory, explain)

@@ -53,12 +53,15 @@ class SystemConfig:
     memories: tuple[Name, ...] = ()  # names; "own" is that of the test set
     pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
     mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
-    cache: int = 0
+    # what is remembered of a document: nothing; confirmed: its references, as if a translator confirmed every segment
+    # before the next is translated; own: what the model said; next: as a control, what the next document was
+    # translated to, as if that were confirmed
+    remember: Literal["nothing", "confirmed", "own", "next"] = "nothing"
+    # where what is confirmed goes: a session cache, a memory of the document's own, or both; own words: the cache
+    confirm_to: Literal["both", "memory", "cache"] = "both"
+    cache: int | None = None  # slots of the session cache; not given: as many as it has learned with, where it is used
     cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.settings.Settings`
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
-    # what is written to the cache: what the model said; the reference, as if a translator confirmed every segment; or,
-    # as a control, what the next document was translated to
-    cache_from: Literal["own", "reference", "next"] = "own"
     top_k: Count = 4
     threshold: Share = 0.5
     select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
@@ -71,6 +74,7 @@ class SystemConfig:
     beam: Count = 5
     batch: Count = 32
     length_penalty: float = 1.0
+    verbatim: bool = False  # exact matches are taken as they stand, which `tmnmt translate` does unless told otherwise
     precision: Literal["fp32", "bf16"] = "fp32"
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False
@@ -192,21 +196,47 @@ def _check_system(
         raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:
         raise UsageError(f"{where}: paste takes the best match of one memory")
-    given = {
-        "cache_best": system.cache_best > 1, "cache_overwrite": system.cache_overwrite is not None,
-        f'cache_from = "{system.cache_from}"': system.cache_from != "own",
-    }  # fmt: skip
-    if not system.cache and any(given.values()):
-        key = next(key for key, is_given in given.items() if is_given)
-        raise UsageError(f"{where}: {key} is of a session cache, and there is none: give cache")
-    if system.cache_best > 1 and system.cache_from != "own":
-        raise UsageError(
-            f'{where}: with cache_from = "{system.cache_from}" one translation is written; leave out cache_best'
-        )
+    _check_remembering(system, where)
     if not system.paste and not system.hypothesis:
         if not models:
             raise UsageError(f"{where}: there is no model")
         _known([system.model], models, f"{where}: model")
+
+
+def _check_remembering(system: SystemConfig, where: str) -> None:
+    """Raises UsageError for keys of a session cache, or of what is confirmed, where there is none."""
+    if not caches(system):
+        given = {
+            "cache": bool(system.cache), "cache_best": system.cache_best > 1,
+            "cache_overwrite": system.cache_overwrite is not None,
+        }  # fmt: skip
+        key = next((key for key, is_given in given.items() if is_given), None)
+        if key is not None:
+            raise UsageError(
+                f"{where}: {key} is of a session cache, and nothing is written to one; remember says what: confirmed, "
+                "own or next, and confirm_to where: both or cache"
+            )
+    if system.remember in ("nothing", "own") and system.confirm_to != "both":
+        raise UsageError(
+            f'{where}: confirm_to = "{system.confirm_to}" is of what is confirmed, and nothing is: remember is '
+            f"{system.remember}"
+        )
+    if system.confirm_to == "memory" and system.mode == "off":
+        raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
+    if system.cache_best > 1 and system.remember != "own":
+        raise UsageError(f'{where}: cache_best is of the model\'s own words, and remember is "{system.remember}"')
+
+
+def confirms(system: SystemConfig) -> bool:
+    """Whether something is confirmed while it translates."""
+    return system.remember in ("confirmed", "next")
+
+
+def caches(system: SystemConfig) -> bool:
+    """Whether something is written to a session cache."""
+    if system.remember == "nothing" or system.cache == 0:
+        return False
+    return system.remember == "own" or system.confirm_to != "memory"
 
 
 def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tmnmt.counted import counted
 from tmnmt.engine import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
+from tmnmt.eval.confirmed import WRITES, Pair, confirmed_by
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
-from tmnmt.eval.other_cache import WRITES, OtherCache, Pair, at_same_place
-from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig
+from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig, caches, confirms
 from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
 from tmnmt.eval.write import write_report
@@ -38,7 +38,7 @@ from tmnmt.models.folder import Model, load_model
 from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
-from tmnmt.settings import Settings, check
+from tmnmt.settings import Remember, Settings, check
 from tmnmt.text import match_tokens
 
 TRANSLATIONS = "translations"  # the folder for them in a run's folder
@@ -155,7 +155,7 @@ class Run:
                 self.models[system.model] = model, load_memories(model, "cpu")
             model, memories = self.models[system.model]
             try:
-                check(settings_of(system), memories, model)
+                check(settings_of(system, memories), memories, model)
             except UsageError as error:
                 raise UsageError(f"system {system.name!r}: {error}") from error
 
@@ -191,11 +191,9 @@ class Run:
 
     def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
         systems = self.recipe.systems_for(config)
-        alone = next((system.name for system in systems if system.cache_from == "next"), None)
+        alone = next((system.name for system in systems if system.remember == "next"), None)
         if alone is not None and len(set(read.test.documents)) < 2:
-            raise DataError(
-                f"test {config.name!r}: one document, and system {alone!r} writes the next one's to the cache"
-            )
+            raise DataError(f"test {config.name!r}: one document, and system {alone!r} remembers the next one's")
         return [Job(self, system, config, read) for system in systems]
 
     def _translate(self, jobs: Sequence[Job]) -> None:
@@ -208,7 +206,7 @@ class Run:
         with Progress("translating", "segments", missing, lazy=not missing) as progress:
             for job in decoded:
                 if job.kept is not None and job.kept.missing:
-                    job.kept.fill(job.translator(), job.system.explain, progress)
+                    job.kept.fill(job.translator(), job.system.explain, progress, job.confirmed())
                     cost = job.kept.cost()
                     log.info("%s: %s: %s words/s", job.read.test.name, job.system.name, cost["words_per_second"])
 
@@ -240,11 +238,12 @@ class Job:
 
     @cached_property
     def before(self) -> Job | None:
-        """Whose translations are written to this one's caches: the same system with each document's own; None: they are
-        this one's own, or the references."""
-        if self.system.cache_from != "next":
+        """Whose translations are confirmed in this one: the same system that remembers its own words, or, without a
+        cache, nothing; None: none's, or the references are."""
+        if self.system.remember != "next":
             return None
-        return replace(self, system=replace(self.system, cache_from="own"))
+        own: Literal["own", "nothing"] = "own" if caches(self.system) else "nothing"
+        return replace(self, system=replace(self.system, remember=own, confirm_to="both"))
 
     @cached_property
     def kept(self) -> Kept | None:
@@ -253,16 +252,16 @@ class Job:
             return None
         model, learned = self.run.models[self.system.model]
         test, system = self.read.test, self.system
-        parameters = learned.digest(system.mode, system.cache > 0) if learned is not None else ""
-        parts = units(test.sources, test.documents, system.cache)
-        memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
         settings = self._settings
+        parameters = learned.digest(system.mode, settings["cache"] > 0) if learned is not None else ""
+        parts = units(test.sources, test.documents, system.remember != "nothing")
+        memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
         if system.neighbours:
             settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
         if self.before is not None and self.before.kept is not None:
-            settings["cache_from"] = digest(WRITES, self.before.kept.path.stem)
-        if system.cache_from == "reference":
-            settings["cache_from"] = digest(WRITES, test.references[0])
+            settings["confirmed"] = digest(WRITES, self.before.kept.path.stem)
+        if system.remember == "confirmed":
+            settings["confirmed"] = digest(WRITES, test.references[0])
         named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
         path = self.run.out / TRANSLATIONS / f"{named}.jsonl"
         if path not in self.run.kept:
@@ -276,22 +275,16 @@ class Job:
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":
             indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
-        if self.system.cache_from == "own":
-            return Translator(model, parameters, indexes, settings_of(self.system))
-        made = OtherCache(model, parameters, indexes, settings_of(self.system))
-        made.written = self._written()
-        return made
+        return Translator(model, parameters, indexes, settings_of(self.system, parameters))
 
-    def _written(self) -> list[Pair | None]:
-        """What is written to the cache after every segment that is not translated yet."""
-        assert self.kept is not None
+    def confirmed(self) -> list[list[Pair | None]] | None:
+        """What is confirmed after every segment of every unit; None where nothing is."""
+        if self.kept is None or not confirms(self.system):
+            return None
         if self.before is None or self.before.kept is None:
-            said = iter(self.read.test.references[0])
-        else:
-            said = (record["tgt"] for record in self.before.kept.records())
-        own = [list(zip(unit, islice(said, len(unit)), strict=True)) for unit in self.kept.units]
-        written = at_same_place(own) if self.before is not None else own
-        return [pair for unit in written[self.kept.done :] for pair in unit]
+            return confirmed_by(self.kept.units, iter(self.read.test.references[0]), elsewhere=False)
+        said = (record["tgt"] for record in self.before.kept.records())
+        return confirmed_by(self.kept.units, said, elsewhere=True)
 
     def output(self) -> Output:
         """What the system wrote, translated before."""
@@ -303,7 +296,7 @@ class Job:
         lines = [record["tgt"] for record in self.kept.records()]
         settings = {name: str(value) for name, value in _flat(self._settings)}
         settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
-        settings |= {"cache_from": self.system.cache_from} if self.system.cache_from != "own" else {}
+        settings |= {"remember": self.system.remember}
         settings |= {"translations": self.kept.path.name}
         return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
 
@@ -311,8 +304,8 @@ class Job:
     def _settings(self) -> dict[str, Any]:
         """What the engine is told, and what it takes where it is told nothing; of a file what it holds, wherever it
         lies."""
-        told = settings_of(self.system)
         learned = self.run.models[self.system.model][1]
+        told = settings_of(self.system, learned)
         if told.cache and told.overwrite is None and learned is not None and learned.cache is not None:
             told = replace(told, overwrite=learned.cache.kind.overwrite)
         settings = {name: value for name, value in asdict(told).items() if value is not None}
@@ -334,15 +327,19 @@ class Job:
         return {"memories": ", ".join(self.memory_names)}
 
 
-def settings_of(system: SystemConfig) -> Settings:
-    """What the engine is told."""
+def settings_of(system: SystemConfig, learned: Memories | None) -> Settings:
+    """What the engine is told; a cache has as many slots as it has learned with where it is not told."""
+    cache = system.cache or 0
+    if system.cache is None and caches(system) and learned is not None and learned.cache is not None:
+        cache = learned.cache.kind.size
+    remember: Remember = "confirmed" if system.remember == "next" else system.remember
     selection = Selection(system.select, system.similarity, system.alpha)
     return Settings(
-        system.mode, system.cache, overwrite=system.cache_overwrite, cache_best=system.cache_best, top_k=system.top_k,
-        threshold=system.threshold, beam=system.beam, batch=system.batch, length_penalty=system.length_penalty,
-        precision=system.precision, selection=selection,
-        neighbours=system.neighbours, knn_weight=system.knn_weight, knn_temperature=system.knn_temperature,
-        knn_adaptive=system.knn_adaptive or None,
+        system.mode, cache, remember, system.confirm_to, overwrite=system.cache_overwrite,
+        cache_best=system.cache_best, top_k=system.top_k, threshold=system.threshold, verbatim=system.verbatim,
+        beam=system.beam, batch=system.batch, length_penalty=system.length_penalty, precision=system.precision,
+        selection=selection, neighbours=system.neighbours, knn_weight=system.knn_weight,
+        knn_temperature=system.knn_temperature, knn_adaptive=system.knn_adaptive or None,
     )  # fmt: skip
 
 

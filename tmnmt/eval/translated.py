@@ -29,9 +29,9 @@ def digest(*described: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def units(sources: Sequence[str], documents: Sequence[str], cache: int) -> list[list[str]]:
-    """What is translated and noted as a whole: documents with a session cache, else any UNIT segments."""
-    if not cache:
+def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list[list[str]]:
+    """What is translated and noted at once: `whole` documents where something is remembered, else any UNIT segments."""
+    if not whole:
         return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
     numbered = groupby(range(len(sources)), key=lambda i: documents[i])
     return [[sources[i] for i in some] for _, some in numbered]
@@ -64,12 +64,17 @@ class Kept:
         """Segments that are not translated yet."""
         return sum(map(len, self.units[self.done :]))
 
-    def fill(self, translator: Translator, explain: bool, progress: Progress) -> None:
-        """Translates what is missing; every unit is on disk as soon as it and those before it are finished."""
+    def fill(
+        self, translator: Translator, explain: bool, progress: Progress,
+        confirmed: Sequence[Sequence[tuple[str, str] | None]] | None = None,
+    ) -> None:  # fmt: skip
+        """Translates what is missing; every unit is on disk as soon as it and those before it are finished.
+
+        confirmed: for every unit what `Translator.stream` confirms."""
         self._append("")  # what cannot be written is said before anything is translated
         forget_peak()
         left = self.units[self.done :]
-        stream = translator.stream(left, explain)
+        stream = translator.stream(left, explain, confirmed[self.done :] if confirmed is not None else None)
         before = sum(translator.seconds.values())
         for unit in left:
             found = []

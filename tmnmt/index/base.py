@@ -53,6 +53,10 @@ class WritableIndex(Index, Protocol):
         readers of `tmnmt.formats` that clean them."""
         ...
 
+    def delete(self, ids: Iterable[int]) -> None:
+        """Deletes the segments with these ids, as durable and visible as an addition. Raises UnknownIdError."""
+        ...
+
 
 def check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
     """Raises UsageError where a search is asked for what cannot be."""
@@ -111,10 +115,11 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 def check_languages(where: str, held: tuple[str, str], src_lang: str | None, tgt_lang: str | None) -> None:
     """Raises MemoryIndexError where an index of the languages `held` is asked for others; regions do not count."""
     for asked, have in zip((src_lang, tgt_lang), held, strict=True):
-        if asked and _primary(asked) != _primary(have):
+        if asked and primary(asked) != primary(have):
             pairs = f"{held[0]} to {held[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
             raise MemoryIndexError(f"{where}: this index is from {pairs}")
 
 
-def _primary(language: str) -> str:
+def primary(language: str) -> str:
+    """The language of a code without its region: "fr" of "fr-CA"."""
     return language.lower().replace("_", "-").split("-")[0]

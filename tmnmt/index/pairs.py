@@ -34,10 +34,16 @@ def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
 
     Segments of the same source have a score of 1 with it, hence this is a search as well, for all of those."""
     sources = [match.segment.src for match in matches]
-    found = _widened(index, sources, COPIES, 1.0, lambda copies: False)
-    times = {source: Counter((m.segment.src, m.segment.tgt) for m in copies) for source, copies in found.items()}
+    found = copies(index, sources)
+    times = {source: Counter((m.segment.src, m.segment.tgt) for m in some) for source, some in found.items()}
     # a copy may have been deleted since it was found
     return [max(1, times[match.segment.src][match.segment.src, match.segment.tgt]) for match in matches]
+
+
+def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
+    """For every query all segments of the index whose source has its match tokens."""
+    found = _widened(index, queries, COPIES, 1.0, lambda some: False)
+    return {query: [match for match in some if match.edits == 0] for query, some in found.items()}
 
 
 def _widened(

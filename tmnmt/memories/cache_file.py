@@ -6,6 +6,7 @@ The slots' keys and values are tensors; everything else (words, order of writing
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,17 @@ from tmnmt.durable import write
 from tmnmt.errors import DataError, ModelError
 from tmnmt.memories.cache import CacheContents
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass
 class Saved:
-    """What a file holds: the cache, and, for a text that may still be confirmed, the cache as it was before it."""
+    """What a file holds: the cache; for a text that may still be confirmed, the cache as it was before it; and of every
+    segment that is done source, target, id and time."""
 
     cache: CacheContents
     before: tuple[str, CacheContents] | None = None
+    done: Sequence[tuple[str, str, int, str]] = ()
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
@@ -38,7 +41,7 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
                for name, cache in caches.items() for part in ("keys", "values")}  # fmt: skip
     about = {
         "format": FORMAT, "model": model, "text": saved.before[0] if saved.before is not None else None,
-        **{name: cache.record() for name, cache in caches.items()},
+        **{name: cache.record() for name, cache in caches.items()}, "done": saved.done,
     }  # fmt: skip
     try:
         write(path, save(tensors, {"session": json.dumps(about)}))
@@ -67,9 +70,16 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         }  # fmt: skip
         if "before" in caches and not isinstance(about["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
-        return Saved(caches["cache"], (about["text"], caches["before"]) if "before" in caches else None)
+        before = (about["text"], caches["before"]) if "before" in caches else None
+        return Saved(caches["cache"], before, [_done(*one) for one in about["done"]])
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
         raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
+
+
+def _done(src: Any, tgt: Any, number: Any, changed: Any) -> tuple[str, str, int, str]:
+    if not all(isinstance(text, str) for text in (src, tgt, changed)) or type(number) is not int:
+        raise ValueError("what is done is not source, target, id and time")
+    return src, tgt, number, changed
 
 
 def _on(overwrite: bool) -> str:
