@@ -26,6 +26,7 @@ LAYERS = (
         "schedule",
         "verbatim",
         "confirmed",
+        "pretranslate",
     ),  # what the engine puts together
     ("settings", "opened", "named_memories"),
     ("engine", "session"),

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,9 +21,9 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt.cli import run
 from tmnmt.engine import Translator
 from tmnmt.errors import MemoryIndexError
-from tmnmt.index import build
+from tmnmt.index import MemoryIndex, build
 from tmnmt.index.elastic_build import build_elastic
-from tmnmt.segments import Translation
+from tmnmt.segments import Segment, Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
 
@@ -43,6 +44,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def translate(folder: Path, *arguments: str, model: str = "model") -> int:
     return run(["translate", "--model", str(folder / model), "--beam", "2", "--threads", "1", *arguments])
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_as_many_lines_out_as_in_and_the_empty_one_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +105,101 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
         assert token["origin"] in ("model", "memory", "cache")
         assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
     assert records[1] == {"src": "", "tgt": "", "origin": "", "score": 0, "matches": [], "tokens": []}
+
+
+def test_exact_matches_are_taken_unless_they_are_not_wanted_and_marked(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text"
+    text.write_text(f"{PAIRS[0][0]}\nRepealed.\n", encoding="utf-8")
+    arguments = [str(text), "--memory", str(folder / "index")]
+    assert translate(folder, *arguments, "--json") == 0
+    taken, said = records(capsys.readouterr().out)
+    assert (taken["tgt"], taken["origin"], taken["score"]) == (PAIRS[0][1], "memory", 0) and said["origin"] == "model"
+    assert translate(folder, *arguments, "--json", "--no-verbatim") == 0
+    assert [line["origin"] for line in records(capsys.readouterr().out)] == ["model", "model"]
+    assert translate(folder, *arguments, "--explain") == 0
+    out = capsys.readouterr().out
+    assert out.count("an exact match, as it stands") == 1 and out.count("score ") == 1
+    assert translate(folder, *arguments, model="plain") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0] == PAIRS[0][1]
+    assert "plain has no parameters to read a memory with; only exact matches are taken of it" in captured.err
+
+
+def test_a_line_out_is_a_line_whatever_the_memory_holds(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = ["un\ndeux", "un \r\n\n deux", "un\u2028deux", "un\x85deux", "un\x0cdeux"]
+    sources = [f"Text {word}" for word in ("one", "two", "three", "four", "five")]
+    build(tmp_path / "index", [Segment(*pair) for pair in zip(sources, ends, strict=True)], "en", "fr")
+    (tmp_path / "text").write_text("\n".join(sources) + "\n", encoding="utf-8")
+    arguments = [str(tmp_path / "text"), "--memory", str(tmp_path / "index")]
+    assert translate(folder, *arguments) == 0
+    assert capsys.readouterr().out == "un deux\n" * 5
+    assert translate(folder, *arguments, "--json") == 0
+    assert [line["tgt"] for line in records(capsys.readouterr().out)] == ends
+
+
+def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "exact.txt").write_text(f"{PAIRS[0][0]}\n\n  {PAIRS[1][0]}\nRepealed.\n", encoding="utf-8")
+    arguments = ["translate", str(folder / "exact.txt"), "--memory", str(folder / "index")]
+    assert run(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{PAIRS[0][1]}\n\n{PAIRS[1][1]}\n\n"
+    assert captured.err == "2 of 3 segments have an exact match; 1 left empty\n"
+    assert run([*arguments, "--untranslated", "source", "--json"]) == 0
+    captured = capsys.readouterr()
+    lines = records(captured.out)
+    assert [line["origin"] for line in lines] == ["memory", "", "memory", ""] and lines[3]["tgt"] == "Repealed."
+    assert captured.err == "2 of 3 segments have an exact match; 1 left as they are\n"
+    for wrong, message in (
+        (["--mode", "copy"], "--mode needs a --model"), (["--no-verbatim"], "--no-verbatim needs a --model"),
+        (["--interactive"], "--interactive needs a terminal"),
+        (["--memory", str(folder / "memory.tsv"), "--src-lang", "de"], "this index is from en to fr, not de to fr"),
+    ):  # fmt: skip
+        assert run([*arguments, *wrong]) != 0
+        assert message in capsys.readouterr().err
+    assert run(["translate", str(folder / "exact.txt")]) == 2
+    assert "give a --model, a --memory, or both" in capsys.readouterr().err
+    assert run(["translate", str(folder / "exact.txt"), "--memory", str(folder / "memory.tsv")]) == 2
+    assert "say of which languages the memory file is: --src-lang and --tgt-lang" in capsys.readouterr().err
+
+
+def test_without_a_model_torch_is_not_loaded(folder: Path) -> None:
+    program = (
+        "import sys; from tmnmt.cli import run; code = run(sys.argv[1:]); assert 'torch' not in sys.modules; "
+        "assert 'readline' not in sys.modules; sys.exit(code)"
+    )
+    command = [sys.executable, "-c", program, "translate", str(folder / "input.txt"), "--memory", str(folder / "index")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "\n" * 4
+
+
+def test_what_is_finished_of_a_document_is_confirmed_first_and_stands_in_the_output(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, done = tmp_path / "text", tmp_path / "done"
+    sources = ["Notice of the third meeting", "Repealed.", "", "Notice of the third meeting", "Notice of a meeting"]
+    text.write_text("\n".join(sources) + "\n", encoding="utf-8")
+    done.write_text("Avis de la troisième réunion\n\n", encoding="utf-8")
+    pairs = tmp_path / "done.tsv"
+    pairs.write_text("en\tfr\nNotice of the third meeting\tAvis de la troisième réunion\n", encoding="utf-8")
+    for finished in (done, pairs):
+        assert translate(folder, str(text), "--confirmed", str(finished), "--json", "--threshold", "0.3") == 0
+        captured = capsys.readouterr()
+        lines = records(captured.out)
+        assert [line["src"] for line in lines] == sources
+        assert [line["origin"] for line in lines] == ["confirmed", "model", "", "memory", "model"]
+        assert lines[0]["tgt"] == lines[3]["tgt"] == "Avis de la troisième réunion"
+        assert [match["tgt"] for match in lines[4]["matches"]] == ["Avis de la troisième réunion"]
+        assert "what is confirmed lasts for this session; --write-to INDEX keeps it in a memory" in captured.err
+    for _ in range(2):  # what is written is there once
+        assert translate(folder, str(text), "--confirmed", str(done), "--write-to", str(tmp_path / "own")) == 0
+        assert f"what is confirmed is written to {tmp_path / 'own'}" in capsys.readouterr().err
+    with MemoryIndex.open(tmp_path / "own") as opened:
+        assert [segment.tgt for segment in opened.segments()] == ["Avis de la troisième réunion"]
 
 
 def test_select_says_which_pairs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,8 +265,21 @@ def test_a_memory_file_is_indexed_and_found_again(
             2,
             "plain: this model has no parameters for mode copy; it",
         ),
-        ("plain", ["--memory", "{index}"], 2, "no parameters for mode copy"),
-        ("plain", ["--cache", "25"], 2, "no parameters for a session cache"),
+        ("plain", ["--memory", "{index}", "--no-verbatim"], 2, "no parameters for mode copy"),
+        ("plain", ["--cache", "25", "--remember", "own"], 2, "no parameters for a session cache"),
+        ("model", ["--cache", "25"], 2, "--cache is of what is confirmed, and nothing is in this run"),
+        ("model", ["--write-to", "{index}"], 2, "--write-to is of what is confirmed, and nothing is in this run"),
+        ("model", ["--confirm-to", "cache"], 2, "--confirm-to is of what is confirmed, and nothing is in this run"),
+        ("model", ["--remember", "all"], 2, "'all' is not one of"),
+        ("model", ["--interactive", "-o", "{out}"], 2, "--interactive needs a terminal"),
+        ("model", ["--session", "{missing}"], 2, "missing: there is none; --interactive begins one"),
+        ("model", ["--confirmed", "{missing}"], 1, "missing"),
+        ("model", ["--confirmed", "{missing}", "{empty}"], 2, "are of one document: name one file"),
+        ("model", ["--confirmed", "{long}"], 2, "long: has 6 lines, and the document 4"),
+        ("model", ["--confirmed", "{blank}"], 2, "blank, line 2: is a translation, and the document's line is blank"),
+        ("model", ["--confirmed", "{unseen}"], 2, "unseen, line 1: a confirmed pair needs a text on both sides"),
+        ("model", ["--confirmed", "{other}"], 2, "pair 2 ('Not there') is not in the document, or not in its order"),
+        ("model", ["--untranslated", "source"], 2, "--untranslated is of a run without --model"),
         (
             "plain",
             ["--cache-best", "2"],
@@ -180,7 +293,6 @@ def test_a_memory_file_is_indexed_and_found_again(
             "cache-best is of a session cache of the model's own words, and there is none",
         ),
         ("model", ["--cache", "0", "--no-cache-overwrite"], 2, "no-cache-overwrite is of a session cache, and there"),
-        ("model", ["--verbatim"], 2, "--verbatim needs a --memory"),
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),
         ("model", ["--mode", "magic"], 2, "Invalid value for '--mode': 'magic' is not one of"),
@@ -209,7 +321,11 @@ def test_what_is_wrong_is_one_line(
     folder: Path, model: str, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "empty").touch()
-    names = {name: str(folder / name) for name in ("index", "missing", "empty")}
+    written = {"long": "x\n" * 6, "blank": "x\ny\n", "unseen": "\u200b\n",
+               "other.tsv": "en\tfr\nRepealed.\tAbrogé.\nNot there\tRien\n"}  # fmt: skip
+    for name, content in written.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    names = {name.split(".")[0]: str(folder / name) for name in ("index", "missing", "empty", "out", *written)}
     assert translate(folder, str(folder / "input.txt"), *(a.format(**names) for a in arguments), model=model) == code
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic_address import is_address
 from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.progress import ReadProgress
+
+log = logging.getLogger(__name__)
 
 Named = str | Path | Index
 
@@ -58,6 +61,7 @@ def open_to_write(
             raise UsageError(f"{named}: is a file, and what is confirmed is written to a built index; name a folder")
         if not Path(named).exists():
             build(Path(named), [], src_lang, tgt_lang)
+            log.info("%s: a new memory", named)
     return _writable(open_index(named, src_lang, tgt_lang), named)
 
 

@@ -15,6 +15,7 @@ _CJK = (
 )
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")  # the same where there is nothing else
 _TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
+_LINE_END = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029][\\s\x1c-\x1e\x85]*")
 _WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
 
 
@@ -41,6 +42,11 @@ def written_for_tokens(text: str) -> tuple[bytes, bool]:
 def normalise(text: str) -> str:
     """The form under which two sources count as the same: match tokens joined by one space."""
     return " ".join(match_tokens(text))
+
+
+def one_line(text: str) -> str:
+    """`text` with a space for every line end and the blanks around it, so that whoever reads lines reads one."""
+    return _LINE_END.sub(" ", text) if not text.isprintable() else text
 
 
 def words(text: str) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
+EXACT = "an exact match, as it stands"
 LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
 
 
@@ -58,8 +59,10 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         yield Text("")
         return
     yield Text(translation.src, style="dim" if colour else "")
-    yield target(translation.tokens, colour)
-    if translation.tokens:
+    yield target(translation.tokens, colour) if translation.tokens else Text(translation.tgt)
+    if translation.origin == "memory":
+        yield Text(f"  {EXACT}", style="dim" if colour else "")
+    elif translation.tokens:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""

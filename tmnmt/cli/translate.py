@@ -7,13 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO, cast
 
 import typer
 
-from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
+from tmnmt.cli.model_options import DEVICE, THREADS
 from tmnmt.cli.output_options import file_or_stdout, no_stdout
 from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
+from tmnmt.cli.session_options import (
+    CACHE,
+    CACHE_BEST,
+    CACHE_OVERWRITE,
+    CONFIRM_TO,
+    CONFIRMED,
+    INTERACTIVE,
+    REMEMBER,
+    SESSION,
+    WRITE_TO,
+)
+from tmnmt.cli.work import Work, check_used
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
@@ -44,7 +56,9 @@ class ModeName(StrEnum):
 
 
 def translate(
-    model: MODEL,
+    model: Annotated[
+        Path | None, typer.Option(help="Model folder; none: exact matches of the memory alone are taken.")
+    ] = None,
     inputs: Annotated[
         list[Path] | None, typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin.")
     ] = None,
@@ -62,25 +76,31 @@ def translate(
         ModeName | None,
         typer.Option(help="How the memory is used: copy when one is given, else off; knn: by neighbours alone."),
     ] = None,
-    cache: Annotated[
-        int, typer.Option(min=0, help="Slots of a session cache, which holds what was translated before; 0: none.")
-    ] = 0,
-    cache_overwrite: Annotated[
-        bool | None,
-        typer.Option(
-            "--cache-overwrite/--no-cache-overwrite",
-            help="A word has one slot / as many as it came; not given, as the model's cache has learned.",
-        ),
-    ] = None,
-    cache_best: Annotated[int, typer.Option(min=1, help="Hypotheses that are remembered, of the beam's best.")] = 1,
+    interactive: INTERACTIVE = False,
+    session: SESSION = None,
+    confirmed: CONFIRMED = None,
+    remember: REMEMBER = "confirmed",
+    confirm_to: CONFIRM_TO = "both",
+    write_to: WRITE_TO = None,
+    cache: CACHE = None,
+    cache_overwrite: CACHE_OVERWRITE = None,
+    cache_best: CACHE_BEST = 1,
     top_k: Annotated[int, typer.Option(min=0, help="Pairs retrieved for a segment; 0: neighbours alone are read.")] = 4,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a pair.")] = 0.5,
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
     alpha: ALPHA = None,
     verbatim: Annotated[
-        bool, typer.Option("--verbatim", help="A segment that a memory holds gets its translation there as it stands.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--verbatim/--no-verbatim",
+            help="A segment that a memory holds gets its translation there as it stands / is translated, too.",
+        ),
+    ] = True,
+    untranslated: Annotated[
+        Literal["empty", "source"],
+        typer.Option(help="Without --model: what has no exact match is left empty, or as it is."),
+    ] = "empty",
     neighbours: Annotated[
         int | None,
         typer.Option(
@@ -122,27 +142,59 @@ def translate(
     """Translate text, one segment a line, as many lines out as in. An empty line, or a new file, starts a new document.
 
     What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
-    there is to OUTPUT.partial); so is the page of --explain-html, which comes beside whatever else is written."""
+    there is to OUTPUT.partial); so is the page of --explain-html, which comes beside whatever else is written.
+    On a terminal, with --interactive or without INPUT, every translation can be edited and is then confirmed."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
-    if mode not in (None, ModeName.off) and not memory:
+    shown = explain or json or explain_html is not None
+    talks = not inputs and not shown and model is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    work = Work(interactive or talks, session, confirmed, inputs or [], shown)
+    work.check(output, remember)
+    if not work.confirms:
+        given = {
+            "--write-to": write_to is not None, "--confirm-to": confirm_to != "both",
+            "--cache": bool(cache) and remember != "own",
+        }  # fmt: skip
+        check_used(given, "is of what is confirmed, and nothing is in this run: --interactive, --confirmed, --session")
+    if mode not in (None, ModeName.off) and not memory and not work.confirms:
         raise UsageError(f"--mode {mode} needs a --memory to read")
     if neighbours and not memory:
         raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
-    if verbatim and (not memory or mode is ModeName.off):
-        raise UsageError("--verbatim needs " + ("a mode that reads the memory" if memory else "a --memory to read"))
+    if model is None:
+        given = {
+            "--mode": mode is not None, "--no-verbatim": not verbatim, "--explain-html": explain_html is not None,
+            "--remember": remember != "confirmed", "--neighbours": bool(neighbours), "--interactive": interactive,
+            "--session": session is not None, "--confirmed": confirmed is not None, "--select": select != "topk",
+            "--knn-adaptive": knn_adaptive is not None, "--similarity": similarity != "fuzzy",
+        }  # fmt: skip
+        check_used(given, "needs a --model; without one exact matches are taken, and nothing else is done")
+        if not memory:
+            raise UsageError("there is nothing to translate with: give a --model, a --memory, or both")
+    elif untranslated != "empty":
+        raise UsageError("--untranslated is of a run without --model, which translates everything")
     if explain_html is not None:
         _check_page(explain_html, output)
-    for name, path in (("--output", output), ("--explain-html", explain_html)):
-        _spare(name, path, [*(memory or []), *([str(knn_adaptive)] if knn_adaptive else [])], model)
+    read = [*(memory or []), *([str(knn_adaptive)] if knn_adaptive else []), *([write_to] if write_to else [])]
+    for name, path in (("--output", output), ("--explain-html", explain_html), ("--session", session)):
+        _spare(name, path, read, model)
         _spare_inputs(name, path, inputs or [])
     texts = _checked(inputs or [Path("-")])
 
-    from tmnmt.engine import Translator
     from tmnmt.formats.atomic import writing
 
     with ExitStack() as stack:  # the output first: that it cannot be written is told before the model is loaded
         to = stack.enter_context(writing(output, keep_unfinished=True)) if output is not None else sys.stdout
+        quiet = output is None and sys.stdout.isatty()
+        if model is None:
+            from tmnmt.cli.pretranslation import pretranslate
+
+            pretranslate(
+                memory or [], (src_lang, tgt_lang), texts, _writer(to, explain, json), untranslated, top_k, threshold
+            )
+            return
+
+        from tmnmt.engine import Translator
+
         page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
         with Progress("indexing", "segments", lazy=True) as progress:
             translator = Translator.load(
@@ -151,17 +203,19 @@ def translate(
                 threads=threads, src_lang=src_lang, tgt_lang=tgt_lang, progress=progress.advance, select=select,
                 similarity=similarity, alpha=alpha, verbatim=verbatim, overwrite=cache_overwrite, cache_best=cache_best,
                 neighbours=neighbours, knn_weight=knn_weight, knn_temperature=knn_temperature,
-                knn_adaptive=knn_adaptive, remember="own" if cache else "confirmed",
+                knn_adaptive=knn_adaptive, remember=remember, confirm_to=confirm_to, write_to=write_to,
             )  # fmt: skip
+        _tell(translator, model, memory or [], mode)
         write = _writer(to, explain, json)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
-        traced = explain or json or page is not None
         try:
-            if not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
-                _talk(translator, texts[0], write, traced)
+            if work.confirms:
+                work.do(translator, texts[0], write, output, write_to)
+            elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
+                _talk(translator, texts[0], write, shown)
             else:
-                _run(translator, texts, write, traced, quiet=output is None and sys.stdout.isatty())
+                _run(translator, texts, write, shown, quiet)
         except KeyboardInterrupt as stop:
             if output is None:
                 stop.add_note("what was finished is in the output")
@@ -170,15 +224,22 @@ def translate(
             _warn(translator, texts)
 
 
+def _tell(translator: Translator, model: Path, memory: list[str], mode: ModeName | None) -> None:
+    """What a user would not expect of this model."""
+    if memory and mode is None and translator.settings.mode == "off":
+        print(f"tmnmt: warning: {model} has no parameters to read a memory with; only exact matches are taken of it",
+              file=sys.stderr)  # fmt: skip
+
+
 def _check_page(page: Path, output: Path | None) -> None:
     """Raises UsageError where the page would take the place of what else is written."""
     if output is not None and page.resolve() == output.resolve():
         raise UsageError(f"--explain-html and --output both name {page}")
 
 
-def _spare(option: str, path: Path | None, memories: list[str], model: Path) -> None:
+def _spare(option: str, path: Path | None, memories: list[str], model: Path | None) -> None:
     """Raises UsageError where `path` is a memory, the model, a file of one, or what else is read."""
-    for read in [*map(Path, memories), model]:
+    for read in [*map(Path, memories), *([model] if model is not None else [])]:
         if path is not None and read.exists() and read.resolve() in (path.resolve(), *path.resolve().parents):
             raise UsageError(f"{option} {path} would be written over {read}")
 
@@ -254,12 +315,13 @@ def _writer(to: TextIO, explain: bool, json: bool) -> Callable[[Translation], No
     """What a translation is given to, to be printed to `to` in the form that was asked for."""
     from tmnmt.cli.explained import explained
     from tmnmt.records import json_line
+    from tmnmt.text import one_line
 
     if explain:
         return explained(to)
 
     def write(translation: Translation) -> None:
-        print(json_line(translation) if json else translation.tgt, file=to, flush=to is sys.stdout)
+        print(json_line(translation) if json else one_line(translation.tgt), file=to, flush=to is sys.stdout)
 
     return write
 

@@ -1,0 +1,72 @@
+"""The beginning of a document that somebody has translated already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.confirmed import Done
+    from tmnmt.session import Session
+
+PAIRS = {".tsv", ".tmx"}  # in the names of files that hold both sides
+
+
+def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
+    """The translations of the first of the document's `lines`; "" where there is none. A file of lines has one for
+    each; TSV and TMX have sources, too, in the order of the document.
+
+    Raises UsageError where it is not of this document, FormatError where it cannot be read."""
+    if PAIRS & set(path.suffixes):
+        return _paired(path, lines, src_lang, tgt_lang)
+    from tmnmt.formats.text import read_document_lines
+
+    told = list(read_document_lines(path))
+    if len(told) > len(lines):
+        raise UsageError(f"{path}: has {len(told):,} lines, and the document {len(lines):,}")
+    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
+        if tgt.strip() and not line.strip():
+            raise UsageError(f"{path}, line {number}: is a translation, and the document's line is blank")
+    return told
+
+
+def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
+    from tmnmt.formats import read_memory
+    from tmnmt.text import normalise
+
+    sources, told = [normalise(line) for line in lines], list[str]()
+    for number, segment in enumerate(read_memory(path, src_lang, tgt_lang), 1):
+        try:
+            at = sources.index(normalise(segment.src), len(told))
+        except ValueError:
+            raise UsageError(
+                f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in its order"
+            ) from None
+        told += [*[""] * (at - len(told)), segment.tgt]
+    return told
+
+
+def confirm_all(session: Session, lines: Sequence[str], told: Sequence[str], path: Path) -> None:
+    """Goes through what is finished as a translator would have."""
+    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
+        try:
+            if not line.strip():
+                session.new_document()
+            elif not tgt.strip():
+                session.pass_over(line)
+            else:
+                session.confirm(line, tgt)
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from error
+
+
+def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> None:
+    """Raises UsageError where what a session has done is not the beginning of the document."""
+    from tmnmt.text import normalise
+
+    for number, one in enumerate(done, 1):
+        if number > len(lines) or normalise(one.src) != normalise(lines[number - 1]):
+            raise UsageError(f"{path}: is of another document: its line {number} is {one.src[:40]!r} there")

@@ -1,0 +1,161 @@
+"""The translator at work: on a terminal every segment with its matches and its translation, to be edited and confirmed.
+
+Lines are edited by the standard library's readline, which has them prefilled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmnmt.cli.explained import EXACT
+from tmnmt.errors import LockedError, ServerError, UsageError
+from tmnmt.formats.clean import clean
+
+if TYPE_CHECKING:
+    from tmnmt.segments import Match, Translation
+    from tmnmt.session import Session
+
+BACK, END = "<", ":q"  # alone on a line
+KEYS = (
+    "Enter confirms the line, an empty line passes over the segment, Page Up (or < alone) goes back, "
+    "Ctrl-D (or :q alone) ends."
+)
+BOUND = (r'"\e[5~": "\C-a\C-k<\C-m"', r'"\C-d": "\C-a\C-k:q\C-m"')  # Page Up and Ctrl-D, whatever is on the line
+ASK, TYPED = "> ", "source: "
+
+
+class Ended(Exception):
+    """The translator ends the sitting."""
+
+
+class Desk:
+    """Goes through `lines` with a session, which is saved after every step where `save` names a file.
+
+    more: asked for another line where they are at their end; None: there is none."""
+
+    def __init__(
+        self, session: Session, lines: Sequence[str], save: Path | None, more: Callable[[], str | None] | None = None
+    ) -> None:
+        from rich.console import Console
+
+        from tmnmt.cli.matches import has_colour, legend
+
+        check_terminal()
+        self.session, self.lines, self.save, self.more = session, list(lines), save, more
+        self.console = Console(file=sys.stdout, highlight=False, soft_wrap=True, markup=False)
+        self._drafts: dict[int, str] = {}  # by line: what was confirmed there before it was gone back to
+        self._print(KEYS)
+        self.console.print(legend(has_colour(self.console)))
+
+    def work(self) -> None:
+        """To the last line, or until the translator ends it."""
+        try:
+            while self._next_line():
+                line = self.lines[len(self.session.done)]
+                if line.strip():
+                    self._segment(line)
+                else:
+                    self.session.new_document()
+        except Ended:
+            return
+
+    def _next_line(self) -> bool:
+        if len(self.session.done) == len(self.lines) and self.more is not None:
+            line = self.more()
+            if line is not None:
+                self.lines.append(line)
+        return len(self.session.done) < len(self.lines)
+
+    def _segment(self, line: str) -> None:
+        at = len(self.session.done)
+        translation = self.session.translate(line)
+        self._show(translation, at)
+        draft = self._drafts.pop(at, "") or clean(translation.tgt)[0]
+        while True:
+            answer = edited(ASK, draft)
+            try:
+                self._take(line, answer)
+            except (UsageError, LockedError, ServerError) as error:
+                self._print(f"{error}")
+                draft = draft if answer == BACK else answer
+            else:
+                break
+        if self.save is not None:
+            self.session.save(self.save)
+
+    def _take(self, line: str, answer: str) -> None:
+        if answer == END:
+            raise Ended
+        if answer == BACK:
+            self._go_back()
+        elif answer.strip():
+            self.session.confirm(line, answer)
+        else:
+            self.session.pass_over(line)
+
+    def _go_back(self) -> None:
+        """To the segment before, which is as if it had never been confirmed."""
+        last = self.session.undo()
+        while not last.src and self.session.done:  # a blank line
+            last = self.session.undo()
+        self._drafts[len(self.session.done)] = last.tgt
+
+    def _show(self, translation: Translation, at: int) -> None:
+        place = f"{at + 1}" if self.more is not None else f"{at + 1} of {len(self.lines)}"
+        self._print("")
+        self._print(f"{place}  {clean(translation.src)[0]}", "bold")
+        for match in translation.matches:
+            self._show_match(translation.src, match)
+        if translation.origin == "memory":
+            self._print(f"  {EXACT}", "green")
+
+    def _show_match(self, text: str, match: Match) -> None:
+        from rich.text import Text
+
+        from tmnmt.cli.matches import diff, has_colour
+
+        source = diff(clean(text)[0], clean(match.segment.src)[0], has_colour(self.console))
+        where = clean(match.segment.document)[0] or ("confirmed in this session" if match.segment.id < 0 else "")
+        where = f"  ({where})" if where else ""
+        self.console.print(Text(f"  {match.score:.2f}  ") + source + Text(where, style="dim"))
+        self.console.print(Text(f"        {clean(match.segment.tgt)[0]}", style="green"))
+
+    def _print(self, text: str, style: str = "") -> None:
+        from rich.text import Text
+
+        self.console.print(Text(text, style=style))
+
+
+def check_terminal() -> None:
+    """Raises UsageError where there is nobody to ask, or no readline to ask with."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise UsageError("--interactive needs a terminal, to read from and to write to")
+    try:
+        import readline
+    except ImportError as error:
+        raise UsageError("--interactive needs a Python that was built with readline") from error
+    readline.set_auto_history(False)
+    for key in BOUND:
+        readline.parse_and_bind(key)
+
+
+def edited(prompt: str, text: str) -> str:
+    """The line that `text` was made into; END where the terminal is at its end."""
+    import readline
+
+    readline.set_startup_hook(lambda: readline.insert_text(text))
+    sys.stdout.flush()
+    try:
+        return input(prompt)
+    except EOFError:
+        return END
+    finally:
+        readline.set_startup_hook()
+
+
+def typed() -> str | None:
+    """A line of a document that is typed; None at its end."""
+    line = edited(TYPED, "")
+    return None if line == END else line

@@ -1,0 +1,52 @@
+"""`tmnmt translate` without a model: exact matches of the memory alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmnmt.errors import UsageError
+from tmnmt.progress import Progress
+
+if TYPE_CHECKING:
+    from tmnmt.formats.text import DocumentLines
+    from tmnmt.pretranslate import Untranslated
+    from tmnmt.segments import Translation
+
+
+def pretranslate(
+    memory: Sequence[str], languages: tuple[str | None, str | None], inputs: Sequence[DocumentLines],
+    write: Callable[[Translation], None], untranslated: Untranslated, top_k: int, threshold: float,
+) -> None:  # fmt: skip
+    """Writes what the memories hold, and tells how much that was."""
+    from tmnmt.named_memories import open_memories
+    from tmnmt.pretranslate import Pretranslator
+
+    src_lang, tgt_lang = _languages(memory, languages)
+    with Progress("indexing", "segments", lazy=True) as progress:
+        indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
+    made = Pretranslator(indexes, untranslated, max(top_k, 1), threshold)
+    for translation in made.stream(chain.from_iterable(inputs)):
+        write(translation)
+    left = "left empty" if untranslated == "empty" else "left as they are"
+    total = sum(made.counts.values())
+    print(f"{made.counts['exact']:,} of {total:,} segments have an exact match; {made.counts['untranslated']:,} {left}",
+          file=sys.stderr)  # fmt: skip
+
+
+def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
+    """The languages asked for, else those of the first built index. Raises UsageError where nobody says them."""
+    from tmnmt.index.cached import open_index
+    from tmnmt.index.elastic_address import is_address
+
+    src_lang, tgt_lang = asked
+    if src_lang and tgt_lang:
+        return src_lang, tgt_lang
+    for path in memory:
+        if is_address(path) or Path(path).is_dir():
+            with open_index(path) as index:
+                return src_lang or index.src_lang, tgt_lang or index.tgt_lang
+    raise UsageError("without a --model, say of which languages the memory file is: --src-lang and --tgt-lang")

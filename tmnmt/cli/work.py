@@ -1,0 +1,137 @@
+"""A document that is translated in the light of what somebody has confirmed, in this run or before."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.confirmed import Done
+    from tmnmt.engine import Translator
+    from tmnmt.formats.text import DocumentLines
+    from tmnmt.segments import Translation
+    from tmnmt.session import Session
+
+
+@dataclass(frozen=True)
+class Work:
+    """What --interactive, --session and --confirmed say."""
+
+    interactive: bool
+    session: Path | None
+    confirmed: Path | None
+    inputs: Sequence[Path]
+    shown: bool  # whether origins are asked for
+
+    @property
+    def confirms(self) -> bool:
+        """Whether anything is confirmed."""
+        return self.interactive or self.session is not None or self.confirmed is not None
+
+    def check(self, output: Path | None, remember: str) -> None:
+        """Raises UsageError for what does not go together, before anything is loaded."""
+        if not self.confirms:
+            return
+        if len(self.inputs) > 1 or (not self.inputs and not self.interactive) or "-" in map(str, self.inputs):
+            raise UsageError("--interactive, --session and --confirmed are of one document: name one file")
+        if self.session is not None and not self.interactive and not self.session.exists():
+            raise UsageError(f"--session {self.session}: there is none; --interactive begins one")
+        if self.session is not None and self.confirmed is not None and self.session.exists():
+            raise UsageError(f"--session {self.session} is there, and --confirmed is of a document that begins")
+        if self.interactive:
+            self._check_interactive(output, remember)
+
+    def _check_interactive(self, output: Path | None, remember: str) -> None:
+        from tmnmt.cli.interactive import check_terminal
+
+        check_terminal()
+        if self.shown:
+            raise UsageError("--interactive shows the matches; --explain, --explain-html and --json are without it")
+        if remember == "own":
+            raise UsageError(
+                "--interactive can take back what is confirmed, but not own words: leave out --remember own"
+            )
+        if not self.inputs:
+            if self.confirmed is not None or self.session is not None:
+                raise UsageError("--session and --confirmed are of a document: name a file")
+        elif output is None:
+            raise UsageError("--interactive needs --output: a file for what you confirm")
+        elif output.exists() and self.session is None and self.confirmed is None:
+            raise UsageError(f"{output} exists; to go on with it: --confirmed {output}")
+
+    def do(
+        self, translator: Translator, text: DocumentLines, write: Callable[[Translation], None], output: Path | None,
+        write_to: str | None,
+    ) -> None:  # fmt: skip
+        """Takes over what is finished; then the rest is translated, or the translator goes on with it."""
+        lines = list(text) if self.inputs else []
+        session = self._begun(translator, lines)
+        print(_where(translator, write_to), file=sys.stderr)
+        if not self.interactive:
+            _translate_rest(session, lines, write, self.shown)
+            return
+        from tmnmt.cli.interactive import Desk, typed
+
+        desk = Desk(session, lines, self.session, None if self.inputs else typed)
+        try:
+            desk.work()
+        finally:
+            for one in session.done if output is not None else ():
+                write(_as_confirmed(one))
+        if len(session.done) < len(desk.lines) and self.inputs:
+            again = f"--session {self.session}" if self.session is not None else f"--confirmed {output}"
+            print(f"{len(session.done):,} of {len(lines):,} lines are finished; {again} goes on", file=sys.stderr)
+
+    def _begun(self, translator: Translator, lines: Sequence[str]) -> Session:
+        from tmnmt.cli.finished import check_document, confirm_all, finished_lines
+
+        if self.session is not None and self.session.exists():
+            session = translator.session(self.session)
+            check_document(self.session, session.done, lines)
+            return session
+        session = translator.session()
+        if self.confirmed is not None:
+            told = finished_lines(self.confirmed, lines, translator.src_lang, translator.tgt_lang)
+            confirm_all(session, lines, told, self.confirmed)
+        return session
+
+
+def check_used(given: Mapping[str, bool], why: str) -> None:
+    """Raises UsageError for the first option that is given and not used."""
+    option = next((option for option, is_given in given.items() if is_given), None)
+    if option is not None:
+        raise UsageError(f"{option} {why}")
+
+
+def _translate_rest(
+    session: Session, lines: Sequence[str], write: Callable[[Translation], None], explain: bool
+) -> None:
+    """What is finished as it is, and all else translated, what was passed over, too."""
+    done = list(session.done)
+    for line, one in zip(lines, done, strict=False):
+        write(_as_confirmed(one) if one.tgt or not line.strip() else session.translate(line, explain))
+    for translation in session.stream(lines[len(done) :], explain):
+        write(translation)
+
+
+def _as_confirmed(one: Done) -> Translation:
+    from tmnmt.segments import Translation
+
+    return Translation(one.src, one.tgt, 0.0, origin="confirmed" if one.tgt else "")
+
+
+def _where(translator: Translator, write_to: str | None) -> str:
+    """Where what is confirmed goes."""
+    settings = translator.settings
+    if not settings.memorises and not settings.caches:
+        return "nothing is remembered of what is confirmed"
+    if not settings.memorises:
+        return "what is confirmed goes into the session cache alone"
+    if write_to is None:
+        return "what is confirmed lasts for this session; --write-to INDEX keeps it in a memory"
+    return f"what is confirmed is written to {write_to}"
