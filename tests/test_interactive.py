@@ -1,0 +1,145 @@
+"""The translator's desk: through a real terminal, and step by step with the lines given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from terminal import CTRL_D, CTRL_U, PAGE_UP, Terminal
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt.cli import interactive, run
+from tmnmt.cli.interactive import Desk
+from tmnmt.engine import Translator
+from tmnmt.index import MemoryIndex, build
+from tmnmt.session import Session
+
+THIRD, FOURTH = "Notice of the third meeting", "Notice of the fourth meeting"
+AVIS = "Avis de la troisième réunion"
+LINES = [PAIRS[0][0], THIRD, "", FOURTH, THIRD]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("interactive")
+    write_tiny_model(folder / "model")
+    build(folder / "index", segments(), "en", "fr")
+    (folder / "text").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_with(
+    folder: Path, tmp_path: Path
+) -> None:
+    command = ["translate", "--model", f"{folder / 'model'}", "--beam", "2", "--threads", "1", "--interactive",
+               "--memory", f"{folder / 'index'}", "--write-to", f"{tmp_path / 'own'}", "-o", f"{tmp_path / 'out'}",
+               "--session", f"{tmp_path / 'session'}", f"{folder / 'text'}"]  # fmt: skip
+    with Terminal(command, tmp_path / "err") as terminal:
+        shown = terminal.until("\n> ")
+        assert "Enter confirms the line" in shown and f"1 of 5  {PAIRS[0][0]}" in shown
+        assert f"  1.00  {PAIRS[0][0]}  (tiny)" in shown and "an exact match, as it stands" in shown
+        terminal.type("\n")  # what was prefilled
+        assert terminal.until("\n> ").startswith(PAIRS[0][1])
+        terminal.type(f"{CTRL_U}Avis erroné\n")
+        assert f"4 of 5  {FOURTH}" in (shown := terminal.until("\n> ")) and "Avis erroné" in shown
+        terminal.type(PAGE_UP)
+        assert f"2 of 5  {THIRD}" in (shown := terminal.until("\n> ")) and "0.80" not in shown
+        terminal.type(f"{CTRL_U}{AVIS}\n")
+        assert AVIS in terminal.until("\n> ")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n"
+    err = (tmp_path / "err").read_text(encoding="utf-8")
+    assert f"what is confirmed is written to {tmp_path / 'own'}" in err
+    assert f"3 of 5 lines are finished; --session {tmp_path / 'session'} goes on" in err
+    with MemoryIndex.open(tmp_path / "own") as own:
+        assert [segment.tgt for segment in own.segments()] == [PAIRS[0][1], AVIS]
+    with Terminal(command, tmp_path / "err") as terminal:
+        shown = terminal.until("\n> ")
+        assert f"4 of 5  {FOURTH}" in shown and AVIS in shown
+        terminal.type(f"{CTRL_U}\n")  # passed over
+        assert "an exact match, as it stands" in terminal.until("\n> ")
+        terminal.type("\n")
+        assert terminal.end() == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n\n{AVIS}\n"
+
+
+class Person:
+    """Answers in turn; what was prefilled where an answer is None."""
+
+    def __init__(self, answers: list[str | None]) -> None:
+        self.answers, self.offered = answers, list[str]()
+
+    def __call__(self, prompt: str, text: str) -> str:
+        self.offered.append(text)
+        answer = self.answers.pop(0)
+        return text if answer is None else answer
+
+
+@pytest.fixture
+def sit(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    def work(session: Session, lines: list[str], answers: list[str | None], save: Path | None = None) -> list[str]:
+        person = Person(answers)
+        monkeypatch.setattr(interactive, "check_terminal", lambda: None)
+        monkeypatch.setattr(interactive, "edited", person)
+        Desk(session, lines, save).work()
+        assert not person.answers
+        return person.offered
+
+    return work
+
+
+def test_what_is_gone_back_to_is_offered_as_it_was_confirmed_and_forgotten_until_then(
+    folder: Path, sit: object
+) -> None:
+    session = Translator.load(folder / "model").session()
+    offered = sit(session, LINES[1:], [AVIS, None, "<", "<", "autre", ":q"])  # type: ignore[operator]
+    assert offered[0] == offered[1] != AVIS or offered[1] != offered[0]
+    assert offered[3] == offered[1] and offered[4] == AVIS
+    assert [(one.src, one.tgt) for one in session.done] == [(THIRD, "autre"), ("", "")]
+    exact = session.confirmed.exact(THIRD)
+    assert exact is not None and exact.segment.tgt == "autre" and session.confirmed.exact(FOURTH) is None
+
+
+def test_what_cannot_be_confirmed_is_said_and_asked_again(
+    folder: Path, sit: object, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    session = Translator.load(folder / "model").session()
+    offered = sit(session, [THIRD], ["<", "\u200b", AVIS], tmp_path / "saved")  # type: ignore[operator]
+    out = capsys.readouterr().out
+    assert "there is nothing to take back" in out and "nothing that can be seen" in out
+    assert offered[1] == offered[0] and [one.tgt for one in session.done] == [AVIS]
+    again = Translator.load(folder / "model").session(tmp_path / "saved")
+    assert [one.tgt for one in again.done] == [AVIS] and again.translate(THIRD).tgt == AVIS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{text}"], "--interactive needs --output"),
+        (["{text}", "-o", "{there}"], "there exists; to go on with it: --confirmed"),
+        (["{text}", "-o", "{new}", "--json"], "--interactive shows the matches"),
+        (["{text}", "-o", "{new}", "--remember", "own"], "leave out --remember own"),
+        (["--session", "{new}"], "--session and --confirmed are of a document: name a file"),
+        (["{text}", "{text}", "-o", "{new}"], "name one file"),
+        (["{text}", "-o", "{new}", "--session", "{session}"], "its line 1 is 'Repealed.' there"),
+        (["{text}", "-o", "{new}", "--session", "{session}", "--confirmed", "{there}"], "is of a document that begins"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(interactive, "check_terminal", lambda: None)
+    session = Translator.load(folder / "model", beam=2).session()
+    session.pass_over("Repealed.")
+    session.save(tmp_path / "session")
+    (tmp_path / "there").touch()
+    names = {name: str(tmp_path / name) for name in ("there", "new", "session")} | {"text": str(folder / "text")}
+    command = ["translate", "--model", str(folder / "model"), "--interactive", "--threads", "1"]
+    assert run([*command, *(a.format(**names) for a in arguments)]) == 2
+    err = capsys.readouterr().err
+    assert message in err and len(err.splitlines()) == 1

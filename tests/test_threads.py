@@ -1,0 +1,109 @@
+"""One translator for several threads: what each of them gets is what one thread alone would get."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.index import MemoryIndex, build
+from tmnmt.memories.base import PairKeys
+from tmnmt.memory_keys import compute, header_of, plan
+from tmnmt.models.folder import load_model
+from tmnmt.pair_keys import PairKeyStore
+
+THREADS = 8
+TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "Repealed.", PAIRS[4][0]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """model, index with keys"""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("threads")
+    model = load_model(write_tiny_model(folder / "model"))
+    build(folder / "index", segments(), "en", "fr")
+    with MemoryIndex.open(folder / "index") as index:
+        compute(index, model, plan(index, header_of(model), model.vocab))
+    return folder
+
+
+def in_threads(work: Callable[[int], Any]) -> list[Any]:
+    """What `work` gives in each of the threads, which begin together."""
+    together = threading.Barrier(THREADS)
+
+    def begin(number: int) -> Any:
+        together.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+@pytest.mark.parametrize("options", [{}, {"neighbours": 4}, {"mode": "knn"}])
+def test_threads_get_what_one_thread_gets(
+    folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(folder / "model", [folder / "index"], beam=2, verbatim=False, **options)
+    decode, inside, most = translator.decode, list[int](), list[int]()
+
+    def watched(*arguments: Any) -> Any:
+        inside.append(0)
+        time.sleep(0.002)  # time for another thread to come in, where it can
+        most.append(len(inside))
+        found = decode(*arguments)
+        inside.pop()
+        return found
+
+    def translated(number: int) -> list[Any]:
+        texts = [*TEXTS[number % 4 :], *TEXTS[: number % 4]]
+        session = translator.session()
+        found = [(text, session.translate(text, explain=True)) for text in texts]
+        session.confirm("Repealed.", f"Abrogé {number}.")
+        return [*found, ("confirmed", session.translate("Repealed at once.").matches[0].segment.tgt)]
+
+    monkeypatch.setattr(translator, "decode", watched)
+    alone = dict(translated(0)) | {"confirmed": None}
+    for number, found in enumerate(in_threads(translated)):
+        assert dict(found) == alone | {"confirmed": f"Abrogé {number}."}
+    assert max(most) == 1
+
+
+def test_threads_that_share_a_session_lose_nothing(folder: Path) -> None:
+    session = Translator.load(folder / "model", [folder / "index"], beam=2).session()
+
+    def confirmed(number: int) -> None:
+        session.confirm(f"Notice number {number}", f"Avis {number}")
+        session.translate(TEXTS[number % 4])
+
+    in_threads(confirmed)
+    assert sorted(one.tgt for one in session.done) == [f"Avis {number}" for number in range(THREADS)]
+    assert len({one.id for one in session.done}) == THREADS
+    assert all(session.translate(f"Notice number {n}").tgt == f"Avis {n}" for n in range(THREADS))
+
+
+def test_keys_are_kept_once_whoever_computes_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(folder / "model")
+    store = PairKeyStore(translator.backbone, translator.vocab, 50, positions_kept=0)
+    expected = store.keys_of([PAIRS])[0]
+
+    def slowly(*arguments: Any) -> list[PairKeys]:
+        time.sleep(0.01)
+        return forced(*arguments)
+
+    from tmnmt.pair_keys import force_all as forced
+
+    monkeypatch.setattr("tmnmt.pair_keys.force_all", slowly)
+    found: Sequence[list[PairKeys]] = in_threads(lambda _: store.keys_of([PAIRS])[0])
+    for keys in found:
+        for one, other in zip(keys, expected, strict=True):
+            assert torch.equal(one.contexts, other.contexts) and torch.equal(one.ids, other.ids)
+    assert len(store) == 0 and store._positions == 0
