@@ -48,7 +48,7 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(begin, range(THREADS)))
 
 
-@pytest.mark.parametrize("options", [{}, {"neighbours": 4}, {"mode": "knn"}])
+@pytest.mark.parametrize("options", [{}, {"neighbours": 4}])
 def test_threads_get_what_one_thread_gets(
     folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

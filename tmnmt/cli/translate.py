@@ -147,7 +147,8 @@ def translate(
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     shown = explain or json or explain_html is not None
-    talks = not inputs and not shown and model is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    edits = not shown and model is not None and remember != "own"  # else typed lines are answered and that is all
+    talks = not inputs and edits and sys.stdin.isatty() and sys.stdout.isatty()
     work = Work(interactive or talks, session, confirmed, inputs or [], shown)
     work.check(output, remember)
     if not work.confirms:
