@@ -92,8 +92,8 @@ def test_threads_that_share_a_session_lose_nothing(folder: Path) -> None:
 
 def test_keys_are_kept_once_whoever_computes_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load(folder / "model")
-    store = PairKeyStore(translator.backbone, translator.vocab, 50, positions_kept=0)
-    expected = store.keys_of([PAIRS])[0]
+    store, other_store = (PairKeyStore(translator.backbone, translator.vocab, 50) for _ in range(2))
+    expected = other_store.keys_of([PAIRS])[0]
 
     def slowly(*arguments: Any) -> list[PairKeys]:
         time.sleep(0.01)
@@ -106,4 +106,4 @@ def test_keys_are_kept_once_whoever_computes_them(folder: Path, monkeypatch: pyt
     for keys in found:
         for one, other in zip(keys, expected, strict=True):
             assert torch.equal(one.contexts, other.contexts) and torch.equal(one.ids, other.ids)
-    assert len(store) == 0 and store._positions == 0
+    assert len(store) == len(PAIRS) and store._positions == sum(len(keys.ids) for keys in expected)
