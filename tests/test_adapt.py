@@ -23,6 +23,7 @@ from tmnmt.text import match_tokens
 from tmnmt.training import memory
 from tmnmt.training.adapt import refuse_worse, split
 from tmnmt.training.data import split_of
+from tmnmt.training.tm import TMPart
 
 NUMBERS = ["one", "two", "three", "four", "five"]
 
@@ -143,6 +144,27 @@ def test_an_interrupted_run_is_gone_on_with(
     assert adapt(model, index, tmp_path / "out", *parts) == 2
     assert "--resume" in capsys.readouterr().err
     assert adapt(model, index, tmp_path / "out", *parts, "--resume") == 0
+    made, whole = (load_file(tmp_path / name / "memory.safetensors") for name in ("out", "whole"))
+    assert made.keys() == whole.keys() and all(torch.equal(made[key], whole[key]) for key in whole)
+
+
+def test_the_last_validation_is_made_again_where_it_was_interrupted(
+    tmp_path: Path, model: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the memories of the first validation came back, which are untrained."""
+    parts = ("--no-cache", "--no-fusion")
+    assert adapt(model, index, tmp_path / "whole", *parts) == 0
+    validate, calls = TMPart.validate, list[int]()
+
+    def interrupted(self: TMPart) -> dict[str, float]:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return validate(self)
+
+    monkeypatch.setattr(TMPart, "validate", interrupted)
+    assert adapt(model, index, tmp_path / "out", *parts) == 130
+    assert adapt(model, index, tmp_path / "out", *parts, "--resume") == 0 and len(calls) == 3
     made, whole = (load_file(tmp_path / name / "memory.safetensors") for name in ("out", "whole"))
     assert made.keys() == whole.keys() and all(torch.equal(made[key], whole[key]) for key in whole)
 

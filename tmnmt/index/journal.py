@@ -9,6 +9,9 @@ last frame, though a file system that writes sectors in any order could leave th
 a file that is missing, for a build makes an empty one. A last byte that stands alone in its sector could become a zero
 unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of
 fewer changes; cut off within its last frame, one whose last change was never acknowledged.
+
+A whole frame that its writer has not synced yet is synced by whoever reads it: nobody sees a change that a power cut
+takes back.
 """
 
 from __future__ import annotations
