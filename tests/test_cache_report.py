@@ -203,9 +203,12 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
     for i in range(len(base)):
         after = score([*base[:i], ours[i], *base[i + 1 :]], references).bleu
         better, worse = better + (after > before), worse + (after < before)
-    found = Signs.between(base, ours, references, "en")
+    found = Signs.between(base, ours, list("abcd"), references, "en")
     assert (found.better, found.worse) == (better, worse) == (2, 1)
-    assert found.p == 1.0 and Signs.between(base, base, references, "en").p == 1.0
+    assert found.p == 1.0 and Signs.between(base, base, list("abcd"), references, "en").p == 1.0
+    again = [[*lines, *lines[:1] * 9] for lines in (base, ours, list("abcd"), references)]
+    found = Signs.between(*again, "en")  # one segment ten times
+    assert (found.better, found.worse) == (2, 1)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (37.46, 37.53), (-3, 12_345), (5, 5), (0, 0), (1e-7, 3e-7)])

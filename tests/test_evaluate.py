@@ -157,6 +157,27 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
 
 
+def test_what_is_only_measured_otherwise_translates_nothing_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another baseline, weights, description, and systems that need no model: the same translations."""
+    assert evaluate(folder) == 0
+    before = {path: path.stat().st_mtime_ns for path in (folder / "out/translations").iterdir()}
+    again = RECIPE.replace('baseline = "base"', 'baseline = "copy"\ndescription = "again"\nallow_leaks = true')
+    again += '[[system]]\nname = "paste again"\npaste = true\n[weights]\nexact = 0.1\n'
+    (folder / "again.toml").write_text(again, encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "stream", None)
+        assert evaluate(folder, "again.toml") == 0
+        (folder / "elsewhere/translations").mkdir(parents=True)
+        for path in before:
+            shutil.copy(path, folder / "elsewhere/translations")  # made in another folder, or on another machine
+        assert run(["evaluate", "run", str(folder / "recipe.toml"), "--out", str(folder / "elsewhere")]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (folder / "out/translations").iterdir()} == before
+    assert report(folder, "elsewhere")["systems"][0]["metrics"] == report(folder, "out")["systems"][0]["metrics"]
+    assert evaluate(folder) == 0
+
+
 def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_nothing_again(folder: Path) -> None:
     before = {path.name for path in (folder / "out/translations").iterdir()}
     stated = RECIPE.replace("cache = 5", "cache = 5\ncache_overwrite = true\ncache_best = 1")
@@ -476,6 +497,9 @@ def test_a_document_that_begins_twice_and_a_hypothesis_out_of_step_are_said_at_o
         assert said in capsys.readouterr().err
 
 
+LANGUAGES = ("--src-lang", "en", "--tgt-lang", "fr")
+
+
 def score(folder: Path, *arguments: str) -> int:
     return run(["evaluate", "score", "--out", str(folder / "out"), *arguments])
 
@@ -495,7 +519,7 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     own = written(tmp_path / "own", TEST[0][1], "", "", "Il est applicable.")
     code = score(
         tmp_path, "--ref", ref, "--ref", str(second), "--src", src, "--hyp", f"one={own}", "--hyp", f"two={ref}",
-        "--memory", str(folder / "memory.tsv"), "--baseline", "two",
+        "--memory", str(folder / "memory.tsv"), "--baseline", "two", *LANGUAGES,
     )  # fmt: skip
     assert code == 0
     test = report(tmp_path)
@@ -545,10 +569,37 @@ def test_the_table_says_one_document_and_whose_words_it_counts(
     ref, src = written(tmp_path / "ref", "un deux"), written(tmp_path / "src", "one")
     assert score(tmp_path, "--ref", ref, "--src", src, "--hyp", f"a={ref}") == 0
     page = capsys.readouterr().out
-    assert "\n1 segment, 1 document, 2 reference words, en to fr.\n" in page
+    assert "\n1 segment, 1 document, 2 reference words.\n" in page  # of no language, where none is given
     assert "| source words |" in page and "of 1 source word\n" in page
     assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}") == 0
     assert "of 2 reference words\n" in capsys.readouterr().out
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a={ref}", "--tgt-lang", "fr") == 0
+    assert "\n1 segment, 1 document, 2 reference words, fr.\n" in capsys.readouterr().out
+
+
+def test_the_languages_of_a_score_are_those_given_or_those_of_the_index(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ref, src = written(tmp_path / "ref", "un deux"), written(tmp_path / "src", "one")
+    files = ["--ref", ref, "--src", src, "--hyp", f"a={ref}"]
+    assert score(tmp_path, *files, "--memory", str(folder / "memory.tsv")) == 2
+    assert "memory.tsv: give --src-lang and --tgt-lang" in capsys.readouterr().err
+    index = str(tmp_path / "index")
+    assert run(["build-index", str(folder / "memory.tsv"), "--index", index, *LANGUAGES]) == 0
+    assert score(tmp_path, *files, "--memory", index) == 0
+    test = report(tmp_path)
+    assert (test["src_lang"], test["tgt_lang"]) == ("en", "fr")
+
+
+def test_output_that_looks_tokenised_is_told_as_sacrebleu_does(tmp_path: Path) -> None:
+    lines = [f"mot {number} ." for number in range(100)]
+    ref = written(tmp_path / "ref", *(line.replace(" .", ".") for line in lines))
+    tokenised = written(tmp_path / "tokenised", *lines)
+    fewer = written(tmp_path / "fewer", *lines[:99], "mot.")
+    assert score(tmp_path, "--ref", ref, "--hyp", f"a={tokenised}", "--hyp", f"b={fewer}") == 0
+    assert [warning[:49] for warning in report(tmp_path)["warnings"]] == [
+        "a: 100 lines end in a tokenised period (' .'): sa"
+    ]
 
 
 def test_plain_references_in_the_memory_are_refused_unless_they_are_allowed(
@@ -557,7 +608,7 @@ def test_plain_references_in_the_memory_are_refused_unless_they_are_allowed(
     write_tsv(tmp_path / "leaky.tsv", [*segments(), *(Segment(src, tgt + " ", "elsewhere") for src, tgt in TEST[:2])])
     files = ["--src", written(tmp_path / "src", *(src for src, _ in TEST))]
     files += ["--ref", written(tmp_path / "ref", *"abcd"), "--ref", written(tmp_path / "two", *(t for _, t in TEST))]
-    memory = ["--hyp", f"a={tmp_path / 'ref'}", "--memory", str(tmp_path / "leaky.tsv")]
+    memory = ["--hyp", f"a={tmp_path / 'ref'}", "--memory", str(tmp_path / "leaky.tsv"), *LANGUAGES]
     said = f"2 of 4 segments of ref stand in the memory {tmp_path / 'leaky.tsv'} with their reference: 'The Commission"
     assert score(tmp_path, *files, *memory) == 1
     error = capsys.readouterr().err
@@ -605,7 +656,7 @@ def test_names_of_systems_and_files_are_written_so_that_they_can_be_read(
 def test_two_runs_are_compared_system_by_system(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refs = [tgt for _, tgt in TEST] * 8
+    refs = [f"{tgt} {number}" for number in range(8) for _, tgt in TEST]
     ref = written(tmp_path / "ref", *refs)
     good = written(tmp_path / "good", *(line.replace(" le ", " la ") for line in refs))
     poor = written(tmp_path / "poor", *(line.replace("e", "i") for line in refs))
@@ -626,6 +677,19 @@ def test_two_runs_are_compared_system_by_system(
     assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     shown = capsys.readouterr().out
     assert "p = 0.0002, differs" in shown and "no more than chance" in shown
+
+
+def test_segments_that_are_the_same_are_one_where_runs_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = TEST[0][1]
+    ref, poor = written(tmp_path / "ref", *[same] * 50), written(tmp_path / "poor", *[same.replace("e", "i")] * 50)
+    for name, hypothesis in (("a", poor), ("b", ref)):
+        assert run(["evaluate", "score", "--out", str(tmp_path / name), "--ref", ref, "--hyp", f"x={hypothesis}"]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    system = json.loads(capsys.readouterr().out)["tests"][0]["systems"][0]
+    assert system["changed"] == 50 and {told["p"] for told in system["metrics"].values()} == {1.0}
 
 
 def test_runs_of_other_segments_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

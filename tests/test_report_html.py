@@ -43,22 +43,29 @@ def _system(name: str, bleu: float, ter: float, **more: Any) -> dict[str, Any]:
 
 
 AROUND = {"low": 20.0, "high": 41.0}
+GAIN = {"difference": 5.0, "low": 4.0, "high": 6.5}
+RANDOMISATION = "approximate randomisation"
 REPORT: dict[str, Any] = {
     "format": 1, "name": "A run", "description": None, "made": None,
     "tests": [{
         "name": "law", "src_lang": "en", "tgt_lang": "fr", "segments": 3, "documents": 1, "words": 9,
-        "warnings": ["a fresh split"], "bands": [{"band": "0-0.5", "segments": 2}, {"band": "0.5-1", "segments": 1}],
+        "distinct": 2, "warnings": ["a fresh split"], "bands": [
+            {"band": "0-0.5", "segments": 2, "share": 0.75, "words": 6, "word_share": 0.625},
+            {"band": "0.5-1", "segments": 1},
+        ],
         "systems": [
             _system("base", 40.0, 50.0, settings={"K": "0", "mode": "copy", "translations": "a"},
                     by_band=[{"band": "0-0.5", "metrics": {"BLEU": 30.0}, "intervals": {"BLEU": AROUND}},
                              {"band": "0.5-1", "metrics": None}]),
             _system("copy", 45.0, 44.0, settings={"K": "4", "mode": "copy", "translations": "b"}, versus=[
-                _versus("BLEU", "paired bootstrap", 5.0, 0.01), _versus("BLEU", "approximate randomisation", 5.0, 0.02),
-                _versus("TER", "paired bootstrap", -6.0, 0.02),
+                _versus("BLEU", "paired bootstrap", 5.0, 0.2), _versus("BLEU", RANDOMISATION, 5.0, 0.05),
+                _versus("TER", RANDOMISATION, -6.0, 0.02),
+            ], gain={"BLEU": GAIN}, by_band=[
+                {"band": "0-0.5", "metrics": {"BLEU": 31.0}, "gain": {"BLEU": {**GAIN, "difference": -0.25}}},
             ]),
             _system("fusion", 39.0, 43.0, settings={"K": 4, "mode": "fusion"}, versus=[
-                _versus("BLEU", "paired bootstrap", -1.0, 0.2), _versus("BLEU", "sign test", -1.0, 0.01),
-                _versus("TER", "paired bootstrap", -7.0, 0.2),
+                _versus("BLEU", RANDOMISATION, -1.0, 0.051, p=0.017), _versus("BLEU", "sign test", -1.0, 0.01),
+                _versus("TER", RANDOMISATION, -7.0, 0.2),
             ]),
         ],
     }],
@@ -101,7 +108,7 @@ def test_the_command_writes_the_page_into_the_run_and_prints_where(
     assert (folder.parent / "page.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
-def test_the_best_is_bold_and_a_mark_needs_every_test_of_the_metric(folder: Path) -> None:
+def test_the_best_is_bold_and_a_mark_is_by_the_rule_of_the_printed_star(folder: Path) -> None:
     page = _page(write_report(folder))
     rows = _cells(page, "law: scores")
     assert rows[0][:3] == ["System", "BLEU ↑", "TER ↓"]
@@ -114,6 +121,41 @@ def test_the_best_is_bold_and_a_mark_needs_every_test_of_the_metric(folder: Path
     assert [found.text for found in page.xpath("//strong")] == ["Note: ", "45.00", "43.00"]
 
 
+def test_marks_and_stars_are_the_same_and_say_their_rule(tmp_path: Path) -> None:
+    """A real report: what report.md stars is marked on the page, by p of approximate randomisation after Holm."""
+    refs = [f"la règle {number} du conseil" for number in range(40)]
+    outputs = {
+        "base": [f"la règle {number} de conseil" for number in range(40)],
+        "better": refs, "worse": ["rien"] * 40,
+        "equal": [f"la règle {number} d'un conseil" for number in range(40)],
+    }  # fmt: skip
+    for name, lines in {"ref": refs, **outputs}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    arguments = [argument for name in outputs for argument in ("--hyp", f"{name}={tmp_path / name}")]
+    out = str(tmp_path / "out")
+    assert run(["evaluate", "score", "--ref", str(tmp_path / "ref"), "--out", out, *arguments]) == 0
+    table = [line.split(" | ") for line in (tmp_path / "out/report.md").read_text(encoding="utf-8").splitlines()]
+    starred = {row[0][2:]: ["*" in cell for cell in row[1:4]] for row in table if row[0][2:] in outputs}
+    page = _page(tmp_path / "out/report.html")
+    rows = {row[0].removesuffix(" baseline"): row[1:4] for row in _cells(page, "ref: scores")[1:]}
+    assert {name: ["▲" in cell or "▼" in cell for cell in cells] for name, cells in rows.items()} == starred
+    assert starred["better"] == starred["worse"] == [True] * 3 and starred["base"] == [False] * 3
+    rule = "p <= 0.05 by approximate randomisation, corrected by Holm"
+    assert rule in (tmp_path / "out/report.md").read_text(encoding="utf-8")
+    assert rule in page.xpath("//table/caption")[0].text_content()
+
+
+def test_a_gain_stands_beside_the_share_of_its_band(folder: Path) -> None:
+    rows = _cells(_page(write_report(folder)), "BLEU: gain over base")
+    assert rows == [
+        ["Best fuzzy match", "Segments", "Words", "copy", "fusion"],
+        ["all", "100.0 %", "100.0 %", "+5.00 4.00 to 6.50", "–"],
+        ["0-0.5", "75.0 %", "62.5 %", "−0.25 4.00 to 6.50", "–"],
+        ["0.5-1", "–", "–", "–", "–"],
+    ]
+    assert "3 segments · 2 distinct segments · 1 document" in _page(folder / "report.html").text_content()
+
+
 def test_a_band_has_its_interval_where_one_is_known(folder: Path) -> None:
     rows = _cells(_page(write_report(folder)), "BLEU by match band")
     assert [row[2] for row in rows[1:]] == ["30.00 20.00 to 41.00", "–"]
@@ -121,7 +163,7 @@ def test_a_band_has_its_interval_where_one_is_known(folder: Path) -> None:
 
 def test_a_worse_system_is_marked_so(folder: Path) -> None:
     report = copy.deepcopy(REPORT)
-    report["tests"][0]["systems"][2]["versus"] = [_versus("BLEU", "sign test", -1.0, None, p=0.04)]
+    report["tests"][0]["systems"][2]["versus"] = [_versus("BLEU", RANDOMISATION, -1.0, 0.04)]
     write(folder, report, SEGMENTS)
     assert "39.00 ▼ significantly worse than base" in _cells(_page(write_report(folder)), "law: scores")[3][1]
 

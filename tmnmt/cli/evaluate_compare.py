@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tmnmt.counted import counted
-
-LEVEL = 0.05
+from tmnmt.eval.verdict import TEST, differs
 
 
 def compare(
@@ -39,7 +38,7 @@ def compare(
 def _show(system: dict[str, Any]) -> None:
     print(f"  {system['name']}: {counted(system['changed'], 'segment')} changed")
     for name, told in system["metrics"].items():
-        verdict = "differs" if told["p_holm"] <= LEVEL else "no more than chance"
+        verdict = "differs" if differs(TEST, told["p_holm"]) else "no more than chance"
         scores = f"{told['a']:6.2f} -> {told['b']:6.2f}  {told['difference']:+6.2f}"
         print(f"    {name:8} {scores}  p = {told['p_holm']:.4f}, {verdict}")
     for key, (a, b) in system["settings"].items():

@@ -15,6 +15,7 @@ from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.eval.measure import Output, TestSet
+    from tmnmt.index.cached import OpenIndex
 
 OUT = Annotated[
     Path,
@@ -64,12 +65,14 @@ def score(
         bool,
         typer.Option("--allow-leaks", help="Warn where --memory has references, and measure."),
     ] = False,
-    src_lang: Annotated[str, typer.Option(help="Language of the sources.")] = "en",
-    tgt_lang: Annotated[str, typer.Option(help="Language of the references.")] = "fr",
+    src_lang: Annotated[str | None, typer.Option(help="Language of the sources.")] = None,
+    tgt_lang: Annotated[
+        str | None, typer.Option(help="Language of the references; zh, ja and ko have tokenisers of their own.")
+    ] = None,
 ) -> None:
     """Measure outputs that lie in plain files: one segment a line, as many lines as the references. A line that is
     blank in all files parts documents."""
-    from tmnmt.eval.score import empty_outputs, read_output, read_test
+    from tmnmt.eval.score import output_warnings, read_output, read_test
 
     files = _named(hyp)
     if memory is not None and src is None:
@@ -79,9 +82,9 @@ def score(
     if baseline is not None and baseline not in files:
         raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
     _check_there([*ref, *files.values(), *([src] if src is not None else [])])
-    test, kept, lines = read_test(ref[0].name, (src_lang, tgt_lang), ref, src)
+    test, kept, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, src)
     outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
-    test = _looked_up(test, memory, allow_leaks, empty_outputs(outputs))
+    test = _looked_up(test, memory, allow_leaks, output_warnings(outputs))
     _measure(test, outputs, baseline or outputs[0].name, out)
 
 
@@ -113,18 +116,32 @@ def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: l
 
     from tmnmt.eval.memory import Memory, leak_warnings
     from tmnmt.eval.score import best_matches
-    from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
 
     if memory is None:
         return replace(test, warnings=warnings)
-    with Progress("indexing", "segments", lazy=True) as progress:
-        index = open_memory(memory, test.src_lang, test.tgt_lang, progress.advance)
-    with index:
+    with _opened(memory, test.src_lang, test.tgt_lang) as index:
         with Progress("reading the memory", "segments", len(index), lazy=True) as progress:
             read = Memory(index, progress)
         warnings = [*leak_warnings(test, memory, read, allow_leaks, "give --allow-leaks"), *warnings]
-        return replace(test, best=best_matches(index, test.sources), pairs=read.pairs, warnings=warnings)
+        return replace(
+            test, src_lang=test.src_lang or index.src_lang, tgt_lang=test.tgt_lang or index.tgt_lang,
+            best=best_matches(index, test.sources), pairs=read.pairs, warnings=warnings,
+        )  # fmt: skip
+
+
+def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
+    """The memory; an index knows its languages, of a memory file they have to be given."""
+    from tmnmt.index.cached import open_index, open_memory
+    from tmnmt.index.elastic_address import is_address
+    from tmnmt.progress import Progress
+
+    if is_address(memory) or Path(memory).is_dir():
+        return open_index(memory, src_lang or None, tgt_lang or None)
+    if not src_lang or not tgt_lang:
+        raise UsageError(f"--memory {memory}: give --src-lang and --tgt-lang, which say what is read of a memory file")
+    with Progress("indexing", "segments", lazy=True) as progress:
+        return open_memory(memory, src_lang, tgt_lang, progress.advance)
 
 
 def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache_watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
+from tmnmt.eval.distinct import once, units_of
 from tmnmt.eval.metrics import count, metrics
 from tmnmt.eval.run_folder import Node, parsed
 from tmnmt.eval.scores import Scores, score
@@ -85,9 +86,12 @@ class Signs:
     p: float
 
     @classmethod
-    def between(cls, base: Sequence[str], ours: Sequence[str], references: Sequence[str], tgt_lang: str) -> Signs:
-        bleu = metrics(tgt_lang)[0]
-        baseline, system = (Scored(bleu, counts) for counts in count(bleu, [references], [base, ours]))
+    def between(
+        cls, base: Sequence[str], ours: Sequence[str], sources: Sequence[str], references: Sequence[str], tgt_lang: str
+    ) -> Signs:
+        """Segments that are the same count as one (`tmnmt.eval.distinct`)."""
+        bleu, units = metrics(tgt_lang)[0], units_of(sources, [references])
+        baseline, system = (Scored(bleu, once(counts, units)) for counts in count(bleu, [references], [base, ours]))
         better, worse = signs(baseline, system)
         return cls(better, worse, binomial_two_sided(min(better, worse), better + worse))
 
@@ -176,7 +180,8 @@ class Analysis:
 
     def signs(self, base: Outcome, ours: Outcome) -> Signs:
         """Against no cache."""
-        return Signs.between(base.lines, ours.lines, self.references, self.model.config["tgt_lang"])
+        sources = [s.src for s in self.segments]
+        return Signs.between(base.lines, ours.lines, sources, self.references, self.model.config["tgt_lang"])
 
     def outcome(self, arm: Arm) -> Outcome:
         """What the arm gives; groups of documents that are in its file are not translated again."""

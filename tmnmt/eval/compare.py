@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import DataError
+from tmnmt.eval.distinct import once, units_of
 from tmnmt.eval.metrics import MAIN, count, metrics
 from tmnmt.eval.run_folder import SEGMENTS, Node, read_report, read_segments
 from tmnmt.eval.significance import Scored, approximate_randomisation, holm
@@ -53,8 +54,9 @@ def compare(a: Run, b: Run) -> dict[str, Any]:
     """{"a", "b", "tests": [{"name", "segments", "only_a", "only_b", "systems"}]} of the test sets that both have.
 
     A system is {"name", "changed" segments, "settings": {key: [a, b]} where they differ, "metrics": {name: {"a", "b",
-    "difference", "p", "p_holm"}}}; p by approximate randomisation, Holm's correction for the number of systems. Raises
-    DataError where they have no test set in common, or one of the same name that differs."""
+    "difference", "p", "p_holm"}}}: scores of all segments; p by approximate randomisation, in which segments of one
+    source and reference count once, corrected by Holm for the number of systems. Raises DataError where they have no
+    test set in common, or one of the same name that differs."""
     names = [name for name in a.tests if name in b.tests]
     if not names:
         raise DataError(f"{a.folder} has {_listed(a.tests)}, {b.folder} {_listed(b.tests)}: no test set in common")
@@ -80,6 +82,7 @@ def _test(name: str, a: Run, b: Run) -> dict[str, Any]:
 
 def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
     references = list(zip(*(refs for _, refs in one.keys), strict=True))
+    units = units_of([src for src, _ in one.keys], references)
     found: list[dict[str, Any]] = [
         {
             "name": name,
@@ -93,13 +96,13 @@ def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> li
         if metric.name not in MAIN:
             continue
         counts = count(metric, references, [*(one.systems[n] for n in names), *(other.systems[n] for n in names)])
-        scored = [Scored(metric, rows) for rows in counts]
-        pairs = list(zip(scored[: len(names)], scored[len(names) :], strict=True))
-        p = [approximate_randomisation(*pair) for pair in pairs]
-        for system, (first, second), chance, corrected in zip(found, pairs, p, holm(p), strict=True):
+        pairs = list(zip(counts[: len(names)], counts[len(names) :], strict=True))
+        scored = [[Scored(metric, once(rows, units)) for rows in pair] for pair in pairs]
+        p = [approximate_randomisation(first, second) for first, second in scored]
+        for system, pair, chance, corrected in zip(found, pairs, p, holm(p), strict=True):
+            score, other_score = (metric.score(rows) for rows in pair)
             system["metrics"][metric.name] = {
-                "a": first.score, "b": second.score, "difference": second.score - first.score, "p": chance,
-                "p_holm": corrected,
+                "a": score, "b": other_score, "difference": other_score - score, "p": chance, "p_holm": corrected,
             }  # fmt: skip
     return found
 

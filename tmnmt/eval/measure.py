@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from tmnmt.eval.align import Aligner, tokens
+from tmnmt.eval.compared import Compared
 from tmnmt.eval.consistency import Terms, function_words
+from tmnmt.eval.distinct import once, together, units_of
 from tmnmt.eval.effort import edits_to, weighted_words, words_by_band
-from tmnmt.eval.metrics import MAIN, Counts, Metric, count, metrics, sentence_bleu
+from tmnmt.eval.metrics import MAIN, Metric, count, metrics, sentence_bleu
 from tmnmt.eval.origin import origins
-from tmnmt.eval.significance import TESTS, Scored, holm
-from tmnmt.eval.slices import BANDS, LENGTHS, NONE, POSITIONS, band_of, parts, places
+from tmnmt.eval.significance import TESTS, holm
+from tmnmt.eval.slices import BANDS, HALVES, LENGTHS, NONE, POSITIONS, band_of, half_of, parts, places
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens, words
@@ -84,6 +86,10 @@ class Measured:
         self.metrics = metrics(test.tgt_lang)
         written = [output.lines for output in outputs]
         self.counts = {metric.name: count(metric, test.references, written, progress) for metric in self.metrics}
+        self.units = units_of(test.sources, test.references)
+        whole = {name: [together(rows, self.units) for rows in counts] for name, counts in self.counts.items()}
+        self.whole = Compared(self.metrics, whole, self.baseline)
+        self.distinct = self._part(range(len(test)))
         self.edits = [
             [edits_to(line, test.of(segment)) for segment, line in enumerate(output.lines)] for output in outputs
         ]
@@ -95,19 +101,23 @@ class Measured:
     def entry(self) -> dict[str, Any]:
         """The test set and its systems, in the form of report.json."""
         test, consistency = self.test, self._consistency()
-        versus = self._versus()
+        versus, bands, halves = self._versus(), self._grouped(test.bands, (*BANDS, NONE)), self._halves()
+        by_band, by_half = self._compared(bands), self._compared(halves)
+        by_position = self._parts(places(test.documents), POSITIONS)
+        by_length = self._parts([len(match_tokens(text)) for text in test.texts], LENGTHS)
         return {
             "name": test.name, "src_lang": test.src_lang, "tgt_lang": test.tgt_lang, "segments": len(test),
+            "distinct": self.distinct.units,
             "documents": len(set(test.documents)), "words": sum(map(words, test.references[0])),
-            "has_sources": bool(test.sources), "warnings": list(test.warnings), "bands": self._bands(),
+            "has_sources": bool(test.sources), "warnings": list(test.warnings),
+            "bands": self._sizes(bands), "halves": self._sizes(halves),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
                 {
                     "name": output.name, "settings": dict(output.settings), "baseline": number == self.baseline,
-                    "metrics": self._scores(number), "versus": versus[number],
-                    "by_band": [{"band": band, **self._band(number, some)} for band, some in self._by_band()],
-                    "by_position": self._parts(number, places(test.documents), POSITIONS),
-                    "by_length": self._parts(number, [len(match_tokens(text)) for text in test.texts], LENGTHS),
+                    "metrics": self._scores(number), "gain": self.whole.gains(number), "versus": versus[number],
+                    "by_band": by_band[number], "by_half": by_half[number],
+                    "by_position": by_position[number], "by_length": by_length[number],
                     "origin": self._origin(output), "consistency": consistency(output.lines) if consistency else None,
                     "effort": self._effort(number), "cost": output.cost,
                 }
@@ -144,25 +154,24 @@ class Measured:
         return {"score": round(match.score, 4), "src": found.src, "tgt": found.tgt, "document": found.document}
 
     def _scores(self, number: int) -> dict[str, dict[str, Any]]:
-        found = {}
-        for metric in self.metrics:
-            scored = self._scored[metric.name][number]
-            low, high = scored.interval()
-            signature = metric.signature(len(self.test.references))
-            found[metric.name] = {"score": scored.score, "low": low, "high": high, "signature": signature}
-        return found
-
-    @cached_property
-    def _scored(self) -> dict[str, list[Scored]]:
-        return {metric.name: [Scored(metric, c) for c in self.counts[metric.name]] for metric in self.metrics}
+        """Of all segments, with intervals by resampled units."""
+        scores, intervals = self.whole.scores(number), self.whole.intervals(number)
+        references = len(self.test.references)
+        return {
+            metric.name: {
+                "score": scores[metric.name], **intervals[metric.name], "signature": metric.signature(references),
+            }
+            for metric in self.metrics
+        }  # fmt: skip
 
     def _versus(self) -> list[list[dict[str, Any]]]:
-        """For every system how it differs from the baseline; Holm's correction is for the number of systems."""
+        """For every system how it differs from the baseline, every unit counted once; Holm's correction is for the
+        number of systems."""
         found: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
         others = [number for number in range(len(self.outputs)) if number != self.baseline]
         against = self.outputs[self.baseline].name
         for metric in self.main:
-            scored = self._scored[metric.name]
+            scored = self.distinct.scored[metric.name]
             for test, p_value in TESTS.items():
                 p = [p_value(scored[self.baseline], scored[number]) for number in others]
                 for number, one, corrected in zip(others, p, holm(p), strict=True):
@@ -172,37 +181,60 @@ class Measured:
                     })  # fmt: skip
         return found
 
-    def _bands(self) -> list[dict[str, Any]]:
-        counted = words_by_band(self.test.texts, self.test.bands)
+    def _halves(self) -> dict[str, list[int]]:
+        """The segments below and above what is looked up by default; none where there is no memory."""
+        return self._grouped([half_of(band) for band in self.test.bands], HALVES)
+
+    def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
+        """Of every value that there is, in this order, the segments that have it."""
+        of = {value: [i for i, own in enumerate(values) if own == value] for value in order}
+        return {value: some for value, some in of.items() if some}
+
+    def _sizes(self, groups: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
+        """How many segments a part has, how many words they have, and what share of all that is; a segment that is
+        there several times counts once."""
+        seen = dict(zip(self.units.tolist(), self.test.texts, strict=True))
+        of = {name: {int(self.units[segment]) for segment in some} for name, some in groups.items()}
+        counted = {name: sum(words(seen[unit]) for unit in units) for name, units in of.items()}
+        total = max(sum(words(text) for text in seen.values()), 1)
         return [
-            {"band": band, "segments": len(some), "words": counted[band]} for band, some in self._by_band()
+            {
+                "band": name, "segments": len(units), "words": counted[name],
+                "share": len(units) / len(seen), "word_share": counted[name] / total,
+            }
+            for name, units in of.items()
         ]  # fmt: skip
 
-    def _by_band(self) -> list[tuple[str, list[int]]]:
-        """The bands that have segments, from the lowest on, with those."""
-        of = {band: [i for i, own in enumerate(self.test.bands) if own == band] for band in (*BANDS, NONE)}
-        return [(band, some) for band, some in of.items() if some]
+    def _compared(self, groups: Mapping[str, Sequence[int]]) -> list[list[dict[str, Any]]]:
+        """For every system its scores in every part, with intervals, and what it gains there."""
+        parts = [(name, self._part(some)) for name, some in groups.items()]
+        return [
+            [
+                {
+                    "band": name, "segments": part.units, "metrics": part.scores(number),
+                    "intervals": part.intervals(number), "gain": part.gains(number),
+                }
+                for name, part in parts
+            ]
+            for number in range(len(self.outputs))
+        ]  # fmt: skip
 
-    def _parts(self, number: int, values: Sequence[int], starts: Sequence[int]) -> list[dict[str, Any]]:
-        found = parts(values, starts)
-        return [{"from": start, "to": end, **self._part(number, some)} for start, end, some in found]
+    def _parts(self, values: Sequence[int], starts: Sequence[int]) -> list[list[dict[str, Any]]]:
+        """For every system its scores in the parts that begin at `starts`."""
+        found = [(start, end, self._part(some)) for start, end, some in parts(values, starts)]
+        return [
+            [
+                {"from": start, "to": end, "segments": part.units, "metrics": part.scores(number)}
+                for start, end, part in found
+            ]
+            for number in range(len(self.outputs))
+        ]
 
-    def _band(self, number: int, some: Sequence[int]) -> dict[str, Any]:
-        """The same with 95 % bootstrap intervals, of resamples of these segments alone."""
-        intervals = {}
-        for metric in self.main:
-            low, high = Scored(metric, self._of(metric, number)[np.array(some)]).interval()
-            intervals[metric.name] = {"low": low, "high": high}
-        return {**self._part(number, some), "intervals": intervals}
-
-    def _part(self, number: int, some: Sequence[int]) -> dict[str, Any]:
-        """The scores of some segments by themselves."""
+    def _part(self, some: Sequence[int]) -> Compared:
+        """All systems on some segments, each unit of them counted once."""
         rows = np.array(some)
-        scores = {metric.name: metric.score(self._of(metric, number)[rows]) for metric in self.main}
-        return {"segments": len(some), "metrics": scores}
-
-    def _of(self, metric: Metric, number: int) -> Counts:
-        return self.counts[metric.name][number]
+        counts = {m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]] for m in self.main}
+        return Compared(self.main, counts, self.baseline)
 
     def _origin(self, output: Output) -> dict[str, Any] | None:
         if output.records is None or not output.explained:

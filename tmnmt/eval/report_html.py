@@ -153,13 +153,14 @@ def _facts(facts: list[tuple[str, Child]]) -> Element:
     return e("dl", *(e("div", e("dt", name), e("dd", fact)) for name, fact in facts), class_="facts")
 
 
+_SIZES = (
+    ("segments", "segment"), ("distinct", "distinct segment"), ("documents", "document"), ("words", "reference word"),
+)  # fmt: skip
+
+
 def _test(number: int, test: Node) -> Element:
     languages = " → ".join(filter(None, (test.text("src_lang"), test.text("tgt_lang"))))
-    sizes = [
-        counted(int(count), unit)
-        for key, unit in (("segments", "segment"), ("documents", "document"), ("words", "reference word"))
-        if (count := test.number(key)) is not None
-    ]
+    sizes = [counted(int(count), unit) for key, unit in _SIZES if (count := test.number(key)) is not None]
     drawn = list(plots(test))
     return e(
         "section",

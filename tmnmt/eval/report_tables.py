@@ -10,8 +10,9 @@ from xml.etree.ElementTree import Element
 from tmnmt.eval.markup import UNKNOWN, Cell, Child, e, figure, share, table
 from tmnmt.eval.report_plots import baseline_of, span
 from tmnmt.eval.run_folder import Node
+from tmnmt.eval.slices import NONE
+from tmnmt.eval.verdict import RULE, differs
 
-SIGNIFICANT = 0.05
 ORIGINS = ("memory", "cache", "model")
 
 
@@ -74,14 +75,13 @@ def _best(test: Node, metric: str) -> str:
 
 
 def _difference(test: Node, system: Node, metric: str) -> tuple[str, str]:
-    """▲ or ▼ and what it says, when every test made of this metric against the baseline finds a difference."""
+    """▲ or ▼ and what it says, where the system differs from the baseline by this metric."""
     baseline = baseline_of(test)
     if baseline is None:
         return "", ""
     name = baseline.name("name")
     made = [v for v in system.nodes("versus") if v.text("metric") == metric and v.text("against") == name]
-    ps = [v.number("p") if v.number("p_holm") is None else v.number("p_holm") for v in made]
-    if not ps or any(p is None or p >= SIGNIFICANT for p in ps):
+    if not any(differs(v.text("test"), v.number("p_holm")) for v in made):
         return "", ""
     better = ((made[0].number("difference") or 0) > 0) != _lower_is_better(metric)
     return ("▲", f"significantly better than {name}") if better else ("▼", f"significantly worse than {name}")
@@ -91,11 +91,7 @@ def _legend(test: Node) -> str:
     baseline = baseline_of(test)
     parts = ["Best in bold; below, 95 % intervals."]
     if baseline is not None and any(system.nodes("versus") for system in test.nodes("systems")):
-        tests = dict.fromkeys(v.text("test") for system in test.nodes("systems") for v in system.nodes("versus"))
-        parts.append(
-            f"▲ better, ▼ worse than {baseline.name('name')}: p < {SIGNIFICANT} after Holm's correction in every test "
-            f"made of that metric ({', '.join(tests)})."
-        )
+        parts.append(f"▲ better, ▼ worse than {baseline.name('name')}: {RULE}.")
     return " ".join(parts)
 
 
@@ -112,7 +108,8 @@ def _links(test: Node, system: Node) -> Element:
 def tables(test: Node) -> Iterator[tuple[str, Element]]:
     """(title, table) of everything else that is known of a test set."""
     for title, make in (
-        ("Significance", _significance), ("Match bands", _bands), ("Where the words come from", _origins),
+        ("Gain by match band", _gains), ("Significance", _significance), ("Match bands", _bands),
+        ("Where the words come from", _origins),
         ("Lexical consistency", _consistency), ("Post-editing effort", _effort), ("Cost", _cost),
         ("Settings", _settings), ("Signatures", _signatures),
     ):  # fmt: skip
@@ -143,15 +140,47 @@ def _p(value: float | None) -> str:
 
 
 def _bands(test: Node) -> Element | None:
-    bands = test.nodes("bands")
-    counts = sum(band.number("segments") or 0 for band in bands)
-    rows: list[list[Child | Cell]] = []
-    for band in bands:
-        segments = band.number("segments")
-        part = None if segments is None or not counts else segments / counts
-        rows.append([band.text("band"), figure(segments, 0), share(part), figure(band.number("words"), 0)])
-    columns = ["Best fuzzy match", "Segments", "Share", "Words of the references"]
-    return table("Segments by their best match in the memory", columns, rows) if rows else None
+    rows: list[list[Child | Cell]] = [
+        [
+            band.text("band"), figure(band.number("segments"), 0), share(band.number("share")),
+            figure(band.number("words"), 0), share(band.number("word_share")),
+        ]
+        for band in (*test.nodes("halves"), *test.nodes("bands"))
+    ]  # fmt: skip
+    words = "Source words" if test.flag("has_sources") else "Reference words"
+    columns = ["Best fuzzy match", "Segments", "Share", words, "Share of them"]
+    return table("Segments by their best match in the memory, each once", columns, rows) if rows else None
+
+
+def _gains(test: Node) -> Element | None:
+    """What every system gains over the baseline, of all segments and by the best match, and what share has it."""
+    baseline = baseline_of(test)
+    others = [system for system in test.nodes("systems") if not system.flag("baseline")]
+    parts = (part for system in others for part in system.nodes("by_band"))
+    metrics = list(dict.fromkeys(name for part in parts for name in part.node("gain").keys()))
+    if baseline is None or not metrics:
+        return None
+    return e("div", *(_gain_table(test, others, baseline.name("name"), metric) for metric in metrics))
+
+
+def _gain_table(test: Node, others: list[Node], baseline: str, metric: str) -> Element:
+    rows: list[list[Child | Cell]] = [["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in others)]]
+    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+        for part in test.nodes(size):
+            if (band := part.text("band")) != NONE:
+                gains = (next((p for p in s.nodes(by) if p.text("band") == band), None) for s in others)
+                cells = [Cell(UNKNOWN) if own is None else _gain(own.node("gain"), metric) for own in gains]
+                rows.append([band, share(part.number("share")), share(part.number("word_share")), *cells])
+    columns = ["Best fuzzy match", "Segments", "Words", *(system.name("name") for system in others)]
+    return table(f"{metric}: gain over {baseline}", columns, rows)
+
+
+def _gain(gains: Node, metric: str) -> Cell:
+    gain = gains.node(metric)
+    value = gain.number("difference")
+    if value is None:
+        return Cell(UNKNOWN)
+    return Cell(f"{'+' if value >= 0 else ''}{figure(value)}", _interval(gain.number("low"), gain.number("high")))
 
 
 def _origins(test: Node) -> Element | None:

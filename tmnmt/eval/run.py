@@ -23,7 +23,7 @@ from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.memory import Memory, leak_warnings
 from tmnmt.eval.metrics import metrics
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig, caches, confirms
-from tmnmt.eval.score import best_matches, empty_outputs, read_output, read_test
+from tmnmt.eval.score import best_matches, output_warnings, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
 from tmnmt.eval.write import write_report
 from tmnmt.formats import parse_columns, read_memories
@@ -216,7 +216,7 @@ class Run:
         with Progress("measuring", "segments", total) as progress:
             return [
                 Measured(
-                    replace(read.test, warnings=[*read.test.warnings, *empty_outputs(some)]), some, recipe.baseline,
+                    replace(read.test, warnings=[*read.test.warnings, *output_warnings(some)]), some, recipe.baseline,
                     recipe.weights, lambda n, _: progress.advance(n),
                 )
                 for read, some in zip(reads, outputs, strict=True)

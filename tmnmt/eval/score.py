@@ -13,6 +13,7 @@ from tmnmt.index.base import Index
 from tmnmt.segments import Match
 
 SEARCHED = 512  # segments looked up at a time
+TOKENISED = 100  # lines from which on sacrebleu warns
 
 
 def lines_of(path: Path) -> list[str]:
@@ -67,10 +68,22 @@ def read_output(
     return Output(name, [read[number] for number in kept], settings or {"hypothesis": str(path)})
 
 
-def empty_outputs(outputs: Sequence[Output]) -> list[str]:
-    """A warning for every system that left segments untranslated."""
+def output_warnings(outputs: Sequence[Output]) -> list[str]:
+    """A warning for every system that left segments untranslated, or whose output looks tokenised."""
     blank = {output.name: sum(not line for line in output.lines) for output in outputs}
-    return [f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n]
+    found = [f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n]
+    return found + tokenised_outputs(outputs)
+
+
+def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
+    """sacrebleu's warning (`sacrebleu.metrics.base`): so many lines end in " ." that they seem to be tokenised."""
+    ends = {output.name: sum(line.endswith(" .") for line in output.lines) for output in outputs}
+    return [
+        f"{name}: {counted(n, 'line')} end in a tokenised period (' .'): sacrebleu warns that text which was not "
+        "detokenised may hurt the score"
+        for name, n in ends.items()
+        if n >= TOKENISED
+    ]
 
 
 def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:

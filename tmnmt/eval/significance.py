@@ -6,6 +6,9 @@ otherwise. Samples as large as the real difference count too, as in Noreen 1989:
 so calls identical outputs different, with p = 0.0001, and systems of few segments too often. And the bootstrap's
 differences are centred before their sign is dropped: sacrebleu drops the sign first, which leaves out one of the two
 tails and calls one pair of equal systems in nine different at 5 % (eval/calibration.py).
+
+A row of counts is what is drawn, or changes sides: a segment, or all segments that are the same one again
+(`tmnmt.eval.distinct`).
 """
 
 from __future__ import annotations
@@ -45,10 +48,20 @@ class Scored:
         return self.metric.formula(sums)
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % bootstrap interval, cut as sacrebleu cuts it."""
-        ordered = np.sort(self.resampled)
-        cut = len(ordered) // 40
-        return float(ordered[cut]), float(ordered[-cut - 1])
+        """The 95 % bootstrap interval."""
+        return _middle(self.resampled)
+
+
+def gain_interval(baseline: Scored, system: Scored) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the system's score less the baseline's, by the same resamples of both."""
+    return _middle(system.resampled - baseline.resampled)
+
+
+def _middle(sampled: Counts) -> tuple[float, float]:
+    """Between which 95 % of the samples lie, cut as sacrebleu cuts it."""
+    ordered = np.sort(sampled)
+    cut = len(ordered) // 40
+    return float(ordered[cut]), float(ordered[-cut - 1])
 
 
 def _resamples(n: int) -> Iterator[NDArray[np.float64]]:

@@ -11,6 +11,8 @@ from tmnmt.segments import Match
 EXACT, NONE = "exact", "none"
 EDGES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BANDS = (*(f"{low:g}-{high:g}" for low, high in pairwise(EDGES)), EXACT)
+MIDDLE = 0.5  # from here on a match is read, where nothing else is set
+HALVES = (f"below {MIDDLE:g}", f"{MIDDLE:g} or better")
 POSITIONS = (1, 11, 21, 51, 101)  # the first segments of each part of a document
 LENGTHS = (1, 11, 21, 31, 41, 61)  # source tokens
 
@@ -18,6 +20,13 @@ LENGTHS = (1, 11, 21, 31, 41, 61)  # source tokens
 def band_of(match: Match | None) -> str:
     """The band of a best match: "0.5-0.6" holds 0.5 and not 0.6; "0-0.2" also what nothing is like."""
     return BANDS[bisect_right(EDGES, match.score + 1e-9) - 1] if match is not None else BANDS[0]
+
+
+def half_of(band: str) -> str:
+    """Whether the matches of a band are read where nothing else is set: one of HALVES; NONE without a memory."""
+    if band == NONE:
+        return NONE
+    return HALVES[BANDS.index(band) >= EDGES.index(MIDDLE)]
 
 
 def places(documents: Sequence[str]) -> list[int]:

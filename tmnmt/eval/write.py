@@ -17,11 +17,11 @@ from tmnmt import __version__
 from tmnmt.counted import counted
 from tmnmt.eval.measure import Measured
 from tmnmt.eval.metrics import LOWER_CASED, TOKENISED
+from tmnmt.eval.slices import NONE
+from tmnmt.eval.verdict import RULE, differs
 from tmnmt.formats.atomic import writing
 
 FORMAT = 1
-LEVEL = 0.05
-STARRED = "approximate randomisation"  # the test that the table's stars are of
 REPORT, TABLE, SEGMENTS = "report.json", "report.md", "segments.jsonl"
 PAPERS = {LOWER_CASED: "as Tu et al. 2018", TOKENISED: "as Gu et al. 2018"}
 
@@ -72,9 +72,11 @@ def table(report: Mapping[str, Any]) -> str:
 
 
 def _test(test: Mapping[str, Any]) -> Iterable[str]:
-    nouns = {"segments": "segment", "documents": "document", "words": "reference word"}
-    count = ", ".join(counted(test[key], noun) for key, noun in nouns.items())
-    yield f"{count}, {test['src_lang']} to {test['tgt_lang']}."
+    nouns = {"documents": "document", "words": "reference word"}
+    again = f", {test['distinct']:,} of them distinct" if test["distinct"] < test["segments"] else ""
+    count = [counted(test["segments"], "segment") + again, *(counted(test[key], noun) for key, noun in nouns.items())]
+    languages = " to ".join(filter(None, (test["src_lang"], test["tgt_lang"])))
+    yield f"{', '.join([*count, *([languages] if languages else [])])}."
     for warning in test["warnings"]:
         yield f"Note: {warning}."
     metrics = list(test["systems"][0]["metrics"])
@@ -85,9 +87,7 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
     if test["reference"]:
         shares = [_share(test["reference"][name]) for name in ("LTCR", "LTCR-1")]
         yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, ""])
-    yield ""
-    yield from _bands(test)
-    yield from ("", *_notes(test))
+    yield from ("", *_bands(test), *_gains(test), "", *_notes(test))
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -95,9 +95,9 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _score(system: Mapping[str, Any], metric: str) -> str:
-    """Score, interval, and a star where it differs from the baseline's at 5 % after Holm's correction."""
+    """Score, interval, and a star where it differs from the baseline's."""
     told = system["metrics"][metric]
-    star = any(v["metric"] == metric and v["test"] == STARRED and v["p_holm"] <= LEVEL for v in system["versus"])
+    star = any(v["metric"] == metric and differs(v["test"], v["p_holm"]) for v in system["versus"])
     return f"{told['score']:.2f}{'*' if star else ''} ({told['low']:.2f}-{told['high']:.2f})"
 
 
@@ -114,11 +114,44 @@ def _share(share: float | None) -> str:
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU by the score of the best match, with intervals."""
-    yield _row(["best match", "segments", f"{_side(test)} words", *(system["name"] for system in test["systems"])])
-    yield "|---|---|---|" + "---|" * len(test["systems"])
+    yield from _head(["best match", *_counted(test), *(system["name"] for system in test["systems"])])
     for number, band in enumerate(test["bands"]):
         scores = (_in_band(system["by_band"][number]) for system in test["systems"])
         yield _row([band["band"], f"{band['segments']:,}", f"{band['words']:,}", *scores])
+
+
+def _gains(test: Mapping[str, Any]) -> Iterable[str]:
+    """What is gained over the baseline, of all segments and by the best match, beside the share that has such one."""
+    others = [system for system in test["systems"] if not system["baseline"]]
+    if not others:
+        return
+    names = (system["name"] for system in others)
+    yield from ("", *_head([f"gain over {_baseline(test)['name']}", *_counted(test), *names]))
+    yield _row(["all", "100.0 %", "100.0 %", *(_gain(system["gain"]) for system in others)])
+    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+        for number, part in enumerate(test[size]):
+            if part["band"] != NONE:
+                shares = (f"{100 * part[key]:.1f} %" for key in ("share", "word_share"))
+                yield _row([part["band"], *shares, *(_gain(system[by][number]["gain"]) for system in others)])
+
+
+def _head(columns: Sequence[str]) -> Iterable[str]:
+    yield _row(columns)
+    yield "|" + "---|" * len(columns)
+
+
+def _counted(test: Mapping[str, Any]) -> list[str]:
+    return ["segments", f"{_side(test)} words"]
+
+
+def _baseline(test: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(system for system in test["systems"] if system["baseline"])
+    return found
+
+
+def _gain(gain: Mapping[str, Any]) -> str:
+    told = gain["BLEU"]
+    return f"{told['difference']:+.2f} ({told['low']:+.2f} to {told['high']:+.2f})"
 
 
 def _in_band(part: Mapping[str, Any]) -> str:
@@ -132,10 +165,14 @@ def _side(test: Mapping[str, Any]) -> str:
 
 
 def _notes(test: Mapping[str, Any]) -> Iterable[str]:
-    baseline = next(system for system in test["systems"] if system["baseline"])
+    baseline = _baseline(test)
     yield "- in brackets: 95 % bootstrap interval; by best match: BLEU, not comparable from band to band"
+    yield (
+        "- scores are of all segments; those of one source and reference are drawn as one for intervals and tests, and "
+        "count once by best match"
+    )
     if len(test["systems"]) > 1:
-        yield f"- \\*: differs from {baseline['name']}, p <= {LEVEL} by {STARRED}, corrected by Holm"
+        yield f"- \\*: differs from {baseline['name']}, {RULE}"
     effort = baseline["effort"]
     total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
     yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
