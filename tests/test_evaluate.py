@@ -158,7 +158,7 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
 
 
 def test_what_is_only_measured_otherwise_translates_nothing_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Another baseline, weights, description, and systems that need no model: the same translations."""
     assert evaluate(folder) == 0
@@ -173,8 +173,14 @@ def test_what_is_only_measured_otherwise_translates_nothing_again(
         for path in before:
             shutil.copy(path, folder / "elsewhere/translations")  # made in another folder, or on another machine
         assert run(["evaluate", "run", str(folder / "recipe.toml"), "--out", str(folder / "elsewhere")]) == 0
-    assert {path: path.stat().st_mtime_ns for path in (folder / "out/translations").iterdir()} == before
-    assert report(folder, "elsewhere")["systems"][0]["metrics"] == report(folder, "out")["systems"][0]["metrics"]
+        assert report(folder, "elsewhere")["systems"][0]["metrics"] == report(folder, "out")["systems"][0]["metrics"]
+        assert {path: path.stat().st_mtime_ns for path in (folder / "out/translations").iterdir()} == before
+        assert evaluate(folder, "recipe.toml", "--baseline", "copy", "--only", "random") == 0
+    assert [(system["name"], system["baseline"]) for system in report(folder)["systems"]] == [
+        ("copy", True), ("random", False),
+    ]  # fmt: skip
+    assert evaluate(folder, "recipe.toml", "--baseline", "copi") == 2
+    assert "--baseline: there is no 'copi'; did you mean 'copy'?" in capsys.readouterr().err
     assert evaluate(folder) == 0
 
 

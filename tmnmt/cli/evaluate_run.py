@@ -27,6 +27,9 @@ def run(
     recipe: Annotated[Path, typer.Argument(help="TOML that names test sets, models, memories and systems.")],
     out: OUT,
     only: Annotated[list[str] | None, typer.Option(help="Only this system and the baseline; may be repeated.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="System the others are compared with, in place of the recipe's.")
+    ] = None,
     threads: THREADS = None,
 ) -> None:
     """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run that was stopped
@@ -35,7 +38,7 @@ def run(
 
     from tmnmt.eval.recipe import load_recipe
 
-    loaded = load_recipe(recipe, only or [])  # what is wrong in it is told before torch is imported
+    loaded = load_recipe(recipe, only or [], baseline)  # what is wrong in it is told before torch is imported
 
     from tmnmt.eval.run import Run
     from tmnmt.eval.translated import GOES_ON

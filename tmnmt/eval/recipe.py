@@ -113,9 +113,9 @@ def needs_own(system: SystemConfig) -> bool:
     return OWN in system.memories
 
 
-def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
+def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = None) -> Recipe:
     """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems `only` these and the
-    baseline, where any are named.
+    baseline, where any are named; with another baseline, where one is.
 
     Raises DataError where a file cannot be read, or, all at once, for files that the recipe names and that are not
     there; UsageError, naming file and key, for what is unknown, missing or wrong."""
@@ -124,6 +124,9 @@ def load_recipe(path: Path, only: Sequence[str] = ()) -> Recipe:
         for system in recipe.system:
             _check_kind(system)
         recipe = _complete(recipe)
+        if baseline is not None:
+            _known([baseline], [system.name for system in recipe.system], "--baseline")
+            recipe = replace(recipe, baseline=baseline)
         _check(recipe)
         if only:
             _known(only, [system.name for system in recipe.system], "--only")
