@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -39,6 +40,7 @@ TEST = [
     ("It shall apply from 3 March 1997.", "Il est applicable à partir du 3 mars 1997."),
     ("Having regard to the opinion of the Commission,", "vu l'avis de la Commission,"),
 ]
+RECIPES = Path(__file__).resolve().parent.parent / "eval" / "recipes"
 RECIPE = """
 name = "tiny"
 baseline = "base"
@@ -417,6 +419,28 @@ def test_what_is_wrong_in_a_recipe_is_said_in_one_line(
     assert evaluate(folder, "wrong.toml") == 2
     message = capsys.readouterr().err
     assert said in message and message.count("\n") == 1
+
+
+@pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.toml")), ids=attrgetter("stem"))
+def test_every_recipe_that_ships_is_understood(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES"):
+        monkeypatch.setenv(name, "/elsewhere")
+    monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
+    assert load_recipe(recipe).baseline == "base"
+
+
+@pytest.mark.parametrize("name", ["law", "jrc-acquis.en-fr"])
+def test_confirmed_pairs_in_the_memory_in_the_cache_and_in_both_differ_in_nothing_else(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAW", "/elsewhere")
+    monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
+    systems = {system.name: system for system in load_recipe(RECIPES / f"{name}.toml").system}
+    rows = [systems[f"copy, confirmed in {where}"] for where in ("memory", "cache", "both")]
+    assert [(row.confirm_to, row.cache) for row in rows] == [("memory", None), ("cache", 1000), ("both", 1000)]
+    assert {replace(row, name="", confirm_to="both", cache=None) for row in rows} == {
+        replace(systems["copy"], name="", remember="confirmed")
+    }
 
 
 def test_files_that_are_not_there_are_named_all_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
