@@ -6,6 +6,7 @@ import gzip
 import io
 import logging
 import lzma
+import os
 import random
 import zipfile
 from itertools import chain
@@ -230,6 +231,39 @@ def test_seen_knows_what_it_was_told_as_it_grows() -> None:
 def test_lines_of_a_document_are_as_many_as_it_has() -> None:
     raw = io.BufferedReader(io.BytesIO(b"\xef\xbb\xbfone\r\ntwo\x0bx\x85\n\n\xc2\x85\nlast"))  # type: ignore[arg-type]
     assert list(read_document_lines(raw)) == ["one", "two\x0bx\ufffd", "", "\x85", "last"]
+
+
+def test_lines_of_a_pipe_are_given_before_more_are_waited_for() -> None:
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as stream:
+        text = read_document_lines(stream)
+        assert text.trickles
+        come = text.as_they_come(100)
+        os.write(write, "\ufeffone\r\ntwo\n\nth".encode())
+        assert next(come) == ["one", "two", ""]
+        os.write(write, "re\u00e9".encode()[:-1])
+        os.write(write, b"\xa9\xff\n")
+        assert next(come) == ["thre\u00e9\ufffd"]
+        os.write(write, b"\0last")
+        os.close(write)
+        assert list(come) == [["last"]]
+    assert (text.read, text.undecodable, text.control) == (5, 1, 1)
+
+
+def test_what_has_come_of_a_pipe_is_given_together_but_no_more_than_wanted() -> None:
+    read, write = os.pipe()
+    os.write(write, b"line\n" * 5000)
+    os.close(write)
+    with os.fdopen(read, "rb", 1 << 13) as stream:
+        bunches = list(read_document_lines(stream).as_they_come(1))
+        assert [*chain(*bunches)] == ["line"] * 5000 and len(bunches) == 2  # what is buffered first, then the pipe
+
+
+def test_a_file_and_a_stream_in_memory_do_not_trickle() -> None:
+    assert not read_document_lines(FILES / "jrc-acquis-excerpt.en-fr.xml.gz").trickles
+    assert not read_document_lines(io.BufferedReader(io.BytesIO(b"a\n"))).trickles  # type: ignore[arg-type]
+    with Path(__file__).open("rb") as stream:
+        assert not read_document_lines(stream).trickles
 
 
 def test_damage_in_a_document_is_replaced_and_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tmnmt.engine import Translator
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.elastic_build import build_elastic
+from tmnmt.schedule import Piece
 from tmnmt.segments import Segment, Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
@@ -358,6 +359,78 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
     assert "1 line had bytes that are not UTF-8" in captured.err + caplog.text
     assert "1 line had NUL bytes" in captured.err + caplog.text
     assert "segment had control" not in captured.err  # once is enough
+
+
+@pytest.mark.parametrize("arguments", [(), ("--cache", "9")])
+def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
+    folder: Path, arguments: tuple[str, ...]
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tmnmt", "translate", "--model", str(folder / "model"), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    for line in ("Repealed.\n", "\n", "It shall apply.\n"):
+        process.stdin.write(line)
+        assert process.stdout.readline().endswith("\n")  # would be waited for without end
+    assert process.communicate(timeout=60) == ("", None) and process.returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "together"), [((), 30), (("--cache", "9"), 1)])
+def test_lines_that_have_come_are_translated_together_and_as_from_a_file(
+    folder: Path, tmp_path: Path, arguments: tuple[str, ...], together: int, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    text = tmp_path / "text"
+    text.write_text("Repealed.\nThe Council shall act.\n\nIt shall apply.\n" * 10)
+    batches, whole = list[int](), Translator.translate_batch
+
+    def counting(self: Translator, batch: Sequence[Piece], *given: Any) -> Any:
+        batches.append(len(batch))
+        return whole(self, batch, *given)
+
+    monkeypatch.setattr(Translator, "translate_batch", counting)
+    assert translate(folder, str(text), *arguments, "--batch", "40") == 0
+    expected = capsys.readouterr().out
+    batches.clear()
+    read, write = os.pipe()
+    os.write(write, text.read_bytes())
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert translate(folder, *arguments, "--batch", "40") == 0
+    assert capsys.readouterr().out == expected and max(batches) == together
+
+
+@pytest.mark.parametrize(
+    ("lines", "piped", "arguments", "used"),
+    [
+        (3, False, (), {1}), (40, False, (), {3}), (3, False, ("--threads", "2"), {2}),
+        (3, True, (), {1}), (40, True, (), {3}), (3, True, ("--threads", "2"), {2}),
+    ],
+)  # fmt: skip
+def test_few_lines_are_translated_by_one_thread_and_many_by_all(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, piped: bool, arguments: tuple[str, ...],
+    used: set[int],
+) -> None:  # fmt: skip
+    text, threads, whole = tmp_path / "text", set[int](), Translator.translate_batch
+
+    def counting(self: Translator, *given: Any) -> Any:
+        threads.add(torch.get_num_threads())
+        return whole(self, *given)
+
+    monkeypatch.setattr(Translator, "translate_batch", counting)
+    text.write_text("Repealed.\n" * lines)
+    torch.set_num_threads(3)
+    try:
+        command = ["translate", "--model", str(folder / "model"), "--beam", "1", *arguments]
+        with subprocess.Popen(["cat", str(text)], stdout=subprocess.PIPE, text=True) as cat:
+            assert cat.stdout is not None and cat.wait() == 0  # all is in the pipe
+            monkeypatch.setattr(sys, "stdin", cat.stdout)
+            assert run(command if piped else [*command, str(text)]) == 0
+        assert threads == used and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:

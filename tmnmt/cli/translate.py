@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO, cast
 
 import typer
 
+from tmnmt.cli.as_it_comes import Threads, translations
 from tmnmt.cli.model_options import DEVICE, THREADS
 from tmnmt.cli.output_options import file_or_stdout, no_stdout
 from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
@@ -143,7 +144,10 @@ def translate(
 
     What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or an error what
     there is to OUTPUT.partial); so is the page of --explain-html, which comes beside whatever else is written.
-    On a terminal, with --interactive or without INPUT, every translation can be edited and is then confirmed."""
+    On a terminal, with --interactive or without INPUT, every translation can be edited and is then confirmed.
+
+    Lines from a pipe are answered as they come: together, before more are waited for. Without --threads one thread
+    translates up to 32 lines, and all cores translate more."""
     if explain and json:
         raise UsageError("--explain and --json exclude each other")
     shown = explain or json or explain_html is not None
@@ -197,6 +201,8 @@ def translate(
         from tmnmt.engine import Translator
 
         page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
+        computing = Threads(threads)
+        stack.callback(computing.give_back)
         with Progress("indexing", "segments", lazy=True) as progress:
             translator = Translator.load(
                 model, memory or (), mode.value if mode is not None else None, cache, top_k=top_k, threshold=threshold,
@@ -216,7 +222,7 @@ def translate(
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
                 _talk(translator, texts[0], write, shown)
             else:
-                _run(translator, texts, write, shown, quiet)
+                _run(translator, texts, write, shown, computing, quiet)
         except KeyboardInterrupt as stop:
             if output is None:
                 stop.add_note("what was finished is in the output")
@@ -288,17 +294,15 @@ def _lines(inputs: list[DocumentLines]) -> int | None:
 
 def _run(
     translator: Translator, inputs: list[DocumentLines], write: Callable[[Translation], None], explain: bool,
-    quiet: bool,
+    threads: Threads, quiet: bool,
 ) -> None:  # fmt: skip
-    from tmnmt.formats.text import documents
-
-    translations = translator.stream((document for text in inputs for document in documents(text)), explain)
+    translated = translations(translator, inputs, explain, threads)
     if quiet:  # the output itself shows how far it is
-        for translation in translations:
+        for translation in translated:
             write(translation)
         return
     with Progress("translating", "segments", _lines(inputs)) as progress:
-        for translation in translations:
+        for translation in translated:
             write(translation)
             progress.advance()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import select
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from tmnmt.errors import FormatError
 # What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be in a good text.
 MARK = "\udcff"
 _MARKING = "tmnmt-mark"
+BLOCK = 1 << 16  # bytes: what a pipe holds
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -117,3 +119,27 @@ def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
                 line = wrapper.readline(limit)
     finally:
         wrapper.detach()
+
+
+def lines_as_they_come(stream: io.BufferedReader, most: int) -> Iterator[list[str]]:
+    """The same lines from a pipe or a terminal, in lists that are not empty: all that have come, or `most` and a few.
+    A list is given before more bytes are waited for."""
+    encoding, length = byte_order_mark(stream.peek(4))
+    stream.read(length)
+    decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
+    come: list[str] = []
+    begun: list[str] = []  # the parts of a line whose end has not come
+    while block := stream.read1(BLOCK):  # what is buffered, else one read: so `select` sees all that is left
+        *ended, rest = decoder.decode(block).split("\n")
+        if ended:
+            ended[0] = "".join([*begun, ended[0]])
+            come += [line.removesuffix("\r") for line in ended]
+            begun = []
+        begun.append(rest)
+        if come and (len(come) >= most or not select.select([stream], [], [], 0)[0]):
+            yield come
+            come = []
+    if last := "".join([*begun, decoder.decode(b"", True)]):
+        come.append(last)
+    if come:
+        yield come

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from tmnmt.counted import counted
-from tmnmt.formats.encoding import MARK, lines
+from tmnmt.formats.encoding import MARK, lines, lines_as_they_come
 from tmnmt.formats.stream import file_source
 
 _log = logging.getLogger(__name__)
@@ -35,9 +38,29 @@ class DocumentLines:
     def __iter__(self) -> Iterator[str]:
         if isinstance(self.source, Path):
             with file_source(self.source).stream() as stream:
-                yield from self._lines(stream)
+                yield from self._repaired(lines(stream))
         else:
-            yield from self._lines(self.source)
+            yield from self._repaired(lines(self.source))
+        self._warn()
+
+    def as_they_come(self, most: int) -> Iterator[list[str]]:
+        """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or `most` and a few. A
+        list is given before more is waited for."""
+        assert not isinstance(self.source, Path)
+        for come in lines_as_they_come(self.source, most):
+            yield list(self._repaired(come))
+        self._warn()
+
+    @property
+    def trickles(self) -> bool:
+        """Whether this is a pipe or a terminal, whose lines may come one by one."""
+        try:
+            mode = os.fstat(self.source.fileno()).st_mode if not isinstance(self.source, Path) else 0
+        except io.UnsupportedOperation:  # a stream in memory
+            return False
+        return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+    def _warn(self) -> None:
         for warning in self.warnings():
             _log.warning("%s", warning)
 
@@ -50,9 +73,10 @@ class DocumentLines:
         )
         return [f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})" for kind, n, what in kinds if n]
 
-    def _lines(self, stream: BufferedReader) -> Iterator[str]:
-        self._first = {}
-        for line in lines(stream):
+    def _repaired(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines, counted, with what is damaged in them replaced or taken out."""
+        self._first = {} if self._first is None else self._first
+        for line in lines:
             self.read += 1
             if MARK in line:
                 self.undecodable += 1

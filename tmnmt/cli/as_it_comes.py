@@ -1,0 +1,68 @@
+"""The translations of several inputs in order: files at once, a pipe or a terminal as its lines come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tmnmt.engine import Translator
+    from tmnmt.formats.text import DocumentLines
+    from tmnmt.segments import Translation
+
+FEW = 32  # lines, a batch: with fewer, threads wait for each other longer than they work
+
+
+class Threads:
+    """How many threads compute: those that were asked for; else one to load and for few lines, all for many."""
+
+    def __init__(self, asked: int | None) -> None:
+        import torch
+
+        self._set, self._all, self._asked = torch.set_num_threads, torch.get_num_threads(), asked
+        self.use_for(0)
+
+    def use_for(self, lines: int) -> None:
+        self._set(self._asked or (1 if lines <= FEW else self._all))
+
+    def give_back(self) -> None:
+        """As many as before this was made."""
+        self._set(self._all)
+
+
+def translations(
+    translator: Translator, inputs: Sequence[DocumentLines], explain: bool, threads: Threads
+) -> Iterator[Translation]:
+    """What was translated of all inputs, in order. Lines of a pipe that have come are translated together, before more
+    are waited for."""
+    from tmnmt.formats.text import documents
+
+    for trickles, group in groupby(inputs, lambda text: text.trickles):
+        if trickles:
+            for text in group:
+                yield from _as_they_come(translator, text, explain, threads)
+        else:
+            lines = chain.from_iterable(map(documents, group))
+            first = list(islice(lines, FEW + 1))
+            threads.use_for(sum(map(len, first)))
+            yield from translator.stream(chain(first, lines), explain)
+
+
+def _as_they_come(
+    translator: Translator, text: DocumentLines, explain: bool, threads: Threads
+) -> Iterator[Translation]:
+    from tmnmt.formats.text import documents
+    from tmnmt.schedule import SORTED_BATCHES
+
+    settings = translator.settings
+    session = translator.session()
+    for lines in text.as_they_come(settings.batch * SORTED_BATCHES):
+        threads.use_for(len(lines))
+        if not settings.remembers:
+            yield from translator.stream(documents(lines), explain)
+            continue
+        for line in lines:  # each needs those before it in its document
+            yield session.translate(line, explain)
+            if not line.strip():
+                session = translator.session()
