@@ -21,11 +21,13 @@ from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.elastic import ElasticIndex, _Question
 from tmnmt.index.elastic_address import ElasticAddress
 from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic_hosts import only_reads
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
 PASSING: tuple[Fault, ...] = (429, "cut", 503, "lost", 502, "some", 504)
 
+HANGS = 1000.0  # seconds without an answer
 SECONDS = 4.0  # that a slow server is waited for: a busy machine needs some for any answer
 
 
@@ -256,6 +258,65 @@ def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> 
             index.close()
         with pytest.raises(ServerError, match="cannot be reached"):
             ElasticIndex.open(ElasticAddress(hosts, built), patience=0.2)
+
+
+def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.elastic_hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
+    build_elastic(server.address("hanging"), real_segments()[:99], "en", "fr")
+    with proxy(server.url) as one, proxy(server.url) as two:
+        with ElasticIndex.open(ElasticAddress((one.url, two.url), "hanging")) as index:
+            expected = index.search(["Article 1"], 3)
+            first, second = (one, two) if one.requests else (two, one)
+            assert not second.requests  # who answers is asked again
+            first.fail("/", *[HANGS] * 1000)
+            assert index.search(["Article 1"], 3) == expected
+            asked = first.requests
+            (number,) = index.add([Segment("one more", "un")])
+            index.edit([number], lambda segment: replace(segment, src="quite another"))
+            index.delete([number])
+            assert index.verify() == len(index) == 99 == len(list(index.segments()))
+            assert first.requests == asked  # a change goes where what it needs was read
+            first.fail("/")
+            second.fail("/", *[HANGS] * 1000)
+            assert index.search(["Article 1"], 3) == expected
+        second.fail("/")
+        first.fail("/", *[HANGS] * 1000)
+        for _ in range(3):  # whichever of them is the first
+            ElasticIndex.open(ElasticAddress((one.url, two.url), "hanging")).close()
+
+
+def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.elastic_hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
+    build_elastic(server.address("under-way"), real_segments()[:9], "en", "fr")
+    with proxy(server.url) as one, proxy(server.url) as two:
+        hosts = ElasticAddress((one.url, two.url), "under-way")
+        with ElasticIndex.open(hosts, seconds_to_answer=SECONDS) as index:
+            for made in (one, two):
+                made.fail("_bulk", HANGS)
+            with pytest.raises(
+                ServerError, match=r"no answer within 4 s.*\(0 of 1 segment added for certain, the next 1"
+            ):
+                index.add([Segment("one more", "un")])
+            assert sum(bool(made.faults["_bulk"]) for made in (one, two)) == 1
+            assert len(index) == 9
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "reads"),
+    [
+        ("GET", "/n/_mapping", True), ("GET", "/n/_doc/counter", True), ("HEAD", "/n", True),
+        ("POST", "/_msearch?filter_path=responses", True), ("POST", "/n/_search", True), ("POST", "/n-1/_mget", True),
+        ("POST", "/n/_pit?keep_alive=10m", True), ("DELETE", "/_pit", False), ("POST", "/n/_bulk", False),
+        ("PUT", "/n/_bulk?refresh=wait_for", False), ("POST", "/n/_doc/_search/x", False),
+        ("PUT", "/n/_mapping", False), ("POST", "/n/_refresh", False), ("POST", "/_aliases", False),
+    ],
+)  # fmt: skip
+def test_what_changes_nothing_may_be_asked_twice(method: str, target: str, reads: bool) -> None:
+    assert only_reads(method, target) is reads
 
 
 @pytest.fixture(scope="module")

@@ -31,12 +31,15 @@ class Server:
     ) -> None:
         from elasticsearch import Elasticsearch
 
+        from tmnmt.index.elastic_hosts import FirstHost, Hosts
+
         secrets = read_secrets()
         self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
         tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
         self.client: Elasticsearch = Elasticsearch(
             list(address.hosts), basic_auth=secrets.basic, api_key=secrets.api_key, request_timeout=seconds_to_answer,
-            max_retries=len(address.hosts) - 1, retry_on_timeout=False, retry_on_status=(), **tls,
+            max_retries=len(address.hosts) - 1, retry_on_timeout=False, retry_on_status=(), transport_class=Hosts,
+            node_selector_class=FirstHost, **tls,
         )  # fmt: skip
 
     def ask(self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any) -> T:
