@@ -11,7 +11,7 @@ import pytest
 import tmnmt
 
 LAYERS = (
-    ("segments", "errors", "interrupts", "durable", "text", "counted", "progress", "vocab", "records"),
+    ("segments", "errors", "interrupts", "durable", "text", "counted", "visible", "progress", "vocab", "records"),
     ("formats",),
     ("index",),
     ("models",),

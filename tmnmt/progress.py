@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tmnmt.counted import counted
+from tmnmt.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -59,7 +60,7 @@ class Progress:
             return
         self.what, self.unit, self.total, self.done, self._start = what, unit, None, 0, time.monotonic()
         if self._bar is not None and self._task is not None:
-            self._bar.reset(self._task, description=what, total=None, done=self._units(0), rate="-")
+            self._bar.reset(self._task, description=visible(what), total=None, done=self._units(0), rate="-")
 
     def line(self) -> str:
         """What is known now, in one line."""
@@ -81,13 +82,13 @@ class Progress:
 
         columns = [
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[done]}, {task.fields[rate]}/s"),
             TimeRemainingColumn(),
         ]
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(self.what, total=self.total, done=self._units(0), rate="-")
+        self._task = self._bar.add_task(visible(self.what), total=self.total, done=self._units(0), rate="-")
         self._bar.start()
 
     def _print_lines(self) -> None:

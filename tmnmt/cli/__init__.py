@@ -22,6 +22,7 @@ from typer.models import CommandInfo
 
 from tmnmt import __version__
 from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
+from tmnmt.cli.terminal import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
 
@@ -186,9 +187,12 @@ def _replace_closed_streams() -> None:
 
 
 def _set_up_output() -> None:
-    """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's log on stderr."""
+    """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's log on stderr.
+    Nothing that commands a terminal reaches one (`tmnmt/cli/terminal.py`)."""
     if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout = named_stdout(sys.stdout)
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = visible_stderr(sys.stderr)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     handler = logging.StreamHandler(sys.stderr)

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from tmnmt.cli.matches import has_colour
+from tmnmt.cli.terminal import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import words
 from tmnmt.segments import Token, Translation
@@ -23,9 +24,7 @@ LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model
 
 def explained(to: TextIO) -> Callable[[Translation], None]:
     """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is no colour."""
-    from rich.console import Console
-
-    console = Console(file=to, highlight=False, soft_wrap=True)
+    console = console_of(to)
     colour = has_colour(console)
     console.print(legend(colour))
 

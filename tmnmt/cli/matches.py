@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
+from tmnmt.cli.terminal import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import match_record
 from tmnmt.segments import Match
@@ -44,12 +45,11 @@ def printer(
 ) -> Callable[[str, Sequence[Match], Sequence[int]], None]:
     """Prints a query, its matches and how many times each stands in the index to `to`, on a terminal with the word diff
     and what its colours (or marks) mean. explain: with the tokens that every match covers."""
-    from rich.console import Console
     from rich.text import Text
 
     from tmnmt.index.select import coverage
 
-    console = Console(file=to, highlight=False, soft_wrap=True, markup=False)
+    console = console_of(to)
     colour = has_colour(console)
     if console.is_terminal:
         console.print(legend(colour))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any, TextIO
 
+from tmnmt.cli.terminal import Terminal
 from tmnmt.errors import TmnmtError
 
 
@@ -32,7 +33,8 @@ def named_stdout(stdout: io.TextIOWrapper) -> TextIO:
     stdout.flush()
     raw = _Descriptor(stdout.fileno(), "wb", closefd=False)
     raw.name = stdout.name
-    return io.TextIOWrapper(
+    kind = Terminal if raw.isatty() else io.TextIOWrapper
+    return kind(
         io.BufferedWriter(raw), stdout.encoding, stdout.errors,
         line_buffering=stdout.line_buffering, write_through=stdout.write_through,
     )  # fmt: skip
