@@ -17,7 +17,9 @@ from tmnmt.index.elastic import ElasticIndex
 from tmnmt.index.elastic_address import ElasticAddress, parse_address, read_secrets
 from tmnmt.index.elastic_build import build_elastic
 from tmnmt.index.elastic_query import candidates, terms
+from tmnmt.index.elastic_server import Server
 from tmnmt.named_memories import open_memories, open_to_write
+from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
 
 
@@ -38,12 +40,44 @@ def test_an_address_names_hosts_and_index() -> None:
         ("elasticsearch+http://host:x/law", "no host"),
         ("elasticsearch+http://host,/law", "no host"),
         ("elasticsearch+http://me:secret@host/law", "no password in an address"),
+        ("elasticsearch+http://me:secret/and@more@host/law", r"elasticsearch\+...@host/law: no password in an address"),
+        ("elasticsearch+http:me:secret@host/law", "no password in an address"),
+        ("elasticsearch+me:secret@https://host/law", "no password in an address"),
+        ("elasticsearch+https://host:9200,me:secret@two/law", "no password in an address"),
+        ("elasticsearch+https://host/me:secret@law", "no password in an address"),
+        ("elasticsearch+ftp://me:secret@host/law", "no password in an address"),
+        ("https://me:secret@host/law", "no password in an address"),
+        ("Elasticsearch+https://host/law", "has the form"),
+        ("elasticsearch+https://me:secret/law", r"https://me:\.\.\./law: 'me:\.\.\.' is no host; the form"),
+        ("elasticsearch+https://me:secret,[::1]:9200/law", r"https://me:\.\.\.,\[::1\]:9200/law"),
+        ("elasticsearch+https://host:9200/law?key=secret", r"https://host:9200/law\.\.\.: the name"),
+        ("elasticsearch+https://host:9200/law:secret", r"'law:\.\.\.' must be"),
+        ("elasticsearch+https:me:secret", "has the form"),
     ],
 )
 def test_a_wrong_address_is_a_usage_error_without_its_secrets(text: str, named: str) -> None:
     with pytest.raises(UsageError, match=named) as raised:
         parse_address(text)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        (("http://127.0.0.1:9",), ""), (("http://localhost:9", "http://[::1]:9"), ""), (("https://10.0.0.1:9",), ""),
+        (("http://localhost:9", "http://10.0.0.1:9"), "the password or key goes to http://10.0.0.1:9 unencrypted"),
+        (("http://search.example:9",), "the password or key goes to http://search.example:9 unencrypted"),
+        (("http://127.0.0.1.example:9",), "unencrypted; use elasticsearch+https"),
+    ],
+)  # fmt: skip
+def test_a_password_that_anybody_can_read_is_warned_of(
+    hosts: tuple[str, ...], told: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Server(ElasticAddress(hosts, "law")).close()
+    assert caplog.text == ""  # there is none yet
+    monkeypatch.setenv("TMNMT_ES_API_KEY", "hidden")
+    Server(ElasticAddress(hosts, "law")).close()
+    assert told in caplog.text and bool(told) == bool(caplog.text) and "hidden" not in caplog.text
 
 
 def test_secrets_come_whole_from_the_environment_and_are_not_shown(tmp_path: Path) -> None:

@@ -338,6 +338,26 @@ def test_exact_matches_are_translated_unless_a_system_says_otherwise(folder: Pat
     assert evaluate(folder) == 0
 
 
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        (f'description = "${{TMNMT_ES_PASSWORD}}"\n{RECIPE}', "description: TMNMT_ES_PASSWORD is secret"),
+        (RECIPE.replace('"memory.tsv"', '"elasticsearch+http://me:${TMNMT_ES_API_KEY}@host/x"'), "API_KEY is secret"),
+        (RECIPE.replace('"memory.tsv"', '"elasticsearch+http://me:${OTHER}/x@host/x"'), "no password in an address"),
+    ],
+)
+def test_what_is_secret_is_neither_told_nor_written_down(
+    recipe: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("TMNMT_ES_PASSWORD", "TMNMT_ES_API_KEY", "OTHER"):
+        monkeypatch.setenv(name, "hidden-word")
+    (tmp_path / "recipe.toml").write_text(recipe, encoding="utf-8")
+    assert evaluate(tmp_path) == 2
+    out, err = capsys.readouterr()
+    assert told in err and "hidden-word" not in out + err and err.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["recipe.toml"]
+
+
 def test_one_document_has_no_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tsv(folder / "one.tsv", [Segment(src, tgt, "doc", at) for at, (src, tgt) in enumerate(TEST)])
     (folder / "again.toml").write_text(RECIPE.replace("test.tsv", "one.tsv") + CONTROL, encoding="utf-8")

@@ -237,6 +237,7 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         ("folder = 1\n[data]\ncorpus = []", "not of the kind"),
         (GOOD + "[training]\nupdate = 3", "did you mean `updates`"),
         (GOOD.replace('"b"', '"${NO_SUCH_VARIABLE}"'), "NO_SUCH_VARIABLE is not set"),
+        (GOOD.replace('"b"', '"${TMNMT_ES_PASSWORD}"'), "TMNMT_ES_PASSWORD is secret"),
         (GOOD.replace('name = "a"\n', ""), "`name` is missing"),
         ("folder = ", "no valid TOML"),
         (GOOD.replace('"x"', '""'), "folder: empty; it must be not empty"),

@@ -13,7 +13,7 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.effort import WEIGHTS
 from tmnmt.eval.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
-from tmnmt.index.elastic_address import is_address
+from tmnmt.index.elastic_address import is_address, parse_address
 from tmnmt.training.bounds import Bound, Count, Name, Share
 from tmnmt.training.tables import build, read_toml
 
@@ -178,6 +178,9 @@ def _check(recipe: Recipe) -> None:
     _known(list(recipe.weights), [*BANDS, NONE], "weights")
     if OWN in memories:
         raise UsageError(f"memory: the name {OWN!r} means that of the test set")
+    for memory in recipe.memory:
+        if is_address(memory.path):
+            parse_address(memory.path)  # before it is written down: a wrong one may have a password in it
     for test in recipe.test:
         if bool(test.files) == bool(test.src and test.references):
             raise UsageError(f"test {test.name!r}: give either files, or src and references")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ PORT = 9200
 _FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")  # what Elasticsearch allows, and no more letters than everybody reads
 USER, PASSWORD, API_KEY, CA = "TMNMT_ES_USER", "TMNMT_ES_PASSWORD", "TMNMT_ES_API_KEY", "TMNMT_ES_CA"
+SECRETS = (PASSWORD, API_KEY)
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,24 @@ class Secrets:
 
 
 def is_address(text: object) -> bool:
-    """Whether `text` names an index on a server; everything else is a path."""
-    return isinstance(text, str) and text.startswith(PREFIX)
+    """Whether `text` means an index on a server, well or badly; everything else is a path."""
+    return isinstance(text, str) and (text.startswith(PREFIX) or "://" in text)
 
 
 def parse_address(text: str) -> ElasticAddress:
     """The parts of an address. Raises UsageError where it is not of the form, or has a password in it."""
+    shown = _without_secrets(text)
+    if "@" in text:
+        where = f"{USER} and {PASSWORD}, or {API_KEY}"
+        raise UsageError(f"{shown}: no password in an address; set {where} in the environment")
     scheme, _, rest = text.removeprefix(PREFIX).partition("://")
     hosts, _, name = rest.partition("/")
-    if not is_address(text) or scheme not in ("http", "https") or not hosts:
-        raise UsageError(f"{_without_secrets(text)}: an Elasticsearch address has the form {_FORM}")
-    if "@" in hosts:
-        where = f"{USER} and {PASSWORD}, or {API_KEY}"
-        raise UsageError(f"{_without_secrets(text)}: no password in an address; set {where} in the environment")
+    if not text.startswith(PREFIX) or scheme not in ("http", "https") or not hosts:
+        raise UsageError(f"{shown}: an Elasticsearch address has the form {_FORM}")
     if not _NAME.fullmatch(name):
         allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
-        raise UsageError(f"{text}: the name {name!r} must be {allowed}")
-    return ElasticAddress(tuple(_host(scheme, host, text) for host in hosts.split(",")), name)
+        raise UsageError(f"{shown}: the name {_without_secrets(name)!r} must be {allowed}")
+    return ElasticAddress(tuple(_host(scheme, host, shown) for host in hosts.split(",")), name)
 
 
 def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
@@ -71,17 +74,33 @@ def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
     return Secrets((user, password) if user and password else None, key, Path(ca) if ca else None)
 
 
-def _host(scheme: str, host: str, text: str) -> str:
+def open_hosts(address: ElasticAddress) -> list[str]:
+    """Those to which everything goes as anybody on the way can read it."""
+    return [host for host in address.hosts if host.startswith("http://") and not _is_loopback(host)]
+
+
+def _is_loopback(host: str) -> bool:
+    name = urlsplit(host).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def _host(scheme: str, host: str, shown: str) -> str:
     try:
         parts = urlsplit(f"{scheme}://{host}")
         port = parts.port or PORT
-    except ValueError as error:
-        raise UsageError(f"{text}: {host!r} is no host: {error}") from error
+    except ValueError:  # not told as it is: it quotes what stands in the place of the port
+        parts, port = urlsplit(""), PORT
     if not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(f"{text}: {host!r} is no host; the form is {_FORM}")
+        raise UsageError(f"{shown}: {_without_secrets(host)!r} is no host; the form is {_FORM}")
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{scheme}://{name}:{port}"
 
 
 def _without_secrets(text: str) -> str:
-    return re.sub(r"//[^/]*@", "//...@", text)
+    """The text without what stands before an @, after a ? or #, and in the place of a port that is none."""
+    _, at, rest = text.rpartition("@")
+    shown = re.sub(r"[?#].*", "...", f"{PREFIX}...@{rest}" if at else text, flags=re.DOTALL)
+    return re.sub(r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*", lambda found: found[1] or ":...", shown)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmnmt.errors import ServerError
-from tmnmt.index.elastic_address import API_KEY, CA, PASSWORD, USER, ElasticAddress, read_secrets
+from tmnmt.index.elastic_address import API_KEY, CA, PASSWORD, USER, ElasticAddress, open_hosts, read_secrets
 
 if TYPE_CHECKING:
     from elasticsearch import ApiError, Elasticsearch
@@ -34,6 +34,9 @@ class Server:
         from tmnmt.index.elastic_hosts import FirstHost, Hosts
 
         secrets = read_secrets()
+        if (secrets.basic or secrets.api_key) and (readable := open_hosts(address)):
+            said = "the password or key goes to %s unencrypted; use elasticsearch+https"
+            log.warning("%s: " + said, address, ", ".join(readable))
         self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
         tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
         self.client: Elasticsearch = Elasticsearch(

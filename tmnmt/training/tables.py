@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from tmnmt.errors import DataError, UsageError
+from tmnmt.index.elastic_address import SECRETS
 from tmnmt.training.bounds import Bound
 
 T = TypeVar("T")
@@ -91,6 +92,8 @@ def _bounded(value: Any, bound: Bound, where: str) -> Any:
 
 def _expand(text: str, where: str) -> str:
     def variable(found: re.Match[str]) -> str:
+        if found[1] in SECRETS:
+            raise UsageError(f"{where}: {found[1]} is secret; it is read from the environment and stands in no file")
         try:
             return os.environ[found[1]]
         except KeyError:
