@@ -26,14 +26,14 @@ IN_DELTA = (0, 1_000, 100_000)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("memory", type=Path)
-    parser.add_argument("--src", default="en")
-    parser.add_argument("--tgt", default="fr")
+    parser.add_argument("--src-lang", default="en")
+    parser.add_argument("--tgt-lang", default="fr")
     parser.add_argument("--segments", type=int, default=200_000)
     asked = parser.parse_args()
-    segments = list(islice(read_memory(asked.memory, asked.src, asked.tgt), asked.segments))
+    segments = list(islice(read_memory(asked.memory, asked.src_lang, asked.tgt_lang), asked.segments))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index"
-        build(path, segments, asked.src, asked.tgt)
+        build(path, segments, asked.src_lang, asked.tgt_lang)
         with MemoryIndex.open(path) as writer, MemoryIndex.open(path) as reader:
             print(json.dumps({"segments": len(segments), **measure(writer, reader, segments)}))
 

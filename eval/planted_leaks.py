@@ -39,12 +39,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("memories", nargs="+", type=Path, metavar="MEMORY")
     parser.add_argument("--columns")
-    parser.add_argument("--src", default="en")
-    parser.add_argument("--tgt", default="fr")
+    parser.add_argument("--src-lang", default="en")
+    parser.add_argument("--tgt-lang", default="fr")
     parser.add_argument("--planted", type=int, default=1000)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    languages = options.src, options.tgt
+    languages = options.src_lang, options.tgt_lang
     columns = parse_columns(options.columns) if options.columns else None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

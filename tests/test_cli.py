@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 import typer
@@ -62,6 +62,22 @@ def test_a_programming_error_is_not_hidden(fail: list[BaseException]) -> None:
     fail.append(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         run(["fail"])
+
+
+def _options(command: Any, *names: str) -> Iterator[tuple[str, str]]:
+    """Every command below this one, with each of its options."""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _options(below, *names, name)
+    yield from ((" ".join(names), option) for taken in command.params for option in taken.opts)
+
+
+def test_an_option_has_one_meaning_in_all_commands() -> None:
+    every = [*_options(typer.main.get_command(app))]
+    having = {option: {command for command, other in every if other == option} for _, option in every}
+    assert having["--src"] == having["--tgt"] == {"memory add", "memory edit", "keys"}  # a text
+    assert having["--src-lang"] == having["--tgt-lang"]  # a language
+    assert having["--src-lang"] >= {"build-index", "translate", "evaluate prepare", "evaluate score"}
+    assert having["--sources"] == {"evaluate score"}  # a file
 
 
 @pytest.mark.parametrize(

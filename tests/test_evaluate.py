@@ -499,7 +499,7 @@ def test_a_file_where_a_folder_is_to_be_is_said_before_anything_is_read(
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    languages = ["--src", "en", "--tgt", "fr"]
+    languages = ["--src-lang", "en", "--tgt-lang", "fr"]
     for command in (
         ["run", "missing.toml"], ["score", "--ref", "missing", "--hyp", "a=missing"], ["prepare", "missing", *languages]
     ):  # fmt: skip
@@ -568,7 +568,7 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     second.write_bytes(gzip.compress("\n".join(["autre chose", "", "autre", "chose", ""]).encode()))
     own = written(tmp_path / "own", TEST[0][1], "", "", "Il est applicable.")
     code = score(
-        tmp_path, "--ref", ref, "--ref", str(second), "--src", src, "--hyp", f"one={own}", "--hyp", f"two={ref}",
+        tmp_path, "--ref", ref, "--ref", str(second), "--sources", src, "--hyp", f"one={own}", "--hyp", f"two={ref}",
         "--memory", str(folder / "memory.tsv"), "--baseline", "two", *LANGUAGES,
     )  # fmt: skip
     assert code == 0
@@ -617,7 +617,7 @@ def test_the_table_says_one_document_and_whose_words_it_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ref, src = written(tmp_path / "ref", "un deux"), written(tmp_path / "src", "one")
-    assert score(tmp_path, "--ref", ref, "--src", src, "--hyp", f"a={ref}") == 0
+    assert score(tmp_path, "--ref", ref, "--sources", src, "--hyp", f"a={ref}") == 0
     page = capsys.readouterr().out
     assert "\n1 segment, 1 document, 2 reference words.\n" in page  # of no language, where none is given
     assert "| source words |" in page and "of 1 source word\n" in page
@@ -631,7 +631,7 @@ def test_the_languages_of_a_score_are_those_given_or_those_of_the_index(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ref, src = written(tmp_path / "ref", "un deux"), written(tmp_path / "src", "one")
-    files = ["--ref", ref, "--src", src, "--hyp", f"a={ref}"]
+    files = ["--ref", ref, "--sources", src, "--hyp", f"a={ref}"]
     assert score(tmp_path, *files, "--memory", str(folder / "memory.tsv")) == 2
     assert "memory.tsv: give --src-lang and --tgt-lang" in capsys.readouterr().err
     index = str(tmp_path / "index")
@@ -656,7 +656,7 @@ def test_plain_references_in_the_memory_are_refused_unless_they_are_allowed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_tsv(tmp_path / "leaky.tsv", [*segments(), *(Segment(src, tgt + " ", "elsewhere") for src, tgt in TEST[:2])])
-    files = ["--src", written(tmp_path / "src", *(src for src, _ in TEST))]
+    files = ["--sources", written(tmp_path / "src", *(src for src, _ in TEST))]
     files += ["--ref", written(tmp_path / "ref", *"abcd"), "--ref", written(tmp_path / "two", *(t for _, t in TEST))]
     memory = ["--hyp", f"a={tmp_path / 'ref'}", "--memory", str(tmp_path / "leaky.tsv"), *LANGUAGES]
     said = f"2 of 4 segments of ref stand in the memory {tmp_path / 'leaky.tsv'} with their reference: 'The Commission"
@@ -677,7 +677,7 @@ def test_files_out_of_step_are_refused_before_anything_is_written(
     for arguments, said in (
         (["--ref", ref, "--hyp", f"a={short}"], f"{short}: 2 lines, but {ref} has 3"),
         (["--ref", ref, "--hyp", f"a={full}"], f"{full}, line 2: not blank"),
-        (["--ref", ref, "--src", full, "--hyp", f"a={ref}"], f"{ref}, line 2: blank, but it is not in {full}"),
+        (["--ref", ref, "--sources", full, "--hyp", f"a={ref}"], f"{ref}, line 2: blank, but it is not in {full}"),
         (["--ref", ref, "--hyp", f"a={tmp_path}/x", "--hyp", f"b={tmp_path}/y"], f"{tmp_path}/x, {tmp_path}/y"),
     ):
         assert score(tmp_path, *arguments) == 1

@@ -25,7 +25,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 
 TEXTS = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
-LANGUAGES = ("--src", "en", "--tgt", "fr")
+LANGUAGES = ("--src-lang", "en", "--tgt-lang", "fr")
 LONG = "word " * 90
 
 
@@ -235,9 +235,9 @@ def test_absent_files_are_all_listed_and_wrong_languages_are_named(
     assert "--from goes with jrc-acquis" in prepared_badly(capsys, 2, str(TEXTS), "--from", ".", *out)
     said = prepared_badly(capsys, 1, "jrc-acquis", "--from", str(tmp_path), *out)
     assert "jrc-en-fr.xml" in said and "jrc-fr-en.tmx" in said and "JRC-Acquis.en-fr" in said
-    assert run(["evaluate", "prepare", "jrc-acquis", "--from", ".", "--src", "en", "--tgt", "zh", *out]) == 2
+    assert run(["evaluate", "prepare", "jrc-acquis", "--from", ".", "--src-lang", "en", "--tgt-lang", "zh", *out]) == 2
     assert "has no 'zh'; it has bg, cs," in capsys.readouterr().err
-    assert run(["evaluate", "prepare", str(TEXTS), "--src", "en", "--tgt", "de", *out]) == 1
+    assert run(["evaluate", "prepare", str(TEXTS), "--src-lang", "en", "--tgt-lang", "de", *out]) == 1
     assert "names no column for de" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

@@ -37,8 +37,8 @@ def prepare(
             metavar="FORM|MEMORY...", help=f"{JRC}, whose files lie in --from; or memory files of your own."
         ),
     ],
-    src: Annotated[str, typer.Option(help="Language translated from, such as en.")],
-    tgt: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
+    src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
+    tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
     out: Annotated[Path, typer.Option(help="Folder to make; must be new or empty.", callback=folder)],
     from_: Annotated[Path | None, typer.Option("--from", help=f"Folder with the files of {JRC}.")] = None,
     by: Annotated[By, typer.Option(help="What is kept out whole.")] = By.document,
@@ -67,11 +67,12 @@ def prepare(
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
 
-    check_pair(src, tgt)
+    check_pair(src_lang, tgt_lang)
     chosen = parse_columns(columns) if columns is not None else None
     settings = preparation.Settings(regime.value, segments, splits, max_length, vocab=vocab)
     try:
-        manifest, report = preparation.prepare(_paths(form, from_, src, tgt), src, tgt, out, settings, chosen)
+        paths = _paths(form, from_, src_lang, tgt_lang)
+        manifest, report = preparation.prepare(paths, src_lang, tgt_lang, out, settings, chosen)
     except KeyboardInterrupt as stop:
         stop.add_note(f"{out} was not made; run it again")
         raise

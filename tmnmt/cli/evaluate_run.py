@@ -61,7 +61,9 @@ def score(
     ref: Annotated[list[Path], typer.Option("--ref", help="References, one segment a line; may be repeated.")],
     hyp: Annotated[list[str], typer.Option("--hyp", metavar="NAME=FILE", help="A system's output; may be repeated.")],
     out: OUT,
-    src: Annotated[Path | None, typer.Option(help="The sources: for consistency, and to look up --memory.")] = None,
+    sources: Annotated[
+        Path | None, typer.Option(help="File of the sources: for consistency, and for --memory.")
+    ] = None,
     memory: Annotated[str | None, typer.Option(help="Index or memory file the segments are banded by.")] = None,
     baseline: Annotated[str | None, typer.Option(help="System the others are compared with; the first.")] = None,
     allow_leaks: Annotated[
@@ -78,14 +80,14 @@ def score(
     from tmnmt.eval.score import output_warnings, read_output, read_test
 
     files = _named(hyp)
-    if memory is not None and src is None:
-        raise UsageError("--memory needs --src: the sources are what is looked up")
+    if memory is not None and sources is None:
+        raise UsageError("--memory needs --sources: they are what is looked up")
     if allow_leaks and memory is None:
         raise UsageError("--allow-leaks needs --memory: it is what references may stand in")
     if baseline is not None and baseline not in files:
         raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
-    _check_there([*ref, *files.values(), *([src] if src is not None else [])])
-    test, kept, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, src)
+    _check_there([*ref, *files.values(), *([sources] if sources is not None else [])])
+    test, kept, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, sources)
     outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
     test = _looked_up(test, memory, allow_leaks, output_warnings(outputs))
     _measure(test, outputs, baseline or outputs[0].name, out)
