@@ -21,8 +21,9 @@ $(VENV)/.installed-dev: pyproject.toml
 	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,dev]'
 	touch $@ $(VENV)/.installed
 
-# pytest's own closing line comes last.
+# Without what it needs, the tests of Elasticsearch are skipped and say so. pytest's own closing line comes last.
 test: $(VENV)/.installed-dev
+	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
 	$(RUN) -m pytest --cov --cov-report=
 
 lint: $(VENV)/.installed-dev

@@ -7,12 +7,16 @@ A shell starts what goes in the background with Ctrl-C ignored, and so would be 
 from __future__ import annotations
 
 import os
+import random
+import secrets
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from required import absent, required
 
 if TYPE_CHECKING:
     from browser import Browser
@@ -23,10 +27,32 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 
+SEED = os.environ.get("TMNMT_SEED") or str(secrets.randbelow(10**6))  # of what tests draw without a seed of their own
+
+
+def pytest_configure() -> None:
+    required()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Seeds what a test draws from: by its own name, so that it draws the same alone and among others."""
+    random.seed(f"{SEED} {item.nodeid}")
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(random.getrandbits(63))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With the seed, where a test has failed."""
+    report = yield
+    if report.failed:
+        report.sections.append(("Seed", f"TMNMT_SEED={SEED} draws the same again"))
+    return report
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Running]:
-    """One Elasticsearch for all tests that need it; they are skipped where it cannot run."""
+    """One Elasticsearch for all tests that need it (see `required.py`)."""
     from elastic_server import running
 
     with running() as started:
@@ -35,10 +61,10 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of pages; they are skipped where none is installed."""
+    """One browser for all tests of pages (see `required.py`)."""
     from browser import INSTALL, browsing, chromium
 
     if chromium() is None:
-        pytest.skip(f"no Chromium is installed: {INSTALL}")
+        absent("browser", f"no Chromium is installed: {INSTALL}")
     with browsing() as opened:
         yield opened

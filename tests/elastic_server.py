@@ -1,18 +1,21 @@
-"""The server that tests of the Elasticsearch index share, or the reason to skip them."""
+"""The servers that tests of the Elasticsearch index use."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from required import absent
 
 from tmnmt.index.elastic_address import ElasticAddress
 
@@ -35,6 +38,7 @@ class Running:
     server: ModuleType
     folder: Path
     url: str
+    cluster: tuple[int, ...] = ()  # the ports of its nodes, its own first
 
     def address(self, name: str) -> ElasticAddress:
         return ElasticAddress((self.url,), name)
@@ -43,21 +47,52 @@ class Running:
         self.server.kill(self.folder)
 
     def start(self) -> None:
-        self.server.start(self.folder, int(self.url.rpartition(":")[2]), quick=True)
+        self.server.start(self.folder, int(self.url.rpartition(":")[2]), True, self.cluster)
+
+    def hang(self) -> None:
+        """It takes requests from now on and answers none, until `go_on`."""
+        os.kill(self.server.process_id(self.folder), signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.kill(self.server.process_id(self.folder), signal.SIGCONT)
 
 
 @contextmanager
 def running() -> Iterator[Running]:
-    """A server in a temporary folder that `nobody` can reach (pytest's are private); skips where it cannot run."""
+    """A server in a temporary folder that `nobody` can reach (pytest's are private)."""
     server = script()
     if trouble := server.missing():
-        pytest.skip(trouble)
+        absent("elasticsearch", trouble)
     folder = Path(tempfile.mkdtemp(prefix="tmnmt-elasticsearch-"))
     try:
         yield Running(server, folder, server.start(folder, quick=True))
     finally:
         server.stop(folder)
         shutil.rmtree(folder)
+
+
+@contextmanager
+def running_nodes(count: int) -> Iterator[list[Running]]:
+    """As `running`, several nodes of one cluster."""
+    server = script()
+    if trouble := server.missing():
+        absent("elasticsearch", trouble)
+    ports = [server.free_port() for _ in range(2 * count)]
+    own = Path(tempfile.mkdtemp(prefix="tmnmt-elasticsearch-"))
+    own.chmod(0o755)
+    nodes = []
+    for i in range(count):
+        (folder := own / str(i)).mkdir()
+        cluster = ports[i], *(port for port in ports[:count] if port != ports[i])
+        nodes.append(Running(server, folder, f"http://127.0.0.1:{ports[count + i]}", cluster))
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(Running.start, nodes))
+        yield nodes
+    finally:
+        for node in nodes:
+            server.stop(node.folder)
+        shutil.rmtree(own)
 
 
 def at_once(work: Callable[[str], None], *names: str) -> None:

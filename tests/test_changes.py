@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from full_disk import files_of_at_most
+from required import absent
 from test_index import brute_force, pairs, queries, real_segments
 
 import tmnmt
@@ -189,7 +190,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small disk; limited file sizes stand for it above")
+        absent("disk", "only root may mount a small disk; limited file sizes stand for it above")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 

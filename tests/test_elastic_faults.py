@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from elastic_proxy import Fault, Proxy, proxy
 from elastic_server import Running
+from required import absent
 from test_index import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import MemoryIndexError, ServerError
@@ -323,7 +324,7 @@ def test_what_changes_nothing_may_be_asked_twice(method: str, target: str, reads
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for loopback, signed by itself, with its key beside it."""
     if not shutil.which("openssl"):
-        pytest.skip("openssl is needed to make a certificate: install it")
+        absent("openssl", "openssl is needed to make a certificate: install it")
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",

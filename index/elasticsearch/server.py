@@ -26,6 +26,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 VERSION = "9.2.4"
@@ -93,15 +94,16 @@ def _java_version(home: Path) -> int:
     return int(said[1]) if said else 0
 
 
-def start(folder: Path, port: int = 0, quick: bool = False) -> str:
+def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[int] = ()) -> str:
     """Starts a server that keeps its things in `folder`; its address, once it answers. `quick`: it starts in half the
-    time and never gets as fast as it could, which is right for small tests."""
+    time and never gets as fast as it could, which is right for small tests. `cluster`: the ports by which its
+    nodes find each other, its own first; most of them must start at once."""
     if trouble := missing():
         raise ServerTrouble(trouble)
-    if pid := _running(folder):
+    if pid := process_id(folder):
         raise ServerTrouble(f"{folder}: a server runs there already, process {pid}")
-    port = port or _free_port()
-    home = _lay_out(folder, port, quick)
+    port = port or free_port()
+    home = _lay_out(folder, port, quick, cluster)
     with (folder / "output.log").open("ab") as output:
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         launcher = subprocess.Popen(
@@ -121,7 +123,7 @@ def start(folder: Path, port: int = 0, quick: bool = False) -> str:
 def stop(folder: Path) -> None:
     """Ends the server of `folder`, by force where it does not end by itself. Nothing happens where none runs."""
     deadline = time.monotonic() + SECONDS_TO_STOP
-    pid = _running(folder)
+    pid = process_id(folder)
     while pid and _alive(pid):  # longer than its pid file is there
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
@@ -131,7 +133,7 @@ def stop(folder: Path) -> None:
 
 def kill(folder: Path) -> None:
     """Ends the server of `folder` without a chance to tidy up, as a power cut would."""
-    while pid := _running(folder):
+    while pid := process_id(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
@@ -146,7 +148,7 @@ def _end_launcher(folder: Path) -> None:
         launcher.wait()
 
 
-def _running(folder: Path) -> int | None:
+def process_id(folder: Path) -> int | None:
     """The process id of the server itself (its launcher is another), if it is alive."""
     try:
         pid = int((folder / "pid").read_text())
@@ -167,7 +169,7 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _lay_out(folder: Path, port: int, quick: bool) -> Path:
+def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Path:
     """The program, its configuration and room for its data below `folder`, readable by who will run it."""
     home, config = folder / NAME, folder / "config"
     if not home.exists():
@@ -182,9 +184,9 @@ def _lay_out(folder: Path, port: int, quick: bool) -> Path:
     kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}"] + ["-XX:TieredStopAtLevel=1"] * quick
     (config / "jvm.options").write_text("\n".join([*kept, ""]))
     settings = {
-        "cluster.name": "tmnmt", "discovery.type": "single-node", "http.port": port, "network.host": "127.0.0.1",
+        "cluster.name": "tmnmt", "http.port": port, "network.host": "127.0.0.1",
         "xpack.security.enabled": False, "path.data": str(folder / "data"), "path.logs": str(folder / "logs"),
-        "transport.port": _free_port(), "cluster.routing.allocation.disk.threshold_enabled": False,
+        "cluster.routing.allocation.disk.threshold_enabled": False, **_nodes(cluster),
     }  # fmt: skip
     (config / "elasticsearch.yml").write_text("\n".join(f"{k}: {json.dumps(v)}" for k, v in settings.items()) + "\n")
     for name in ("data", "logs", "tmp"):
@@ -196,6 +198,17 @@ def _lay_out(folder: Path, port: int, quick: bool) -> Path:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
     return home
+
+
+def _nodes(cluster: Sequence[int]) -> dict[str, object]:
+    """The settings of a node that is alone, or of one that finds others by these ports, of which its own is first."""
+    if not cluster:
+        return {"discovery.type": "single-node", "transport.port": free_port()}
+    return {
+        "transport.port": cluster[0], "node.name": str(cluster[0]),
+        "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in cluster],
+        "cluster.initial_master_nodes": sorted(map(str, cluster)),
+    }  # fmt: skip
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -223,7 +236,7 @@ def _wait_until_healthy(address: str, launcher: subprocess.Popen[bytes], folder:
     raise ServerTrouble(f"{folder}: the server did not become healthy; it said: {' | '.join(said)}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
