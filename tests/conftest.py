@@ -10,7 +10,6 @@ import os
 import random
 import secrets
 import signal
-import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -37,8 +36,6 @@ def pytest_configure() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Seeds what a test draws from: by its own name, so that it draws the same alone and among others."""
     random.seed(f"{SEED} {item.nodeid}")
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(random.getrandbits(63))
 
 
 @pytest.hookimpl(wrapper=True)
