@@ -8,6 +8,7 @@ import logging
 import lzma
 import os
 import random
+import re
 import zipfile
 from itertools import chain
 from pathlib import Path
@@ -156,16 +157,21 @@ def test_an_archive_gives_each_memory_in_it_and_names_the_rest(tmp_path: Path) -
         archive.writestr("three.en", "e\n")
         archive.writestr("README", "hello")
         archive.writestr("config.xml", "<config/>")
+        archive.writestr("page.tmx", "<html/>")
+        archive.writestr("nothing.tmx", "")
+        archive.writestr("german.tsv", "en\tde\nc\td\n")
     segments, reader = read(tmp_path / "m.zip")
     assert [(s.src, s.tgt, s.document) for s in segments] == [("a", "b", "one"), ("c", "d", "two"), ("e", "f", "three")]
     assert reader.report.files == 3
-    assert "2 members passed over, no memories: README, config.xml" in str(reader.report)
+    assert "5 members passed over, no memories: README, config.xml (no memory that can be read: its root" in str(
+        reader.report
+    )
 
 
 def test_an_archive_without_a_memory_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
         archive.writestr("README", "hello")
-    with pytest.raises(FormatError, match=r"m\.zip: no memory among its 1 member; allowed: TMX, TSV"):
+    with pytest.raises(FormatError, match=r"m\.zip: no memory among its 1 member \(README\); allowed: TMX, TSV"):
         read(tmp_path / "m.zip")
 
 
@@ -283,6 +289,32 @@ def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) ->
     with pytest.raises(FormatError, match="the file is empty"):
         list(read_document_lines(tmp_path / "d.txt"))
     assert list(read_document_lines(io.BufferedReader(io.BytesIO(b"")))) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("d.doc", b"\xd0\xcf\x11\xe0" + bytes(20), "an office document"),
+        ("d.rtf", b"{\\rtf1 text}", "RTF"),
+        ("d.pdf", b"%PDF-1.7", "PDF: `pdftotext` reads it"),
+        ("d.txt", b'<TEI.2 select="en fr">', "a memory (JRC-Acquis)"),
+        ("d.xlf", b'<xliff version="1.2">', "XML, <xliff>: a CAT tool"),
+        ("d.html", b"<!DOCTYPE html>\n<html>", "XML, <html>"),
+        ("d.tab.gz", gzip.compress(b"a\tb\n"), "a memory (TSV)"),
+        ("d.txt", b"Source\tTarget\na\tb\n", "a memory (TSV)"),
+        ("d.txt", "UTF-16 without a mark".encode("utf-16-le"), "binary data (UTF-16 needs a byte-order mark)"),
+    ],
+)
+def test_what_is_no_plain_text_is_named_with_what_reads_it(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=rf"{re.escape(name)}: no plain text, but {re.escape(why)}"):
+        list(read_document_lines(tmp_path / name))
+
+
+@pytest.mark.parametrize("text", ["<b>Bold</b> text\n", "a\tb\n", "PK\n", "< 5 %\n", "%PDF\n"])
+def test_text_that_looks_a_little_like_something_else_is_text(tmp_path: Path, text: str) -> None:
+    (tmp_path / "d.txt").write_text(text)
+    assert len(list(read_document_lines(tmp_path / "d.txt"))) == 1
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", " "])))

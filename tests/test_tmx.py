@@ -381,3 +381,33 @@ def test_a_unit_that_never_ends_is_given_up_in_bounded_memory(tmp_path: Path, mo
     segments, reader = read(memory(tmp_path, unit("a", "b") + endless + unit("c", "d")))
     assert [segment.src for segment in segments] == ["a", "c"]
     assert "m.tmx, line 3: " in str(reader.report.examples["malformed"][0])
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252", "shift_jis"])
+def test_utf_8_that_is_declared_as_another_encoding_is_warned_of(tmp_path: Path, encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><tmx><body>{unit("é", "ü")}</body></tmx>'
+    (tmp_path / "m.tmx").write_bytes(text.encode())
+    assert "m.tmx: declared as " in str(read(tmp_path / "m.tmx")[1].report)
+    (tmp_path / "m.tmx").write_bytes(text.encode(encoding, "xmlcharrefreplace"))
+    assert read(tmp_path / "m.tmx")[1].report.warnings == []
+
+
+def test_a_position_that_no_index_can_hold_is_passed_over(tmp_path: Path) -> None:
+    place = f'<prop type="x-position">{"9" * 5000}</prop>'
+    assert one(tmp_path, unit("a", "b", place)).position == 0
+
+
+def test_units_that_lost_inline_codes_have_their_number(tmp_path: Path) -> None:
+    codes = 'a <bpt i="1">&lt;b></bpt>c<ept i="1">&lt;/b></ept>'
+    segments, _ = read(memory(tmp_path, unit(codes, "b<ph/>") + unit("<hi>d</hi>", "e")))
+    assert [segment.properties for segment in segments] == [(("x-inline-codes", "3"),), ()]
+    write_tmx(tmp_path / "again.tmx", segments, "en", "fr")
+    assert read(tmp_path / "again.tmx")[0] == segments
+
+
+def test_messages_cut_what_a_file_makes_long_and_take_out_line_ends(tmp_path: Path) -> None:
+    code = "x" * 5000 + "&#10;&#27;[31m"
+    path = memory(tmp_path, f'<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="{code}"><seg>b</seg></tuv></tu>')
+    with pytest.raises(FormatError) as raised:
+        read(path)
+    assert len(str(raised.value)) < 400 and str(raised.value).isprintable()

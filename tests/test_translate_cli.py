@@ -77,6 +77,27 @@ def test_a_pipe_named_as_a_file_is_read_once(folder: Path, tmp_path: Path, capsy
     assert len(capsys.readouterr().out.split("\n")) == len(TEXT.split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        (
+            "m.tmx",
+            '<?xml version="1.0"?><tmx version="1.4"><body/></tmx>',
+            "a memory (TMX): `tmnmt translate --memory`",
+        ),
+        ("m.tsv", "one\tun\n", "a memory (TSV): `tmnmt translate --memory`"),
+        ("m.docx", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
+    ],
+)
+def test_what_is_no_plain_text_is_refused_with_what_reads_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, why: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert translate(folder, str(tmp_path / name)) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and f"{name}: no plain text, but {why}" in err and err.count("\n") == 1
+
+
 def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

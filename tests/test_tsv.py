@@ -138,3 +138,46 @@ def test_columns_of_what_is_no_tsv_are_a_usage_error(tmp_path: Path) -> None:
 def test_names_lose_control_characters(tmp_path: Path) -> None:
     (segment,), _ = read(table(tmp_path, "src\ttgt\tdoc\tuser\none\tun\td\x01\x0be\tm\u200be\n"))
     assert (segment.document, segment.user) == ("d e", "m\u200be")
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "why"),
+    [
+        ("properties", "[" * 100_000, "are no JSON list of pairs"),
+        ("properties", '[["a", "\\ud800"]]', "are no JSON list of pairs: half of a surrogate pair"),
+        ("pos", "9" * 5000, "has more than 18 digits"),
+        ("pos", str(2**63), "has more than 18 digits"),
+    ],
+)
+def test_what_an_index_cannot_hold_costs_its_line_alone(tmp_path: Path, column: str, cell: str, why: str) -> None:
+    segments, reader = read(table(tmp_path, f"src\ttgt\t{column}\none\tun\t{cell}\ntwo\tdeux\t\nthree\ttrois\t7\n"))
+    first = reader.report.examples["malformed"][0]
+    assert first.line == 2 and first.detail.endswith(why) and len(first.detail) < 100
+    assert len(segments) == 1
+
+
+QUOTED = [
+    ('"two\nlines"\tdeux\nb\tc\n', 1),
+    ('two\t"deux\n\nlignes"\nb\tc\n', 1),
+    ('"say ""yes"""\toui\nb\tc\n', 1),
+    ('"two\nlines"\t"deux\nlignes"\nb\tc\n', 2),
+    ('"Come in.\t"Entrez.\nSit down."\tAsseyez-vous."\n', 0),  # a speech over two segments
+    ('"Yes"\t"Oui"\n5" pipe\ttuyau de 5"\n', 0),
+    ('a\t"b\nc\td\n', 0),
+]
+
+
+@pytest.mark.parametrize(("rows", "lines"), QUOTED)
+def test_quoting_by_a_spreadsheet_is_warned_of(tmp_path: Path, rows: str, lines: int) -> None:
+    _, reader = read(table(tmp_path, "src\ttgt\n" + rows))
+    if not lines:
+        assert reader.report.warnings == []
+        return
+    (warning,) = reader.report.warnings
+    assert warning.partition(": ")[2].startswith(f"{lines} line{'s' * (lines > 1)} quoted as a spreadsheet quotes")
+    assert "(first: line 2)" in warning
+
+
+def test_a_header_of_thousands_of_columns_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"m\.tsv: 2,001 columns in the first line; at most 1,000 are read"):
+        read(table(tmp_path, "en\tfr" + "\t" * 1999 + "\n"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,7 +11,7 @@ from tmnmt.cli.terminal import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import match_record
 from tmnmt.segments import Match
-from tmnmt.text import match_tokens
+from tmnmt.text import match_tokens, nfc
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,7 +114,7 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
 
     from tmnmt.index.fuzzy import word_edits
 
-    source = unicodedata.normalize("NFC", source)
+    source = nfc(source)
     words, spans = match_tokens(query), token_spans(source)
     shown, at = Text(), 0
     for tag, start, end, source_start, source_end in word_edits(words, match_tokens(source)):

@@ -98,6 +98,7 @@ def export(
     """Write segments to a memory file that gives back all fields but the ids. An existing file is replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
+    from tmnmt.formats.tmx_writer import CODES_PROPERTY
     from tmnmt.index.cached import open_index
     from tmnmt.progress import Progress
 
@@ -105,7 +106,15 @@ def export(
     if kind not in ("tmx", "tsv"):
         raise UsageError(f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed .gz, .xz")
     with open_index(index) as opened, Progress("writing", "segments", len(opened)) as progress:
-        segments = map(_to_the_second, opened.segments(chosen(document, origin, user, since, before, property)))
+        lost = 0
+
+        def given() -> Iterator[Segment]:
+            nonlocal lost
+            for segment in opened.segments(chosen(document, origin, user, since, before, property)):
+                lost += any(name == CODES_PROPERTY for name, _ in segment.properties)
+                yield _to_the_second(segment)
+
+        segments = given()
         if kind == "tmx":
             written = write_tmx(output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance)
         else:
@@ -114,6 +123,9 @@ def export(
     if written.cleaned:
         cleaned = counted(written.cleaned, "text")
         print(f"{cleaned} cleaned: on one line, without characters that TMX cannot hold", file=sys.stderr)
+    if lost:
+        had = f"{lost:,} of them had inline codes (tags, placeholders) in the file they came from"
+        print(f"{had}; a memory keeps the text alone, so {output} has no codes", file=sys.stderr)
 
 
 @app.command()

@@ -261,15 +261,16 @@ def _spare_inputs(option: str, path: Path | None, inputs: list[Path]) -> None:
 
 
 def _checked(inputs: list[Path]) -> list[DocumentLines]:
-    """What is to be read; a missing or empty file is told before the model is loaded, a pipe not touched."""
+    """What is to be read; a file that is missing, empty or no text is told before the model is loaded, a pipe not
+    touched."""
     from tmnmt.formats.stream import file_source
-    from tmnmt.formats.text import read_document_lines
+    from tmnmt.formats.text import check_plain, read_document_lines
 
     sources = [path if str(path) != "-" else cast("BufferedReader", sys.stdin.buffer) for path in inputs]
     for source in sources:
         if isinstance(source, Path) and not _is_pipe(source):
-            with file_source(source).stream():
-                pass
+            with file_source(source).stream() as stream:
+                check_plain(stream, str(source))
     return [read_document_lines(source) for source in sources]
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from tmnmt.errors import UsageError
-from tmnmt.text import match_tokens
+from tmnmt.text import match_tokens, nfc
 
 MAX_TOKENS = 1000
+MAX_NAME = 1000  # characters
 
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_LINE_BREAK = re.compile("[ \t]*[\n\r][ \t\n\r]*")
+# Each run of blanks is looked at once: from its start only, and without going back.
+_LINE_BREAK = re.compile("(?<![ \t])[ \t]*+[\n\r][ \t\n\r]*+")
 # White space among the control characters: words must not run together where it stood.
 _SPACE = re.compile("[\t\x0b\x0c\x1c-\x1f\x85]")
 
@@ -32,19 +33,26 @@ def clean(text: str) -> tuple[str, bool]:
 
 
 def clean_name(text: str) -> str:
-    """The name of a document, an origin or a user without tabs, line ends and other control characters."""
-    return text if is_name(text) else clean(text)[0]
+    """The name of a document, an origin or a user without tabs, line ends and other control characters, cut at 1,000
+    characters."""
+    return text if is_name(text) else clean(text[:MAX_NAME])[0]
 
 
 def is_name(text: str) -> bool:
     """Whether `text` can be such a name."""
-    return text.isprintable() or not _UNWANTED.search(text)
+    return len(text) <= MAX_NAME and (text.isprintable() or not _UNWANTED.search(text))
+
+
+def excerpt(text: str, at_most: int = 60) -> str:
+    """The beginning of `text` for a message of one line, "?" for what cannot be printed."""
+    cut = text if len(text) <= at_most else text[: at_most - 3] + "..."
+    return cut if cut.isprintable() else "".join(sign if sign.isprintable() else "?" for sign in cut)
 
 
 def too_long(text: str) -> bool:
     """Whether `text` has more than 1,000 match tokens."""
     # A token is at least one character of the NFC form, which is at most three times as long as the text.
-    if len(text) <= MAX_TOKENS // 3 or len(unicodedata.normalize("NFC", text)) <= MAX_TOKENS:
+    if len(text) <= MAX_TOKENS // 3 or len(nfc(text)) <= MAX_TOKENS:
         return False
     return len(match_tokens(text)) > MAX_TOKENS
 

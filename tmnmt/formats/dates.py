@@ -10,13 +10,19 @@ _DATE = re.compile(
     r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?", re.I
 )
 
+_LONGEST = 60  # characters; what is remembered stays small
 
-@lru_cache(maxsize=4096)
+
 def iso_utc(text: str) -> str | None:
     """ "2026-01-31T12:00:00Z" for a TMX or ISO 8601 date; None when `text` is no date.
 
     Without a time it is midnight, without a zone UTC; a fraction of a second is cut.
     """
+    return _iso_utc(text) if len(text) <= _LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def _iso_utc(text: str) -> str | None:
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None

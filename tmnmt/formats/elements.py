@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import Bytes
 from tmnmt.formats.stream import BLOCK
 
@@ -60,7 +61,7 @@ def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
     try:
         return _parse(data, namespaces), False
     except etree.XMLSyntaxError as error:
-        why = _PLACE.sub("", error.msg or "no XML")
+        why = excerpt(_PLACE.sub("", error.msg or "no XML"), 200)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as undecodable:
@@ -88,12 +89,16 @@ def elements(stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...] = 
 
 
 class _Cutter:
+    """Each byte is looked at a few times at most, whatever the file holds: what a search found out is remembered."""
+
     def __init__(self, stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...]) -> None:
         self._stream, self._tags = stream, tags
         names = b"|".join(re.escape(name) for name in (*whole, *tags))
         self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
-        self._data, self._at = b"", 0
+        self._data, self._at, self._ended = b"", 0, False
         self._line, self._counted = 1, 0
+        self._inside: tuple[int, int] | None = None  # an element whose end is not in the buffer: start, searched up to
+        self._unclosed: dict[bytes, tuple[int, int]] = {}  # no such closing mark begins between these places
 
     def run(self) -> Iterator[Element]:
         while True:
@@ -108,7 +113,7 @@ class _Cutter:
             if not end:
                 if len(self._data) - self._at <= MAX_BYTES and self._more():
                     continue
-                end, problem = found.end(), self._why_no_end()
+                end, problem = self._at + len(found[0]), self._why_no_end()
             if found[1] is not None:
                 yield Element(self._line_here(), found[1], self._data[self._at : end], problem)
             self._at = end
@@ -116,19 +121,27 @@ class _Cutter:
     def _extent(self, found: re.Match[bytes]) -> tuple[int, str]:
         """Where what was found ends, 0 when that is not in the buffer, and what is wrong with it."""
         if found[1] is None:
-            return _aside_end(self._data, found), ""
+            return self._aside_end(found), ""
         tag = _START_TAG.match(self._data, self._at)
         if tag is None and self._data.find(b"<", found.end()) < 0:
             return 0, ""
         after_tag = tag.end() if tag else found.end()
         if found[1] in self._tags or (tag and tag[0].endswith(b"/>")):
             return after_tag, ""
-        return _element_end(self._data, after_tag, found[1])
+        return self._element_end(found.start(), after_tag, found[1])
 
     def _more(self) -> bool:
+        if self._ended:
+            return False
         self._line_here()
         block = self._stream.read(BLOCK)
+        self._ended = not block
         self._data = self._data[self._at :] + block
+        if self._inside is not None:
+            self._inside = self._inside[0] - self._at, self._inside[1] - self._at
+        self._unclosed = {
+            mark: (start - self._at, end - self._at) for mark, (start, end) in self._unclosed.items() if end > self._at
+        }
         self._at = self._counted = 0
         return bool(block)
 
@@ -142,24 +155,36 @@ class _Cutter:
             return f"longer than {MAX_BYTES // 1_000_000} MB"
         return "the file ends inside it"
 
+    def _element_end(self, start: int, at: int, name: bytes) -> tuple[int, str]:
+        """Where the element's end tag ends, 0 when that is not in the buffer, and what is wrong with the element."""
+        if self._inside is not None and self._inside[0] == start:
+            at = self._inside[1]
+        inside = _inside(name)
+        while found := inside.search(self._data, at):
+            if found[0].startswith(b"</"):
+                return found.end(), ""
+            if found[0] not in _CLOSED_BY:
+                return found.start(), "no end tag before the next one starts"
+            end = self._aside_end(found)
+            if not end:
+                self._inside = start, found.start()
+                return 0, ""
+            at = end
+        last = self._data.rfind(b"<", at)  # the only one that may be part of a tag
+        self._inside = start, last if last >= 0 else len(self._data)
+        return 0, ""
 
-def _element_end(data: bytes, at: int, name: bytes) -> tuple[int, str]:
-    inside = _inside(name)
-    while found := inside.search(data, at):
-        if found[0].startswith(b"</"):
-            return found.end(), ""
-        if found[0] not in _CLOSED_BY:
-            return found.start(), "no end tag before the next one starts"
-        at = _aside_end(data, found)
-        if not at:
-            break
-    return 0, ""
-
-
-def _aside_end(data: bytes, found: re.Match[bytes]) -> int:
-    closing = _CLOSED_BY[found[0]]
-    at = data.find(closing, found.end())
-    return at + len(closing) if at >= 0 else 0
+    def _aside_end(self, found: re.Match[bytes]) -> int:
+        """Where what `found` opens is closed, 0 when that is not in the buffer."""
+        closing, start = _CLOSED_BY[found[0]], found.end()
+        known = self._unclosed.get(closing)
+        if known is not None and known[0] <= start:
+            start = max(start, known[1])
+        at = self._data.find(closing, start)
+        if at >= 0:
+            return at + len(closing)
+        self._unclosed[closing] = found.end(), max(start, len(self._data) - len(closing) + 1)
+        return 0
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
 
 # What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be in a good text.
 MARK = "\udcff"
@@ -23,7 +24,15 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# Python's own ways of writing text, which no file is in: one takes quadratic time, others no errors handler.
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+_LONGEST_DECLARATION = 1000  # bytes
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+
+_CLOSED_BY = {"<?": "?>", "<!--": "-->", "<!DOCTYPE": ">"}
+_ASIDE = re.compile(r"\s*(<\?|<!--|<!DOCTYPE)")
+_SUBSET_END = re.compile(r"\]\s*+>")
+_ROOT = re.compile(r"\s*<([^\s<>/!?]{1,100})")
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
@@ -53,7 +62,7 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     """Encoding and length of the mark of an XML file, from mark, declaration and first bytes.
 
     A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2 does.
-    FormatError: an encoding that nobody knows.
+    FormatError: what is no encoding of text, or one that nobody knows.
     """
     encoding, length = byte_order_mark(head)
     if length:
@@ -62,14 +71,26 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
         return "utf-16-le", 0
     if head[:2] == b"\x00<":
         return "utf-16-be", 0
-    declared = _DECLARED.match(head)
+    declared = _DECLARED.match(head[:_LONGEST_DECLARATION])
     if declared is None:
         return "utf-8", 0
-    try:
-        known = codecs.lookup(declared[1].decode("ascii", "replace")).name
-    except LookupError as error:
-        raise FormatError(f"{shown}: unknown encoding {declared[1].decode('ascii', 'replace')!r}") from error
+    name = declared[1].decode("ascii", "replace")
+    known = _charset(name)
+    if not known:
+        raise FormatError(f"{shown}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8")
     return ("utf-8", 0) if known.startswith(("utf-16", "utf-32", "ascii")) else (known, 0)
+
+
+def _charset(name: str) -> str:
+    """Python's name of the character set; "" where `name` is none: unknown, or a codec of another kind, as zlib."""
+    try:
+        known = codecs.lookup(name).name
+        b"<".decode(known)
+    except UnicodeDecodeError:
+        pass  # of more than one byte
+    except (LookupError, ValueError):
+        return ""
+    return "" if known.replace("_", "-") in _NO_CHARSETS else known
 
 
 def head_text(stream: io.BufferedReader) -> str:
@@ -81,19 +102,65 @@ def head_text(stream: io.BufferedReader) -> str:
     return head[length:].decode(encoding, "replace")
 
 
+def root_element(head: str) -> str:
+    """The name of the root element, "" when the text does not begin as XML does."""
+    at = 0
+    while aside := _ASIDE.match(head, at):
+        closing = _CLOSED_BY[aside[1]]
+        end = head.find(closing, aside.end())
+        if closing == ">":
+            end = _doctype_end(head, aside.end())
+        if end < 0:
+            return ""
+        at = end + len(closing)
+    root = _ROOT.match(head, at)
+    return root[1] if root else ""
+
+
+def _doctype_end(head: str, at: int) -> int:
+    """Where the ">" of a DOCTYPE stands: behind its internal subset in brackets, where it has one; -1: nowhere."""
+    end = head.find(">", at)
+    subset = head.find("[", at, end)
+    if subset < 0:
+        return end
+    closing = _SUBSET_END.search(head, subset)
+    return closing.end() - 1 if closing else -1
+
+
 def utf8(stream: io.BufferedReader, encoding: str, mark_length: int) -> Bytes:
     """The same text in UTF-8 without its mark; undecodable bytes become bytes that no UTF-8 decoder takes."""
     stream.read(mark_length)
     return stream if encoding == "utf-8" else _Transcoder(stream, encoding)
 
 
+def is_misread(text: Bytes) -> bool:
+    """Whether what `utf8` gave so far was UTF-8 already, and the encoding that it was read in not."""
+    return isinstance(text, _Transcoder) and text.is_utf8
+
+
 class _Transcoder:
     def __init__(self, stream: Bytes, encoding: str) -> None:
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
+        self._as_utf8: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+        self._beyond_ascii = False
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether what was read is UTF-8 beyond ASCII, which no text in another encoding is by chance."""
+        return self._beyond_ascii and self._as_utf8 is not None
+
+    def _try_utf8(self, block: bytes) -> None:
+        if self._as_utf8 is not None and not (block.isascii() and not self._as_utf8.getstate()[0]):
+            self._beyond_ascii = True
+            try:
+                self._as_utf8.decode(block)
+            except UnicodeDecodeError:
+                self._as_utf8 = None
 
     def read(self, size: int, /) -> bytes:
         while block := self._stream.read(size):
+            self._try_utf8(block)
             if text := self._decoder.decode(block):
                 return text.encode("utf-8", "surrogatepass")
         return self._decoder.decode(b"", True).encode("utf-8", "surrogatepass")

@@ -18,12 +18,12 @@ from pathlib import Path
 from lxml import etree
 
 from tmnmt.errors import FormatError
-from tmnmt.formats.clean import clean
+from tmnmt.formats.clean import clean, clean_name, excerpt
 from tmnmt.formats.elements import Malformed, elements, parsed
-from tmnmt.formats.encoding import utf8, xml_encoding
-from tmnmt.formats.languages import normal_code, rank
+from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
+from tmnmt.formats.languages import is_code, listed, normal_code, rank
 from tmnmt.formats.report import MALFORMED, Report
-from tmnmt.formats.stream import Source, file_source
+from tmnmt.formats.stream import NoMemory, Source, file_source
 from tmnmt.formats.tei import Paragraphs, attributes, resolved
 from tmnmt.segments import Segment
 
@@ -41,20 +41,25 @@ def read_jrc(
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
     document, position, sides = source.stem, 0, None
     texts = _Texts(source.shown, folder, report)
+    content = utf8(stream, encoding, mark_length)
     try:
-        for line, name, data, problem in elements(utf8(stream, encoding, mark_length), (b"link",), (b"TEI.2", b"div")):
+        for line, name, data, problem in elements(content, (b"link",), (b"TEI.2", b"div")):
             if name == b"TEI.2":
                 texts.codes = attributes(data).get("select", "").split()
                 sides = _sides(texts.codes, src_lang, tgt_lang, source.shown)
             elif name == b"div":
-                document, position = attributes(data).get("n", source.stem), 0
+                document, position = clean_name(attributes(data).get("n", source.stem)), 0
+            elif sides is None:
+                report.skip(MALFORMED, line, "a link before the root element <TEI.2>")
             else:
                 position += 1
                 pair = _pair(data, problem, line, encoding.upper(), report, texts, document)
-                if pair is not None and sides is not None:
+                if pair is not None:
                     yield line, Segment(pair[sides[0]], pair[sides[1]], document, position - 1, 0, source.name)
     finally:
         texts.close()
+    if is_misread(content):
+        report.warn_of_encoding(encoding.upper())
     report.end_file(encoding.upper())
 
 
@@ -81,20 +86,26 @@ class _Texts:
             self._sides = [self._paragraphs.of(side, document) for side in (0, 1)]
         numbers = [side.split() for side in targets.split(";")]
         if len(numbers) != 2:
-            raise Malformed(f"xtargets {targets[:40]!r} are no two lists of paragraphs, as in '1;1 2'")
+            raise Malformed(f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'")
         return self._text(document, 0, numbers[0]), self._text(document, 1, numbers[1])
 
     def _text(self, document: str, side: int, numbers: list[str]) -> str:
         paragraphs = self._sides[side]
         if paragraphs is None:
-            raise Malformed(f"document {document} is not in jrc-{self.codes[side]}.tgz")
+            raise Malformed(f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz")
         for number in numbers:
             if number not in paragraphs:
-                raise Malformed(f"paragraph {number} of document {document} is not in jrc-{self.codes[side]}.tgz")
+                where = f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz"
+                raise Malformed(f"paragraph {excerpt(number)} of {where}")
+        assert self._paragraphs is not None
+        self._paragraphs.take(side, sum(len(paragraphs[number]) for number in numbers))
         return " ".join(paragraphs[number] for number in numbers)
 
     def _archives(self) -> list[Path]:
         """Those of both languages. FormatError, which names all that are absent."""
+        if len(self.codes) < 2 or not all(map(is_code, self.codes[:2])):
+            select = excerpt(" ".join(self.codes))
+            raise FormatError(f"{self._shown}: its links have no text, and select={select!r} names no two languages")
         names = [f"jrc-{code}.tgz" for code in self.codes[:2]]
         if self._folder is None:
             raise FormatError(f"{self._shown}: its links have no text; unpack it beside {' and '.join(names)}")
@@ -116,7 +127,7 @@ def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple
     for wanted in (normal_code(src_lang), normal_code(tgt_lang)):
         ranked = [(r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, wanted)) is not None]
         if not ranked:
-            raise FormatError(f"{shown}: no {wanted}; languages in the file: {', '.join(codes) or 'none'}")
+            raise NoMemory(shown, f"no {wanted}; languages in the file: {listed(codes)}")
         places.append(min(ranked)[1])
     return places[0], places[1]
 
@@ -129,8 +140,7 @@ def _pair(
         return None
     try:
         link, repaired = parsed(data)
-        arity = link.get("type", "").replace(":", "-")
-        report.links[arity] = report.links.get(arity, 0) + 1
+        report.found_link(link.get("type", "")[:20].replace(":", "-"))
         first, second = _both(link, texts, document)
     except Malformed as error:
         if error.undecodable:

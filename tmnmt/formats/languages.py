@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 
 from tmnmt.errors import UsageError
+from tmnmt.formats.clean import excerpt
 
 NO_RANK = 99
+_REMEMBERED = 10_000  # codes; a hostile file has another with every unit
 _CODE = re.compile(r"[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*")
 
 
@@ -16,10 +18,15 @@ def normal_code(code: str) -> str:
     return code.strip().replace("_", "-").lower()
 
 
+def is_code(code: str) -> bool:
+    """Whether `code` has the shape of BCP 47: letters, digits and hyphens."""
+    return _CODE.fullmatch(code) is not None
+
+
 def check_pair(src_lang: str, tgt_lang: str) -> None:
     """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47."""
     for code in (src_lang, tgt_lang):
-        if not _CODE.fullmatch(code):
+        if not is_code(code):
             raise UsageError(f"{code!r} is no code of a language; write letters, digits and hyphens: en, pt-BR")
     if normal_code(src_lang) == normal_code(tgt_lang):
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
@@ -44,6 +51,7 @@ class PairRanks:
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
         self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
+        self._count = 0
         self._known: dict[str, dict[str, tuple[int, int] | None]] = {}
 
     def known(self, srclang: str) -> dict[str, tuple[int, int] | None]:
@@ -54,6 +62,9 @@ class PairRanks:
         """The ranks of `code` as source and as target, NO_RANK for none; None when it is neither."""
         found = [rank(normal_code(code), wanted, normal_code(srclang)) for wanted in (self.src, self.tgt)]
         as_src, as_tgt = (NO_RANK if each is None else each for each in found)
+        self._count += 1
+        if self._count > _REMEMBERED:
+            self._known, self._count = {}, 1
         pair = None if as_src == as_tgt == NO_RANK else (as_src, as_tgt)
         self.known(srclang)[code] = pair
         return pair
@@ -61,6 +72,6 @@ class PairRanks:
 
 def listed(codes: Iterable[str], at_most: int = 40) -> str:
     """Codes for a message: "de, en-gb, fr", "de, en-gb and 20 more"; "none" when there is none."""
-    names = sorted({normal_code(code) for code in codes})
+    names = sorted({excerpt(normal_code(code)) for code in codes})
     more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return (", ".join(names[:at_most]) or "none") + more

@@ -7,7 +7,7 @@ en/1970/jrc21970A0720_01-en.xml.gz, fr/1970/jrc21970A0720_01-fr.xml.gz, sentence
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import count, repeat, zip_longest
 from pathlib import Path
@@ -65,10 +65,11 @@ def moses_ids(prefix: Path) -> Source | None:
     return file_source(path) if path else None
 
 
-def member_ids(src: Source, sources: Iterable[Source]) -> Source | None:
-    """The member NAME.ids of an archive for its NAME.src; None where there is none."""
-    wanted = _path_of(src).rpartition(".")[0] + ".ids"
-    return next((source for source in sources if _path_of(source) == wanted), None)
+def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Source]:
+    """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has one."""
+    by_path = {_path_of(source): source for source in sources[::-1]}
+    wanted = {source.shown: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
+    return {shown: by_path[wanted[shown]] for shown in pairs if wanted[shown] in by_path}
 
 
 def read_moses(src: Source, tgt: Source, report: Report, ids: Source | None = None) -> Iterator[tuple[int, Segment]]:

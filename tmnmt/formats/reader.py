@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.formats.clean import MAX_TOKENS, clean_name, is_name, too_long
+from tmnmt.formats.clean import MAX_TOKENS, clean_name, excerpt, is_name, too_long
 from tmnmt.formats.duplicates import Seen
-from tmnmt.formats.encoding import head_text
+from tmnmt.formats.encoding import head_text, root_element
 from tmnmt.formats.languages import listed
 from tmnmt.formats.moses import member_ids, moses_ids, moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
 from tmnmt.formats.share import Share
-from tmnmt.formats.stream import Source, file_source, is_zip, zip_sources
-from tmnmt.formats.tsv import Columns, read_tsv
+from tmnmt.formats.stream import NoMemory, Source, file_source, is_zip, zip_sources
+from tmnmt.formats.tsv import TSV_SUFFIXES, Columns, read_tsv
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
@@ -26,12 +25,8 @@ ALLOWED = (
     "allowed: TMX, TSV, a JRC-Acquis alignment (.xml), each also as .gz, .xz or in a .zip, "
     "or the PREFIX of two plain files"
 )
-TSV_SUFFIXES = (".tsv", ".tab")
 
 _XML_KINDS = {"tmx": "tmx", "TEI.2": "jrc"}
-_BEFORE_ROOT = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
-_ROOT = re.compile(r"\s*<([^\s<>/!?]+)")
-
 Pairs = Iterator[tuple[int, Segment]]
 
 
@@ -77,10 +72,9 @@ class Reader:
         elif too_long(segment.src) or too_long(segment.tgt):
             report.skip(TOO_LONG, line, f"more than {MAX_TOKENS:,} tokens")
         elif not seen.add(segment):
-            report.skip(DUPLICATE, line, f"again {segment.src[:60]!r} in document {segment.document!r}")
+            report.skip(DUPLICATE, line, f"again {excerpt(segment.src)!r} in document {excerpt(segment.document)!r}")
         else:
-            report.read += 1
-            report.kept += 1
+            report.keep()
             return True
         return False
 
@@ -111,7 +105,7 @@ class Reader:
             yield from self._file(source, path.parent)
 
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
-        self.report.begin_file(f"{src.shown}, {tgt.shown}")
+        self.report.begin_file(f"{src.shown}, {tgt.shown}", src.allowance)
         self._need_no_columns(src)
         src, tgt, ids = self._share.watched(src), self._share.watched(tgt), ids and self._share.watched(ids)
         yield from read_moses(src, tgt, self.report, ids)
@@ -122,30 +116,42 @@ class Reader:
         with zip_sources(path) as sources:
             self._share.begin(sources)
             pairs = moses_pairs(sources, self.src_lang, self.tgt_lang)
-            ids = {source.shown: member_ids(source, sources) for source in sources if source.shown in pairs}
-            used = {source.shown for source in (*pairs.values(), *ids.values()) if source}
+            ids = member_ids(pairs, sources)
+            used = {source.shown for source in (*pairs.values(), *ids.values())}
             for source in sources:
                 if source.shown in pairs:
-                    yield from self._moses(source, pairs[source.shown], ids[source.shown])
-                elif _is_memory(source):
-                    yield from self._file(source)
+                    yield from self._moses(source, pairs[source.shown], ids.get(source.shown))
                 elif source.shown not in used:
-                    passed_over.append(source.name)
-            if len(passed_over) == len(sources):
-                raise FormatError(f"{path}: no memory among its {counted(len(sources), 'member')}; {ALLOWED}")
-        if passed_over:
+                    files, units = self.report.files, self.report.read
+                    try:
+                        yield from self._member(source)
+                    except NoMemory as error:
+                        if self.report.read > units:
+                            raise
+                        self.report.files = files
+                        passed_over.append(excerpt(source.name) + (error.why and f" ({error.why})"))
             names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
+            if len(passed_over) == len(sources):
+                found = f" ({names})" if names else ""
+                raise FormatError(f"{path}: no memory among its {counted(len(sources), 'member')}{found}; {ALLOWED}")
+        if passed_over:
             self.report.warnings.append(
                 f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
             )
+
+    def _member(self, source: Source) -> Pairs:
+        """The units of an archive's member. NoMemory, before the first unit, where it is none."""
+        if source.suffix not in (".tmx", ".xml", *TSV_SUFFIXES):
+            raise NoMemory(source.shown, "")
+        yield from self._file(source)
 
     def _file(self, source: Source, folder: Path | None = None) -> Pairs:
         from tmnmt.formats.jrc import read_jrc
         from tmnmt.formats.tmx import read_tmx
 
-        self.report.begin_file(source.shown)
         with self._share.watched(source).stream() as stream:
             kind = _kind(head_text(stream), source, self.columns)
+            self.report.begin_file(source.shown, source.allowance)
             if kind != "tsv":
                 self._need_no_columns(source)
             if kind == "tsv":
@@ -173,34 +179,19 @@ def _named(segment: Segment) -> Segment:
     return replace(segment, document=document, origin=origin, user=user)
 
 
-def _is_memory(source: Source) -> bool:
-    """Whether a member of an archive is meant as a memory: by its name, and for .xml by its root element."""
-    suffix = source.suffix
-    if suffix != ".xml":
-        return suffix in (".tmx", *TSV_SUFFIXES)
-    with source.stream() as stream:
-        return _root(head_text(stream)) in _XML_KINDS
-
-
 def _kind(head: str, source: Source, columns: Columns | None) -> str:
     """ "tmx", "jrc" or "tsv", by the root element, the name and the first line; FormatError when it is none of them."""
     if source.suffix in TSV_SUFFIXES:
         return "tsv"
-    root = _root(head)
+    root = root_element(head)
     if root in _XML_KINDS:
         return _XML_KINDS[root]
     what = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
     if root:
-        raise FormatError(f"{source.shown}: {what}: its root element is <{root}>; {ALLOWED}")
+        raise NoMemory(source.shown, f"{what}: its root element is <{excerpt(root)}>", ALLOWED)
     if source.suffix != ".tmx" and (columns is not None or "\t" in head.partition("\n")[0]):
         return "tsv"
-    raise FormatError(f"{source.shown}: {what}: it does not begin as XML or as tab-separated columns do; {ALLOWED}")
-
-
-def _root(head: str) -> str:
-    """The name of the root element, "" when the text does not begin as XML does."""
-    root = _ROOT.match(_BEFORE_ROOT.sub("", head))
-    return root[1] if root else ""
+    raise NoMemory(source.shown, f"{what}: it does not begin as XML or as tab-separated columns do", ALLOWED)
 
 
 def read_memory(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.stream import Allowance
 
 DUPLICATE = "duplicate"
 EMPTY = "empty"
@@ -16,6 +19,7 @@ MALFORMED = "malformed"
 REASONS = (DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, MALFORMED)
 
 EXAMPLES_KEPT = 3
+LANGUAGES_KEPT = KINDS_KEPT = 1000  # in the report: a file may name another with every unit
 # A few undecodable lines are damage; more than this many, and more than a tenth, is a file in another encoding.
 UNDECODABLE_ALLOWED = 10
 
@@ -49,21 +53,48 @@ class Report:
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0
+    _allowance: Allowance | None = None
 
     @property
     def total_skipped(self) -> int:
         return sum(self.skipped.values())
 
-    def begin_file(self, file: str) -> None:
+    def begin_file(self, file: str, allowance: Allowance | None = None) -> None:
+        """`allowance`: of units that the file may hold."""
         self.files += 1
-        self._file, self._file_start, self._undecodable = file, self.read, 0
+        self._file, self._file_start, self._undecodable, self._allowance = file, self.read, 0, allowance
+
+    def keep(self) -> None:
+        """Counts one unit as read and kept. FormatError when the file unpacks to too many."""
+        self._count()
+        self.kept += 1
+
+    def _count(self) -> None:
+        if self._allowance is not None:
+            self._allowance.take_unit()
+        self.read += 1
+
+    def found_languages(self, codes: Iterable[str]) -> None:
+        if len(self.languages) < LANGUAGES_KEPT:
+            self.languages.update(codes)
+
+    def found_link(self, kind: str) -> None:
+        """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too many kinds."""
+        kind = kind if kind in self.links or len(self.links) < KINDS_KEPT else "other"
+        self.links[kind] = self.links.get(kind, 0) + 1
+
+    def warn_of_encoding(self, encoding: str) -> None:
+        self.warnings.append(
+            f"{self._file}: declared as {encoding}, but its bytes are UTF-8, so that é was read as Ã©: "
+            "correct the encoding in its first line"
+        )
 
     def skip(self, reason: str, line: int, detail: str) -> None:
-        """Counts one unit as read and skipped."""
-        self.read += 1
+        """Counts one unit as read and skipped; errors as `keep`."""
+        self._count()
         self.skipped[reason] += 1
         if len(self.examples[reason]) < EXAMPLES_KEPT:
-            self.examples[reason].append(Skipped(self._file, line, detail))
+            self.examples[reason].append(Skipped(self._file, line, excerpt(detail, 300)))
 
     def skip_undecodable(self, line: int, encoding: str) -> None:
         """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for mere damage."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,26 +15,79 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
 
 BLOCK = 1 << 20
 # Real memories shrink to a fortieth at best; deflate can reach a thousandth and xz far less, which is what bombs do.
-MAX_EXPANSION = 250
-ALWAYS_ALLOWED = 64 << 20
+MAX_EXPANSION = 100
+ALWAYS_ALLOWED = 8 << 20
+# A real unit takes 15 bytes packed, or more; a unit costs about as long to read as 400 bytes.
+PACKED_BYTES_A_UNIT = 4
+UNITS_ALWAYS_ALLOWED = 50_000
+XZ_MEMORY = 256 << 20  # bytes that unpacking may ask for; the strongest preset, xz -9, needs 65 MB
 
 _GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"PK\x03\x04"
 _PACKED = (".gz", ".xz")
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, OSError)
+_XZ_BLOCK = 1 << 16
+_LONGEST_NAME = 255
+# What the modules of the standard library raise for damaged bytes.
+_DAMAGE = (
+    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, OSError, ValueError, IndexError,
+    OverflowError, struct.error, RuntimeError,
+)  # fmt: skip
+
+
+class NoMemory(FormatError):
+    """The file is whole but no memory in these languages: in an archive such a member is passed over.
+
+    `why` in a few words, then what is `allowed`.
+    """
+
+    def __init__(self, shown: str, why: str, allowed: str = "") -> None:
+        super().__init__(f"{shown}: {why}{allowed and '; '}{allowed}")
+        self.why = why
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How much one file or archive may unpack to: all its members and layers together, in bytes and in units.
+
+    `packed`: its bytes as they lie on disk, all or those read so far.
+    """
+
+    shown: str
+    packed: Callable[[], int]
+    _bytes: int = 0
+    _units: int = 0
+
+    def take(self, count: int) -> None:
+        """Counts unpacked bytes. FormatError when they are more than real memories hold."""
+        self._bytes += count
+        if self._bytes > ALWAYS_ALLOWED and self._bytes > MAX_EXPANSION * self.packed():
+            raise self._bomb(f"more than {MAX_EXPANSION} times its size")
+
+    def take_unit(self) -> None:
+        """Counts a unit, where anything was unpacked. FormatError as above."""
+        self._units += 1
+        if self._units > UNITS_ALWAYS_ALLOWED and self._bytes and self._units * PACKED_BYTES_A_UNIT > self.packed():
+            raise self._bomb(f"more than a unit for every {PACKED_BYTES_A_UNIT} bytes of its size")
+
+    def _bomb(self, to: str) -> FormatError:
+        return FormatError(
+            f"{self.shown}: unpacks to {to}: refused as a decompression bomb; if it is none, unpack it first"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without .gz or .xz); `size`:
-    the bytes that `open` gives."""
+    the bytes that `open` gives; `allowance`: shared by all sources of an archive."""
 
     shown: str
     name: str
     open: Callable[[], BinaryIO]
     size: int
+    allowance: Allowance
 
     @property
     def stem(self) -> str:
@@ -49,16 +103,25 @@ class Source:
     def stream(self) -> Iterator[io.BufferedReader]:
         """The unpacked bytes. FormatError, here or on reading: missing, empty, damaged, or a decompression bomb."""
         with self.open() as raw:
-            unpacked = _unpacked(raw, self.shown)
+            unpacked = _unpacked(raw, self.shown, self.allowance)
             if not unpacked.peek(1):
-                raise FormatError(f"{self.shown}: the file is empty")
+                raise NoMemory(self.shown, "the file is empty")
             yield unpacked
 
 
 def file_source(path: Path) -> Source:
     """`path` as one source, whatever it holds."""
     size = path.stat().st_size if path.is_file() else 0  # opening says what is wrong
-    return Source(str(path), bare_name(path.name), lambda: open_file(path), size)
+    shown, name = str(path), bare_name(path.name)
+    if size:
+        return Source(shown, name, lambda: open_file(path), size, Allowance(shown, lambda: size))
+    opened: list[BinaryIO] = []  # a pipe, which has no size
+
+    def open_pipe() -> BinaryIO:
+        opened[:] = [_buffered(open_file(path), shown, None)]
+        return opened[0]
+
+    return Source(shown, name, open_pipe, size, Allowance(shown, lambda: opened[0].tell()))
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -74,8 +137,8 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def bare_name(name: str) -> str:
-    """The file name without the folder and without .gz or .xz."""
-    name = PurePosixPath(name.replace("\\", "/")).name
+    """The file name without the folder and without .gz or .xz; its end where it is longer than a file's name can be."""
+    name = PurePosixPath(name.replace("\\", "/")).name[-_LONGEST_NAME:]
     return name[:-3] if name.lower().endswith(_PACKED) else name
 
 
@@ -88,49 +151,104 @@ def is_zip(path: Path) -> bool:
 @contextmanager
 def zip_sources(path: Path) -> Iterator[list[Source]]:
     """The members of a zip archive in their order, folders and hidden files left out; to be read inside the block."""
+    size = path.stat().st_size
+    allowance = Allowance(str(path), lambda: size)
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise FormatError(f"{path}: a damaged zip archive: {error}") from error
+    except _DAMAGE as error:
+        raise FormatError(f"{path}: a damaged zip archive: {excerpt(str(error), 200)}") from error
     with archive:
         yield [
-            Source(shown, name, _member(archive, info, shown), info.file_size)
+            Source(shown, name, _member(archive, info, shown, allowance), info.file_size, allowance)
             for info in archive.infolist()
-            for shown, name in [(f"{path}: {info.filename}", bare_name(info.filename))]
-            if not info.is_dir() and not name.startswith(".") and not info.filename.startswith("__MACOSX/")
+            for shown, name in [(f"{path}: {excerpt(info.filename, 300)}", bare_name(info.filename))]
+            if not info.filename.endswith("/")
+            and not name.startswith(".")
+            and not info.filename.startswith("__MACOSX/")
         ]
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Callable[[], BinaryIO]:
+def _member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str, allowance: Allowance
+) -> Callable[[], BinaryIO]:
     def open_member() -> BinaryIO:
+        # The other ways of packing are unpacked with no limit on memory, and no tool writes memories in them.
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FormatError(f"{shown}: cannot be unpacked: method {info.compress_type}; allowed: stored or deflated")
         try:
             member = archive.open(info)
-        except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:  # encrypted, or packed in another way
-            raise FormatError(f"{shown}: cannot be unpacked: {error}") from error
-        return _buffered(cast(BinaryIO, member), shown, lambda: info.compress_size)
+        except _DAMAGE as error:  # encrypted, or not where the archive says
+            raise FormatError(f"{shown}: cannot be unpacked: {excerpt(str(error), 200)}") from error
+        return _buffered(cast(BinaryIO, member), shown, allowance)
 
     return open_member
 
 
-def _unpacked(raw: BinaryIO, shown: str) -> io.BufferedReader:
+def _unpacked(raw: BinaryIO, shown: str, allowance: Allowance) -> io.BufferedReader:
     packed = raw if isinstance(raw, io.BufferedReader) else _buffered(raw, shown, None)
     head = packed.peek(6)
     if head.startswith(_GZIP):
-        return _buffered(cast(BinaryIO, gzip.GzipFile(fileobj=packed)), shown, packed.tell)
+        return _buffered(cast(BinaryIO, gzip.GzipFile(fileobj=packed)), shown, allowance)
     if head.startswith(_XZ):
-        return _buffered(cast(BinaryIO, lzma.LZMAFile(packed)), shown, packed.tell)
+        return _buffered(cast(BinaryIO, _Xz(packed, shown)), shown, allowance)
     return packed
 
 
-def _buffered(raw: BinaryIO, shown: str, packed_bytes: Callable[[], int] | None) -> io.BufferedReader:
-    return io.BufferedReader(_Guarded(raw, shown, packed_bytes), BLOCK)
+def _buffered(raw: BinaryIO, shown: str, allowance: Allowance | None) -> io.BufferedReader:
+    return io.BufferedReader(_Guarded(raw, shown, allowance), BLOCK)
+
+
+class _Xz:
+    """One xz stream after another, with zeros between them: lzma.LZMAFile, but with a limit on memory."""
+
+    def __init__(self, packed: BinaryIO, shown: str) -> None:
+        self._packed, self._shown = packed, shown
+        self._decoder: lzma.LZMADecompressor | None = None
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._decoder is None or self._decoder.eof:
+                block = self._next_stream(self._decoder.unused_data if self._decoder else b"")
+                if not block:
+                    return b""
+                self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+            elif self._decoder.needs_input:
+                block = self._packed.read(_XZ_BLOCK)
+                if not block:
+                    raise EOFError("the file ends before the end of its packed data")
+            else:
+                block = b""
+            if data := self._unpack(block, size):
+                return data
+
+    def _next_stream(self, block: bytes) -> bytes:
+        while not (block := block.lstrip(b"\0")):
+            block = self._packed.read(_XZ_BLOCK)
+            if not block:
+                break
+        return block
+
+    def _unpack(self, block: bytes, size: int) -> bytes:
+        assert self._decoder is not None
+        try:
+            return self._decoder.decompress(block, size)
+        except lzma.LZMAError as error:
+            if "limit" in str(error):
+                raise FormatError(
+                    f"{self._shown}: asks for more than {XZ_MEMORY >> 20} MB of memory to be unpacked; "
+                    "pack it again, with xz -9 or less"
+                ) from error
+            raise
+
+    def close(self) -> None:
+        self._packed.close()
 
 
 class _Guarded(io.RawIOBase):
     """Reads through to `raw`, turns damage into FormatError and stops at a decompression bomb."""
 
-    def __init__(self, raw: BinaryIO, shown: str, packed_bytes: Callable[[], int] | None) -> None:
-        self._raw, self._shown, self._packed_bytes = raw, shown, packed_bytes
+    def __init__(self, raw: BinaryIO, shown: str, allowance: Allowance | None) -> None:
+        self._raw, self._shown, self._allowance = raw, shown, allowance
         self._given = 0
 
     def readable(self) -> bool:
@@ -143,13 +261,11 @@ class _Guarded(io.RawIOBase):
         try:
             data = self._raw.read(len(buffer))
         except _DAMAGE as error:
-            raise FormatError(f"{self._shown}: damaged, cannot be read on: {error}") from error
+            raise FormatError(f"{self._shown}: damaged, cannot be read on: {excerpt(str(error), 200)}") from error
         buffer[: len(data)] = data
         self._given += len(data)
-        if self._packed_bytes and self._given > max(ALWAYS_ALLOWED, MAX_EXPANSION * self._packed_bytes()):
-            raise FormatError(
-                f"{self._shown}: unpacks to more than {MAX_EXPANSION} times its size: refused as a decompression bomb"
-            )
+        if self._allowance is not None:
+            self._allowance.take(len(data))
         return len(data)
 
     def close(self) -> None:

@@ -12,20 +12,20 @@ import io
 import json
 import re
 import sqlite3
-import tarfile
 import zlib
 from collections.abc import Iterator
 from functools import partial
 from html import unescape
 
 from tmnmt.errors import FormatError
+from tmnmt.formats.clean import clean_name, excerpt
 from tmnmt.formats.elements import Malformed, elements, parsed
 from tmnmt.formats.encoding import utf8, xml_encoding
-from tmnmt.formats.stream import BLOCK, Source, bare_name
-
-MAX_DOCUMENT = 64 << 20  # bytes; the longest of the corpus has a few MB
+from tmnmt.formats.stream import BLOCK, Allowance, Source, bare_name
+from tmnmt.formats.tar import tar_files
 
 _ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_LONG_REFERENCE = re.compile(rb"&#\w{9,};?")  # no character, and too long a number for Python
 _ESCAPE = re.compile("%(quot|amp|gt|lt|apos|[A-Za-z](?:acute|grave|circ|uml|cedil|tilde|ring|caron|slash))%")
 
 
@@ -36,11 +36,13 @@ class Paragraphs:
 
     def __init__(self) -> None:
         self._db = sqlite3.connect("", isolation_level=None)  # a private file on disk that no kill leaves behind
+        self._allowances: dict[int, Allowance] = {}
         self._db.execute("PRAGMA journal_mode = OFF")
         self._db.execute("CREATE TABLE texts (side, document, paragraphs BLOB, PRIMARY KEY (side, document))")
 
     def load(self, side: int, archive: Source) -> None:
         """Takes in every document of `archive`. FormatError: damaged, none in it, two with one id, or the disk full."""
+        self._allowances[side] = archive.allowance
         self._db.execute("BEGIN")
         documents = 0
         for document, paragraphs in _documents(archive):
@@ -63,8 +65,14 @@ class Paragraphs:
         ).fetchone()
         if row is None:
             return None
-        texts: dict[str, str] = json.loads(zlib.decompress(row[0]))
+        unpacked = zlib.decompress(row[0])
+        self.take(side, len(unpacked))
+        texts: dict[str, str] = json.loads(unpacked)
         return texts
+
+    def take(self, side: int, size: int) -> None:
+        """Counts what links give of an archive. FormatError where they point to the same again and again."""
+        self._allowances[side].take(size)
 
     def close(self) -> None:
         self._db.close()
@@ -73,7 +81,7 @@ class Paragraphs:
 def attributes(tag: bytes) -> dict[str, str]:
     """The attributes of a start tag."""
     return {
-        name.decode(): unescape((double or single).decode("utf-8", "replace"))
+        name.decode(): unescape(_LONG_REFERENCE.sub(b"", double or single).decode("utf-8", "replace"))
         for name, double, single in _ATTRIBUTE.findall(tag)
     }
 
@@ -86,20 +94,9 @@ def resolved(text: str) -> str:
 def _documents(archive: Source) -> Iterator[tuple[str, dict[str, str]]]:
     """Every document's CELEX number and its paragraphs."""
     with archive.stream() as stream:
-        try:
-            with tarfile.open(fileobj=stream, mode="r|") as members:
-                for member in members:
-                    name = bare_name(member.name)
-                    if not member.isfile() or not name.endswith(".xml"):
-                        continue
-                    shown = f"{archive.shown}: {member.name}"
-                    if member.size > MAX_DOCUMENT:
-                        raise FormatError(f"{shown}: longer than {MAX_DOCUMENT >> 20} MB")
-                    content = members.extractfile(member)
-                    data = content.read() if content else b""
-                    yield from _document(Source(shown, name, partial(io.BytesIO, data), len(data)))
-        except tarfile.TarError as error:
-            raise FormatError(f"{archive.shown}: no whole tar archive: {error}") from error
+        for path, data in tar_files(stream, archive.shown, lambda path: bare_name(path).endswith(".xml")):
+            shown, name = f"{archive.shown}: {excerpt(path)}", bare_name(path)
+            yield from _document(Source(shown, name, partial(io.BytesIO, data), len(data), archive.allowance))
         while stream.read(BLOCK):
             pass  # to the check sum at the end
 
@@ -112,7 +109,7 @@ def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
         content = utf8(stream, encoding, mark_length)
         for _, name, data, problem in elements(content, (b"head", b"p"), (b"TEI.2",)):
             if name == b"TEI.2":
-                document = attributes(data).get("n", "")
+                document = clean_name(attributes(data).get("n", ""))
                 continue
             try:
                 element, _ = parsed(data) if not problem else (None, False)

@@ -10,13 +10,30 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tmnmt.counted import counted
-from tmnmt.formats.encoding import MARK, lines, lines_as_they_come
-from tmnmt.formats.stream import file_source
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.encoding import MARK, byte_order_mark, head_text, lines, lines_as_they_come, root_element
+from tmnmt.formats.stream import bare_name, file_source
+from tmnmt.formats.tsv import NAMES, TSV_SUFFIXES
 
 _log = logging.getLogger(__name__)
+_LOOKED_AT = 4096  # bytes
+_CONTROL_BYTES = [bytes([code]) for code in (*range(9), *range(14, 27), *range(28, 32))]
+_READS_MEMORIES = "`tmnmt translate --memory` and `tmnmt build-index` read it"
+_EXTRACTS_TEXT = "a CAT tool (OmegaT, Okapi Rainbow) extracts its segments"
+_SAVES_AS_TEXT = "an office program, or `pandoc -t plain --wrap=none`, saves it as plain text"
+# What other files begin with, and what would read them.
+_DOCUMENTS = {
+    b"PK\x03\x04": f"an archive, as .docx, .xlsx, .odt and .zip are: {_SAVES_AS_TEXT}",
+    b"\xd0\xcf\x11\xe0": f"an office document, as .doc and .xls are: {_SAVES_AS_TEXT}",
+    b"{\\rtf": f"RTF: {_SAVES_AS_TEXT}",
+    b"%PDF-": "PDF: `pdftotext` reads it",
+    b"\x1f\x8b": "packed: `gzip -dc` unpacks it",
+    b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
+}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
@@ -38,15 +55,16 @@ class DocumentLines:
     def __iter__(self) -> Iterator[str]:
         if isinstance(self.source, Path):
             with file_source(self.source).stream() as stream:
-                yield from self._repaired(lines(stream))
+                yield from self._lines(stream)
         else:
-            yield from self._repaired(lines(self.source))
+            yield from self._lines(self.source)
         self._warn()
 
     def as_they_come(self, most: int) -> Iterator[list[str]]:
         """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or `most` and a few. A
         list is given before more is waited for."""
         assert not isinstance(self.source, Path)
+        check_plain(self.source, self.name)
         for come in lines_as_they_come(self.source, most):
             yield list(self._repaired(come))
         self._warn()
@@ -73,6 +91,11 @@ class DocumentLines:
         )
         return [f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})" for kind, n, what in kinds if n]
 
+    def _lines(self, stream: BufferedReader) -> Iterator[str]:
+        check_plain(stream, self.name)
+        self._first = {}
+        yield from self._repaired(lines(stream))
+
     def _repaired(self, lines: Iterable[str]) -> Iterator[str]:
         """The lines, counted, with what is damaged in them replaced or taken out."""
         self._first = {} if self._first is None else self._first
@@ -93,9 +116,42 @@ def read_document_lines(source: Path | BufferedReader, name: str = "") -> Docume
     """The lines of a text file (also .gz, .xz) or of a binary stream such as `sys.stdin.buffer`.
 
     Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as its lines come and
-    may be empty; a file that is missing or empty is a FormatError when the iteration starts.
+    may be empty. FormatError when the iteration starts: a file that is missing or empty, or no plain text.
     """
     return DocumentLines(name or (str(source) if isinstance(source, Path) else "standard input"), source)
+
+
+def check_plain(stream: BufferedReader, name: str) -> None:
+    """Raises FormatError where `stream`, at its beginning, holds a document or a memory and no plain text."""
+    head = stream.peek(4)
+    what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
+    if not what:
+        what = _xml(head_text(stream)) or _table(head_text(stream), name) or _binary(head[:_LOOKED_AT])
+    if what:
+        raise FormatError(f"{name}: no plain text, but {what}; allowed: one segment a line, UTF-8")
+
+
+def _xml(head: str) -> str:
+    root = root_element(head)
+    if root in ("tmx", "TEI.2"):
+        return f"a memory ({'TMX' if root == 'tmx' else 'JRC-Acquis'}): {_READS_MEMORIES}"
+    if root and (head.lstrip()[:5] == "<?xml" or root.lower() == "html" or root == "xliff"):
+        return f"XML, <{excerpt(root)}>: {_EXTRACTS_TEXT}"
+    return ""
+
+
+def _table(head: str, name: str) -> str:
+    header = {cell.strip().lower() for cell in head.partition("\n")[0].split("\t")}
+    named = PurePosixPath(bare_name(name)).suffix.lower() in TSV_SUFFIXES
+    if named or (header.intersection(NAMES["src"]) and header.intersection(NAMES["tgt"])):
+        return f"a memory (TSV): {_READS_MEMORIES}"
+    return ""
+
+
+def _binary(head: bytes) -> str:
+    if byte_order_mark(head)[1] or 10 * sum(head.count(byte) for byte in _CONTROL_BYTES) <= len(head):
+        return ""
+    return "binary data (UTF-16 needs a byte-order mark)"
 
 
 def documents(texts: Iterable[str]) -> Iterator[list[str]]:

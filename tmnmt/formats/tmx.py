@@ -3,7 +3,8 @@
 What the standard leaves to the tool is decided so:
 - The content of bpt, ept, it, ph and ut is native code and no text; hi is text. A ph or ut leaves a space where it is
   of type "lb" (a line break) or stood between two letters or digits. A sub flow (a footnote, an ALT text) is a text
-  of its own inside a code and no part of the sentence: left out.
+  of its own inside a code and no part of the sentence: left out. A unit that had codes gets the property
+  "x-inline-codes" with their number, which `tmnmt memory export` tells.
 - Several tuv in one language: see `languages.rank`; of equals the first.
 - Dates and user are those of the target's tuv, or else of the tu; changeid before creationid.
 - The document is the unit's or else the header's property with one of the names in DOCUMENT_PROPERTIES, or else the
@@ -19,14 +20,14 @@ from io import BufferedReader
 
 from lxml import etree
 
-from tmnmt.formats.clean import clean
+from tmnmt.formats.clean import clean, clean_name
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.elements import Malformed, elements, parsed
-from tmnmt.formats.encoding import utf8, xml_encoding
+from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
 from tmnmt.formats.languages import NO_RANK, PairRanks, listed
 from tmnmt.formats.report import MALFORMED, WRONG_LANGUAGE, Report
 from tmnmt.formats.stream import Source
-from tmnmt.formats.tmx_writer import DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
+from tmnmt.formats.tmx_writer import CODES_PROPERTY, DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
 from tmnmt.segments import Segment
 
 # What tools call it: this project, Euramis (DGT-TM), Okapi and Olifant, OmegaT, Déjà Vu, memoQ; compared in lower case.
@@ -42,7 +43,10 @@ _RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPE
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 _PLACEHOLDERS = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>believ</b>able
-_NAMESPACE = re.compile(rb"""xmlns:[\w.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*')""")
+_NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
+_PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
+_LONGEST_POSITION = 18  # digits; more are no place in a document, and no number that an index can hold
+_LONGEST_LANGUAGE = 100
 
 Properties = list[tuple[str, str]]
 
@@ -54,22 +58,23 @@ def read_tmx(
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
     reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
     closed = False
-    for line, name, data, problem in elements(
-        utf8(stream, encoding, mark_length), (b"header", b"tu"), (b"tmx", b"/tmx")
-    ):
+    content = utf8(stream, encoding, mark_length)
+    for line, name, data, problem in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
         if name == b"tu":
             if problem:
                 report.skip(MALFORMED, line, problem)
             elif (segment := reader.unit(line, data)) is not None:
                 yield line, segment
         elif name == b"tmx":
-            reader.namespaces = b" ".join(_NAMESPACE.findall(data))
+            reader.prefixes = frozenset(_NAMESPACE.findall(data))
         elif name == b"header":
             reader.header(data, line)
         else:
             closed = True
     if not closed:
         report.warnings.append(f"{source.shown}: the file ends without </tmx>: it may have been cut off")
+    if is_misread(content):
+        report.warn_of_encoding(encoding.upper())
     report.end_file(encoding.upper())
 
 
@@ -79,23 +84,30 @@ class _TmxReader:
         self._languages = PairRanks(src_lang, tgt_lang)
         self._document, self._srclang = source.stem, ""
         self._units_of: dict[str, int] = {}
-        self.namespaces = b""
+        self.prefixes: frozenset[bytes] = frozenset()  # of namespaces that the root declares
 
     def header(self, data: bytes, line: int) -> None:
         """Takes the source language and the document from the header."""
         try:
-            header, _ = parsed(data, self.namespaces)
+            header, _ = parsed(data, self._namespaces(data))
         except Malformed as error:
             self._report.warnings.append(f"{self._source.shown}, line {line}: the header cannot be read: {error}")
             return
-        self._srclang = header.get("srclang", "")
+        self._srclang = header.get("srclang", "")[:_LONGEST_LANGUAGE]
         named = _reserved([(prop.get("type") or "", prop.text or "") for prop in header.iterfind("prop")])
-        self._document = named.get("document", self._document)
+        self._document = clean_name(named.get("document", self._document))
+
+    def _namespaces(self, data: bytes) -> bytes:
+        """Declarations of the prefixes that `data` uses; of what they stand for nothing is read."""
+        if not self.prefixes:
+            return b""
+        used = self.prefixes.intersection(_PREFIX.findall(data))
+        return b" ".join(b'xmlns:%b="urn:%b"' % (prefix, prefix) for prefix in sorted(used))
 
     def unit(self, line: int, data: bytes) -> Segment | None:
         """The unit's pair; None when it was skipped, which the report then knows."""
         try:
-            tu, repaired = parsed(data, self.namespaces)
+            tu, repaired = parsed(data, self._namespaces(data))
         except Malformed as error:
             if error.undecodable:
                 self._report.skip_undecodable(line, self._encoding)
@@ -116,6 +128,9 @@ class _TmxReader:
             self._report.skip(MALFORMED, line, "a language without <seg>")
             return None
         pair = self._text(src_seg), self._text(tgt_seg)
+        lost = _codes(src_seg) + _codes(tgt_seg)
+        if lost and all(name != CODES_PROPERTY for name, _ in properties):
+            properties.append((CODES_PROPERTY, str(lost)))
         if named or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:
             return self._described(pair, document, position, tu, tgt, named, properties)
         return Segment(*pair, document, position, 0, self._source.name)
@@ -125,7 +140,7 @@ class _TmxReader:
     ) -> tuple[etree._Element | None, etree._Element | None, list[str], Properties]:
         src = tgt = None
         best_src = best_tgt = NO_RANK
-        srclang = tu.get("srclang") or self._srclang
+        srclang = tu.get("srclang", "")[:_LONGEST_LANGUAGE] or self._srclang
         known = self._languages.known(srclang)
         codes: list[str] = []
         properties: Properties = []
@@ -145,7 +160,7 @@ class _TmxReader:
                 properties.append((child.get("type") or "", child.text or ""))
             elif tag == "note":
                 properties.append(("note", child.text or ""))
-        self._report.languages.update(codes)
+        self._report.found_languages(codes)
         return src, tgt, codes, properties
 
     def _missing(self, src: etree._Element | None, tgt: etree._Element | None, codes: list[str]) -> str:
@@ -183,7 +198,7 @@ class _TmxReader:
             pair[0],
             pair[1],
             document,
-            int(written) if written.isdecimal() else position,
+            int(written) if written.isdecimal() and len(written) <= _LONGEST_POSITION else position,
             0,
             named.get("origin", self._source.name),
             created,
@@ -217,6 +232,10 @@ def _reserved(properties: Properties) -> dict[str, str]:
     for at in sorted((at for _, at in best.values()), reverse=True):
         del properties[at]
     return values
+
+
+def _codes(seg: etree._Element) -> int:
+    return sum(1 for _ in seg.iter(*_CODES)) if len(seg) else 0
 
 
 def _flow(seg: etree._Element) -> str:

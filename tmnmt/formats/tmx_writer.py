@@ -13,6 +13,8 @@ from tmnmt.formats.dates import iso_utc, tmx_date
 from tmnmt.segments import Segment
 
 DOCUMENT_PROPERTY, POSITION_PROPERTY, ORIGIN_PROPERTY = "x-document", "x-position", "x-origin"
+# How many inline codes a segment had in the file that it came from: they are not kept.
+CODES_PROPERTY = "x-inline-codes"
 
 # Not allowed in XML 1.0, written in any way.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

@@ -18,15 +18,18 @@ from typing import TextIO
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
-from tmnmt.formats.clean import clean
+from tmnmt.formats.clean import clean, excerpt
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import MARK, byte_order_mark, lines
 from tmnmt.formats.languages import normal_code, rank
-from tmnmt.formats.report import MALFORMED, Report
-from tmnmt.formats.stream import Source
+from tmnmt.formats.report import EMPTY, MALFORMED, Report
+from tmnmt.formats.stream import NoMemory, Source
 from tmnmt.segments import Segment
 
 MAX_LINE = 10_000_000  # characters
+MAX_COLUMNS = 1000
+TSV_SUFFIXES = (".tsv", ".tab")
+_LONGEST_POSITION = 18  # digits: no larger number fits into an index
 
 # What a header may call each column; `src` and `tgt` also by their language codes.
 NAMES = {
@@ -98,8 +101,13 @@ def read_tsv(
     """
     encoding = byte_order_mark(stream.peek(4))[0].upper()
     reader: _Rows | None = None
+    quoting = _Quoting()
     for number, line in enumerate(lines(stream, MAX_LINE), 1):
+        if not line and reader is not None:
+            report.skip(EMPTY, number, "no text")
+            continue
         cells = line.split("\t")
+        quoting.see(number, line, cells)
         if reader is None:
             reader = _Rows(source, report, _places(cells, src_lang, tgt_lang, columns, source.shown))
             if columns is None or columns.by_name:
@@ -108,11 +116,51 @@ def read_tsv(
             report.skip_undecodable(number, encoding)
         elif (segment := reader.segment(number, cells)) is not None:
             yield number, segment
+    if quoting.found:
+        report.warnings.append(f"{source.shown}: {quoting}")
     report.end_file(encoding)
+
+
+class _Quoting:
+    """Cells that look as a spreadsheet quotes them: one of several lines, or with doubled quotes inside."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self._first = self._opened = 0  # lines
+
+    def see(self, number: int, line: str, cells: Sequence[str]) -> None:
+        """Looks at every line in turn."""
+        if '"' not in line:
+            if "\t" in line:
+                self._opened = 0
+            return
+        own = cells
+        if self._opened:
+            if cells[0].endswith('"') and _odd(cells[0]):
+                self._count(self._opened)
+            own, self._opened = cells[1:], 0
+        if any(cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell) for cell in own):
+            self._count(number)
+        elif own and own[-1].startswith('"') and _odd(own[-1]) and not any(map(_odd, own[:-1])):
+            self._opened = number
+
+    def _count(self, line: int) -> None:
+        self.found += 1
+        self._first = self._first or line
+
+    def __str__(self) -> str:
+        lines = f"{counted(self.found, 'line')} quoted as a spreadsheet quotes cells (first: line {self._first})"
+        return f"{lines}; quotes are text here, and a cell of two lines makes a false pair: save without, or as TMX"
+
+
+def _odd(cell: str) -> bool:
+    return cell.count('"') % 2 == 1
 
 
 def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, shown: str) -> dict[str, int]:
     """The index of each field's column, from the first line."""
+    if len(cells) > MAX_COLUMNS:
+        raise NoMemory(shown, f"{counted(len(cells), 'column')} in the first line; at most {MAX_COLUMNS:,} are read")
     if columns is None:
         return _from_header(cells, src_lang, tgt_lang, shown)
     places: dict[str, int] = {}
@@ -120,12 +168,12 @@ def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns
         column = getattr(columns, field)
         if isinstance(column, str):
             if column not in cells:
-                raise FormatError(f"{shown}: no column {column!r} in the first line, which has: {_shown(cells)}")
+                raise NoMemory(shown, f"no column {column!r} in the first line, which has: {_shown(cells)}")
             places[field] = cells.index(column)
         elif column is not None:
             if column > len(cells):
                 there = counted(len(cells), "column")
-                raise FormatError(f"{shown}, line 1: {there}, but {field}={column} asked for; columns count from 1")
+                raise NoMemory(f"{shown}, line 1", f"{there}, but {field}={column} asked for; columns count from 1")
             places[field] = column - 1
     return places
 
@@ -138,12 +186,12 @@ def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str)
         if field not in places and ranked:
             places[field] = min(ranked)[1]
         if field not in places:
-            raise FormatError(f"{shown}: the first line names no column for {wanted} ({_shown(cells)}); {_EXPECTED}")
+            raise NoMemory(shown, f"the first line names no column for {wanted} ({_shown(cells)})", _EXPECTED)
     return places
 
 
 def _shown(cells: Sequence[str]) -> str:
-    return ", ".join(cell if len(cell) <= 30 else cell[:27] + "..." for cell in cells[:12])
+    return ", ".join(excerpt(cell, 30) for cell in cells[:12])
 
 
 class _Rows:
@@ -158,8 +206,6 @@ class _Rows:
 
     def segment(self, line: int, cells: list[str]) -> Segment | None:
         if len(cells) < self._needed:
-            if cells == [""]:
-                return Segment("", "")
             self._report.skip(MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed")
             return None
         document = self._source.stem if self._document is None else cells[self._document]
@@ -194,18 +240,24 @@ class _Rows:
 
 
 def _whole_number(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise ValueError(f"position {text[:30]!r} is no whole number")
-    return int(text)
+    digits = text.strip()
+    if not digits.isdecimal():
+        raise ValueError(f"position {excerpt(text, 30)!r} is no whole number")
+    if len(digits) > _LONGEST_POSITION:
+        raise ValueError(f"position {excerpt(text, 30)!r} has more than {_LONGEST_POSITION} digits")
+    return int(digits)
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
     if not text:
         return ()
     try:
-        return tuple((str(name), str(value)) for name, value in json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"properties {text[:30]!r} are no JSON list of pairs") from error
+        pairs = tuple((str(name), str(value)) for name, value in json.loads(text))
+        "".join(map("".join, pairs)).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        half = ": half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else ""
+        raise ValueError(f"properties {excerpt(text, 30)!r} are no JSON list of pairs{half}") from error
+    return pairs
 
 
 def write_tsv(path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None) -> Written:

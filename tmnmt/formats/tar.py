@@ -1,0 +1,100 @@
+"""The files of a tar archive, from a stream, in bounded memory: as much of the format as published corpora use.
+
+The standard library's reader follows chains of long names by recursion, keeps extended headers of any size, and raises
+errors of many kinds for damage; this one knows ustar, GNU long names and the path of a pax header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.stream import BLOCK
+
+MAX_FILE = 64 << 20  # bytes; the longest of the JRC-Acquis has a few MB
+MAX_HEADER = 1 << 16  # bytes of a long name or a pax header
+
+_RECORD = 512
+_FILES, _LONG_NAME, _PAX, _SPARSE = (b"0", b"\0", b"7"), b"L", b"x", b"S"
+_PAX_PATH = re.compile(rb"\d+ path=([^\n]*)\n")
+
+
+def tar_files(stream: BinaryIO, shown: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every regular file whose name is wanted, in order.
+
+    FormatError: no whole tar archive, or a wanted file that is sparse or longer than 64 MB.
+    """
+    told = ""  # by the headers before
+    while header := stream.read(_RECORD):
+        if not any(header):
+            return
+        name, size, kind = _fields(header, shown)
+        if kind in (_LONG_NAME, _PAX):
+            if size > MAX_HEADER:
+                raise _damaged(shown, f"a header of {size:,} bytes")
+            told = _name_in(_content(stream, size, shown), kind) or told
+            continue
+        name, told = told or name, ""
+        if not wanted(name) or kind not in (*_FILES, _SPARSE):
+            _skip(stream, size, shown)
+        elif kind == _SPARSE or size > MAX_FILE:
+            what = "a sparse file" if kind == _SPARSE else f"longer than {MAX_FILE >> 20} MB"
+            raise FormatError(f"{shown}: {excerpt(name)}: {what}")
+        else:
+            yield name, _content(stream, size, shown)
+
+
+def _fields(header: bytes, shown: str) -> tuple[str, int, bytes]:
+    """Name, size and kind of the member that a header of 512 bytes begins."""
+    if len(header) < _RECORD:
+        raise _damaged(shown, "it ends inside a header")
+    if sum(header[:148]) + 8 * 32 + sum(header[156:]) != _number(header[148:156], shown):
+        raise _damaged(shown, "a header whose sum is wrong")
+    name = _text(header[:100])
+    prefix = _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{name}" if prefix else name, _number(header[124:136], shown), header[156:157]
+
+
+def _number(field: bytes, shown: str) -> int:
+    """Octal digits, or where the first bit is set a number in base 256."""
+    if field[0] & 0x80:
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    digits = field.partition(b"\0")[0].strip()
+    if not re.fullmatch(rb"[0-7]*", digits):
+        raise _damaged(shown, f"a number that is none: {excerpt(repr(digits))}")
+    return int(digits or b"0", 8)
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _name_in(content: bytes, kind: bytes) -> str:
+    if kind == _LONG_NAME:
+        return _text(content)
+    path = _PAX_PATH.search(content)
+    return _text(path[1]) if path else ""
+
+
+def _content(stream: BinaryIO, size: int, shown: str) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise _damaged(shown, "it ends inside a file")
+    stream.read(-size % _RECORD)
+    return content
+
+
+def _skip(stream: BinaryIO, size: int, shown: str) -> None:
+    left = size + -size % _RECORD
+    while left:
+        block = stream.read(min(left, BLOCK))
+        if not block:
+            raise _damaged(shown, "it ends inside a file")
+        left -= len(block)
+
+
+def _damaged(shown: str, why: str) -> FormatError:
+    return FormatError(f"{shown}: no whole tar archive: {why}")
