@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 # Real memories shrink to a fortieth at best; deflate can reach a thousandth and xz far less, which is what bombs do.
 MAX_EXPANSION = 100
 ALWAYS_ALLOWED = 8 << 20
-# A real unit takes 15 bytes packed, or more; a unit costs about as long to read as 400 bytes.
+# Real units take 20 bytes packed (subtitles) to 260 (laws); a unit costs about as long to read as 400 bytes.
 PACKED_BYTES_A_UNIT = 4
 UNITS_ALWAYS_ALLOWED = 50_000
 XZ_MEMORY = 256 << 20  # bytes that unpacking may ask for; the strongest preset, xz -9, needs 65 MB
