@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index.inversion import Inversion
-from tmnmt.index.kernels import Arrays, candidates, edit_distance, features, pattern_bits
+from tmnmt.index.kernels import Arrays, Best, candidates, edit_distance, features, insert, pattern_bits
 from tmnmt.index.postings import Postings
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -32,6 +32,14 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
             text = np.where(random.random(size) < 0.8, np.maximum(pattern, 0), 0).astype(np.int32)
         wanted = Levenshtein.distance([t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()])
         assert edit_distance(pattern_bits(pattern), text) == wanted
+
+
+def test_a_rank_that_stands_twice_has_no_place_behind_the_last() -> None:
+    plain = insert.py_func  # as Python it looks at the bounds
+    best = Best(np.array([5, 7], np.int32), np.array([1, 2], np.int32), np.array([0.9, 0.8]))
+    assert plain(best, 2, 0.8, 7, 2) == 2
+    assert (best.ranks.tolist(), best.edits.tolist(), best.scores.tolist()) == ([5, 7], [1, 2], [0.9, 0.8])
+    assert plain(best, 2, 0.8, 6, 2) == 2 and best.ranks.tolist() == [5, 6]
 
 
 def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:

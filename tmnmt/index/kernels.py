@@ -388,6 +388,8 @@ def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
     place = held
     while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and ranks[place - 1] > rank)):
         place -= 1
+    if place == scores.size:
+        return held  # damaged: it is the last of the best once more
     for i in range(min(held, scores.size - 1), place, -1):
         scores[i], ranks[i], edits[i] = scores[i - 1], ranks[i - 1], edits[i - 1]
     scores[place], ranks[place], edits[place] = score, rank, ed
