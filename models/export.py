@@ -1,6 +1,7 @@
 """Makes the folder that ships out of a finished run: weights in fp16, configuration, vocabulary, training log.
 
 python models/export.py runs/law.en-fr models/law.en-fr
+python models/export.py --stamp models/law.en-fr       a file there was replaced: its checksum anew into config.toml
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 
 from tmnmt.memories.combine import Memories
-from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.rnnsearch import RNNsearch
 
 
@@ -29,4 +30,7 @@ def main(run: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    if sys.argv[1] == "--stamp":
+        stamp(Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
+import re
+import resource
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,9 +17,16 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from tiny_model import write_tiny_model
+from torch import nn
 
 from tmnmt import Translator
 from tmnmt.errors import ModelError
+from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.memories.combine import Memories
+from tmnmt.memories.tm import TMKind, TranslationMemory
+from tmnmt.models.folder import load_model, stamp
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.weights import packed
 
 BASE, MEMORY = "base.safetensors", "memory.safetensors"
 
@@ -50,13 +60,128 @@ def refusal(folder: Path) -> str:
         ("dropout = 0.0", "dropout = 2.0", "dropout"),
         ("dropout = 0.0", 'dropout = "a"', "dropout"),
         ("[model]", "model = 3\n[other]", "model"),
+        ("hidden = 32", "hidden = 0x" + "f" * 5000, "hidden"),
+        ("hidden = 32", "hidden = -" + "9" * 4000, "hidden"),
+        ("max_subwords = 40", 'max_subwords = "a\\nb"', "max_subwords"),
     ],
 )
 def test_a_wrong_key_is_named(folder: Path, before: str, after: str, key: str) -> None:
     config = (folder / "config.toml").read_text()
     assert before in config
     (folder / "config.toml").write_text(config.replace(before, after))
-    assert f"config.toml: key `{key}` is " in refusal(folder)
+    message = refusal(folder)
+    assert f"config.toml: key `{key}` is " in message and len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("format = 1", "model format 1, this version reads 2; if it is as you want it"),
+        ('format = "a\\nb"', r"model format 'a\nb', this version reads 2"),
+        ("format = " + "9" * 5000, "cannot be read: Exceeds the limit"),
+        ("format = " + "[" * 5000, "cannot be read: tables or lists too deep"),
+        ("format = 2\nx = " + '"' + "x" * 8192 + '"', "larger than 8,192 bytes"),
+        ("format = 2", "key `src_lang` is missing"),
+    ],
+)
+def test_a_configuration_that_is_none_is_one_line(folder: Path, content: str, reason: str) -> None:
+    (folder / "config.toml").write_text(content)
+    assert refusal(folder).startswith(f"{folder / 'config.toml'}: {reason}")
+
+
+def test_sizes_are_compared_with_the_file_before_memory_is_asked_for(folder: Path) -> None:
+    config = (folder / "config.toml").read_text()
+    for name in ("embedding", "hidden", "attention"):
+        config = re.sub(f"{name} = .*", f"{name} = 16384", config)
+    (folder / "config.toml").write_text(config)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert re.search(r"base.safetensors: .*tensor \S+ is of size .*, wanted: .*49152", refusal(folder))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KB; the sizes ask for 23 GB
+
+
+@pytest.mark.parametrize("name", ["spm.model", BASE, MEMORY])
+def test_a_flipped_bit_anywhere_is_found(folder: Path, name: str) -> None:
+    path, draw = folder / name, random.Random(name)
+    content = path.read_bytes()
+    for at in [0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(10))]:
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :])
+        assert refusal(folder).startswith(f"{path}: damaged, or another file (its sha256 is not that in config.toml)")
+    path.write_bytes(content)
+    assert Translator.load(folder)
+
+
+def test_a_file_that_was_replaced_is_read_once_its_checksum_is_written(folder: Path) -> None:
+    tensors = load_file(folder / BASE)
+    with safe_open(folder / MEMORY, "pt") as file:
+        told = file.metadata()
+    other = {name: tensor + 1 for name, tensor in load_file(folder / MEMORY).items()}
+    (folder / MEMORY).write_bytes(packed(other, told))
+    assert "damaged, or another file" in refusal(folder)
+    stamp(folder)
+    memories = Translator.load(folder).memories
+    assert memories is not None and memories.tm is not None and memories.tm.log_eta.item() == other["tm.log_eta"].item()
+    assert all(torch.equal(tensor, load_file(folder / BASE)[name]) for name, tensor in tensors.items())
+    old = (folder / "config.toml").read_text().replace("format = 2", "format = 1").partition("\n[sha256]")[0]
+    (folder / "config.toml").write_text(old)
+    stamp(folder)
+    assert Translator.load(folder)
+    (folder / MEMORY).unlink()
+    stamp(folder)
+    assert MEMORY not in (folder / "config.toml").read_text() and Translator.load(folder).memories is None
+
+
+def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(folder: Path, tmp_path: Path) -> None:
+    memories = Translator.load(folder).memories
+    assert memories is not None
+    contents = set()
+    for number in range(8):  # safetensors alone writes the notes in any order
+        memories.save(tmp_path / f"{number}.safetensors")
+        contents.add((tmp_path / f"{number}.safetensors").read_bytes())
+    assert contents == {(folder / MEMORY).read_bytes()}
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+
+
+KINDS = [
+    Memories(TranslationMemory(8, 8, 4), SessionCache(8, 8, 4)),
+    Memories(TranslationMemory(8, 8, 4, TMKind(matching="full", coverage="gru", fusion_gate="scalar"))),
+    Memories(None, SessionCache(8, 8, 4, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=3))),
+    Memories(None, SessionCache(8, 8, 4, CacheKind(matching="learned", combining="add", gate="scalar"))),
+]
+
+
+@pytest.mark.parametrize("memories", KINDS)
+def test_what_is_loaded_is_what_was_saved_and_nothing_is_left_without_numbers(
+    tmp_path: Path, memories: Memories
+) -> None:
+    base = RNNsearch(20, 4, 8, 4)
+    memories.save(tmp_path / MEMORY)
+    loaded = Memories.load(tmp_path / MEMORY, base)
+    assert_same(loaded, memories)
+
+
+def test_a_base_is_loaded_as_it_was_saved_without_drawing_numbers_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = load_model(folder).backbone
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    monkeypatch.setattr(RNNsearch, "reset_parameters", None)
+    loaded = load_model(folder).backbone
+    assert torch.equal(torch.get_rng_state(), state)
+    assert_same(loaded, saved)
+    assert {name: tensor.float() for name, tensor in load_file(folder / BASE).items()}.keys() == dict(
+        loaded.named_parameters()
+    ).keys()
+
+
+def assert_same(one: nn.Module, other: nn.Module) -> None:
+    """The same parameters, bit by bit, all trainable, and no tensor beside them."""
+    ours, theirs = dict(one.named_parameters()), dict(other.named_parameters())
+    assert ours.keys() == theirs.keys() and not list(one.buffers())
+    for name, parameter in ours.items():
+        assert parameter.device.type == "cpu" and parameter.requires_grad and torch.equal(parameter, theirs[name])
+    for module in one.modules():
+        assert not any(isinstance(value, torch.Tensor) for value in vars(module).values())
 
 
 @pytest.mark.parametrize("name", [BASE, MEMORY])
@@ -75,6 +200,7 @@ def test_a_wrong_tensor_is_named(folder: Path, name: str, damage: str) -> None:
     else:
         tensors[first].flatten()[0] = torch.nan
     save_file(tensors, folder / name, told)
+    stamp(folder)
     message = refusal(folder)
     assert name in message and "tensor " in message and damage in message
 
@@ -121,7 +247,9 @@ def as_nobody() -> Iterator[None]:
 
 def test_what_is_no_memory_file_or_no_vocabulary_is_said_in_words_of_its_own(folder: Path) -> None:
     save_file({"weight": torch.zeros(2)}, folder / MEMORY)
+    stamp(folder)
     assert refusal(folder).startswith(f"{folder / MEMORY}: no memory file of tmnmt")
     for content, reason in ((b"", "the file is empty"), (b"\xff\xfe noise" * 9, "damaged, or another file")):
         (folder / "spm.model").write_bytes(content)
+        stamp(folder)
         assert refusal(folder) == f"{folder / 'spm.model'}: no sentencepiece vocabulary: {reason}"

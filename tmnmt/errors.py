@@ -10,6 +10,8 @@ TmnmtError
 └── ServerError    the search server is away, refuses, or failed           exit code 1
 """
 
+LONGEST_SHOWN = 100  # characters of a value in a message
+
 
 class TmnmtError(Exception):
     """What is wrong, where (file, line, key), and what is allowed, in one line."""
@@ -45,3 +47,12 @@ class LockedError(TmnmtError):
 
 class ServerError(TmnmtError):
     """A search server cannot be reached, refuses, or failed."""
+
+
+def shown(value: object) -> str:
+    """A value of a file as a message tells it: on one line and short, whatever it is."""
+    try:
+        text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    except (ValueError, RecursionError):  # a number of too many digits, a list in a list in a list ...
+        return f"a {type(value).__name__} too long to be told"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} ..."

@@ -26,6 +26,11 @@ class Vocabulary:
             model = path.read_bytes()
         except OSError as error:
             raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        return cls.of(model, path)
+
+    @classmethod
+    def of(cls, model: bytes, path: Path) -> Vocabulary:
+        """The vocabulary whose content was read from `path`. Raises ModelError where it is none."""
         try:
             if model:
                 return cls(model)

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tmnmt.durable import replacing
-from tmnmt.errors import ModelError, UsageError
+from tmnmt.durable import write
+from tmnmt.errors import ModelError, UsageError, shown
 from tmnmt.memories.base import CacheState, MemoryState, TMState, Trace
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.coverage import Coverage
@@ -22,7 +22,8 @@ from tmnmt.memories.tm import TMKind, TranslationMemory, mix_copy
 from tmnmt.memories.view import first_of, seen, view_of
 from tmnmt.memories.words import with_words
 from tmnmt.models.base import Backbone
-from tmnmt.models.folder import fill, reason_of
+from tmnmt.models.folder import CONFIG_FILE, UNREADABLE, config_beside, read_checked, reason_of, stamp
+from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "5"  # of memory.safetensors
@@ -168,33 +169,30 @@ class Memories(nn.Module):
             raise UsageError("this model has no parameters for a session cache; use --cache 0")
 
     def save(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
-        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, `cache.*`."""
-        from safetensors.torch import save_file
-
+        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, `cache.*`; where it lies in a
+        model folder, its checksum too."""
         tensors = {_stored_name(k): v.detach().to(dtype).cpu().contiguous() for k, v in self.state_dict().items()}
         kinds = {"tm": self.tm and asdict(self.tm.kind), "cache": self.cache and asdict(self.cache.kind)}
-        with replacing(path) as new:
-            save_file(tensors, new, {"format": FORMAT, "kinds": json.dumps(kinds)})
+        write(path, packed(tensors, {"format": FORMAT, "kinds": json.dumps(kinds)}))
+        if path.with_name(CONFIG_FILE).exists():
+            stamp(path.parent)
 
     @classmethod
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:
         """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read from the file.
 
         Raises ModelError when it cannot be read, is of another format, damaged, or made for a base of other sizes."""
-        from safetensors import SafetensorError, safe_open
-
+        config = config_beside(path)
         try:
-            path.open("rb").close()  # safetensors says of every file that cannot be read that there is none
-            with safe_open(path, "pt") as file:
-                told = file.metadata() or {}
-                tensors = {_module_name(name): file.get_tensor(name).float() for name in file.keys()}
+            tensors, told = unpacked(read_checked(path, config) if config is not None else path.read_bytes())
             if "format" not in told or "kinds" not in told:
                 raise ModelError(f"{path}: no memory file of tmnmt (which says its format, and what memories it holds)")
             if told["format"] != FORMAT:
-                raise ValueError(f"format {told['format']}, this version reads {FORMAT}")
-            memories = cls._of(json.loads(told["kinds"]), base)
-            fill(memories, tensors)
-        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"format {shown(told['format'])}, this version reads {FORMAT}")
+            with without_numbers():
+                memories = cls._of(json.loads(told["kinds"]), base)
+            fill(memories, {_module_name(name): tensor for name, tensor in tensors.items()})
+        except UNREADABLE as error:
             reason = reason_of(error)
             sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
             raise ModelError(f"{path}: no memory parameters for this base ({sizes}): {reason}") from error

@@ -1,28 +1,40 @@
 """The model folder: config.toml, base.safetensors, spm.model, and memory.safetensors once memories are trained.
 
-Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it.
+Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it. config.toml has the
+sha256 of the other files, which are compared when they are read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
-from torch import Tensor, nn
+from torch import nn
 
-from tmnmt.durable import make_folder, replacing, write
-from tmnmt.errors import ModelError
+from tmnmt.durable import make_folder, write
+from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import make
+from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 from tmnmt.vocab import Vocabulary
 
-FORMAT = 1
+FORMAT = 2
+CONFIG_FILE = "config.toml"
+CHECKSUMS = "sha256"  # the table of config.toml that has them
+CHECKED = ("base.safetensors", "memory.safetensors", "spm.model")
 LARGEST = 1 << 14  # of every size in config.toml
+MOST_CONFIG_BYTES = 1 << 13
+_STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
+# what safetensors, torch and the modules raise where weights or sizes are not what they should be
+UNREADABLE = (
+    OSError, SafetensorError, RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
+    MemoryError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,39 +53,57 @@ def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict
     make_folder(folder)
     write(folder / "spm.model", vocab.model)
     weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
-    with replacing(folder / "base.safetensors") as new:
-        save_file(weights, new)
-    write(folder / "config.toml", _toml({"format": FORMAT, **config}).encode())
+    write(folder / "base.safetensors", packed(weights))
+    _write_config(folder, config)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
     """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing or wrong."""
     config = _read_config(folder)
-    vocab = Vocabulary.load(folder / "spm.model")
+    vocab = Vocabulary.of(read_checked(folder / "spm.model", config), folder / "spm.model")
     path = folder / "base.safetensors"
+    content = read_checked(path, config)
     try:
-        content = path.read_bytes()
-        weights = {name: tensor.float() for name, tensor in load(content).items()}
-        backbone = make(len(vocab), config["model"])
+        weights = unpacked(content)[0]
+        if any(config["model"].get(name, 0) > len(weights) for name in ("encoder_layers", "decoder_layers")):
+            raise ValueError("it has fewer tensors than config.toml says layers")
+        with without_numbers():
+            backbone = make(len(vocab), config["model"])
         fill(backbone, weights)
-    except (OSError, SafetensorError, RuntimeError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
     digest = hashlib.sha256(content + vocab.model).hexdigest()[:16]
     return Model(backbone.to(device).eval(), vocab, config, digest, folder)
 
 
-def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Gives the module its weights. Raises ValueError naming a tensor that is missing, unknown, of another size or not
-    finite."""
-    wanted = module.state_dict()
-    for name in sorted(wanted.keys() ^ weights.keys()):
-        raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
-    for name, tensor in weights.items():
-        if tensor.shape != wanted[name].shape:
-            raise ValueError(f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}")
-        if not tensor.isfinite().all():
-            raise ValueError(f"tensor {name} holds numbers that are not finite")
-    module.load_state_dict(weights)
+def stamp(folder: Path) -> None:
+    """Writes the checksums of a folder's files into its config.toml: whoever puts another file there calls it after.
+
+    Takes folders of format 1, which had no checksums. Raises ModelError where config.toml is none."""
+    _write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
+
+
+def read_checked(path: Path, config: dict[str, Any]) -> bytes:
+    """The content of a file of the model folder. Raises ModelError where it cannot be read, or is not what was saved
+    (sha256)."""
+    wanted = config[CHECKSUMS].get(path.name)
+    if wanted is None:
+        raise ModelError(f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}")
+    try:
+        if not path.is_file():
+            path.open("rb").close()  # says why
+            raise ModelError(f"{path}: cannot be read: no regular file")
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != wanted:
+        raise ModelError(f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}")
+    return content
+
+
+def config_beside(path: Path) -> dict[str, Any] | None:
+    """The configuration of the model folder that a file lies in; None: it lies in none."""
+    return _read_config(path.parent) if path.with_name(CONFIG_FILE).exists() else None
 
 
 def reason_of(error: Exception) -> str:
@@ -82,29 +112,49 @@ def reason_of(error: Exception) -> str:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.toml"
+    path = folder / CONFIG_FILE
     if not path.exists():
-        raise ModelError(f"{folder}: no model folder (it has no config.toml)")
-    try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
-    if config.get("format") != FORMAT:
-        raise ModelError(f"{path}: model format {config.get('format')}, this version reads {FORMAT}")
-    for key in ("src_lang", "tgt_lang", "model"):
+        raise ModelError(f"{folder}: no model folder (it has no {CONFIG_FILE})")
+    config = _parsed_config(path, (FORMAT,))
+    for key in ("src_lang", "tgt_lang", "model", CHECKSUMS):
         if key not in config:
             raise ModelError(f"{path}: key `{key}` is missing")
     _check_config(path, config)
     return config
 
 
+def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MOST_CONFIG_BYTES:
+            raise ModelError(f"{path}: larger than {MOST_CONFIG_BYTES:,} bytes; no configuration of a model is")
+        config = tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ModelError(f"{path}: cannot be read: tables or lists too deep") from error
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, no TOML, a number of thousands of digits
+        raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
+    held = config.get("format")
+    if type(held) is not int or held not in formats:
+        old = f"; {_STAMP}" if held == 1 else ""
+        raise ModelError(f"{path}: model format {shown(held)}, this version reads {FORMAT}{old}")
+    return config
+
+
+def _write_config(folder: Path, config: dict[str, Any]) -> None:
+    """config.toml with the present checksums of the other files."""
+    held = [folder / name for name in CHECKED if (folder / name).exists()]
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in held}
+    write(folder / CONFIG_FILE, _toml({**config, "format": FORMAT, CHECKSUMS: sums}).encode())
+
+
 def _check_config(path: Path, config: dict[str, Any]) -> None:
     def check(key: str, value: object, right: bool, wanted: str) -> None:
         if not right:
-            raise ModelError(f"{path}: key `{key}` is {value!r}, wanted: {wanted}")
+            raise ModelError(f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {wanted}")
 
     for key in ("src_lang", "tgt_lang"):
         check(key, config[key], isinstance(config[key], str) and bool(config[key]), "the code of a language")
+    sums = config[CHECKSUMS]
+    check(CHECKSUMS, sums, isinstance(sums, dict), "a table")
     sizes = config["model"]
     check("model", sizes, isinstance(sizes, dict), "a table")
     counts = {
@@ -127,10 +177,13 @@ def _toml(table: dict[str, Any]) -> str:
             return '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return repr(v)
 
-    lines = [f"{k} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
+    def key(k: str) -> str:
+        return k if re.fullmatch("[A-Za-z0-9_-]+", k) else value(k)
+
+    lines = [f"{key(k)} = {value(v)}" for k, v in table.items() if not isinstance(v, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict):
-            lines += ["", f"[{name}]", *(f"{k} = {value(v)}" for k, v in inner.items())]
+            lines += ["", f"[{key(name)}]", *(f"{key(k)} = {value(v)}" for k, v in inner.items())]
     return "\n".join(lines) + "\n"
 
 

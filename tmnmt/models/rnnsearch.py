@@ -42,7 +42,8 @@ class RNNsearch(Trainable[Encoded, Tensor]):
         self.readout_hidden = nn.Linear(d, embedding, bias=False)
         self.readout_context = nn.Linear(hidden, embedding)
         self.output_bias = nn.Parameter(torch.zeros(vocab_size))
-        self.reset_parameters()
+        if not self.output_bias.is_meta:  # else there is nothing to be initialised: the weights are read
+            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Glorot for products, orthogonal for recurrences, 1/sqrt(size) for the shared embedding."""

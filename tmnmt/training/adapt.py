@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 STRETCH = 40  # consecutive segments that are held out together, or not
 NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
-FILES = ("config.toml", "base.safetensors", "spm.model")  # that stay as they are
+FILES = ("config.toml", "base.safetensors", "spm.model")  # that stay as they are, but for a checksum
 MEMORY_FILE = "memory.safetensors"
 
 
@@ -64,9 +64,9 @@ def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None
     made = work / "made"
     shutil.rmtree(made, ignore_errors=True)  # what a killed run left
     made.mkdir()
-    memories.save(made / MEMORY_FILE)
     for name in FILES:
         shutil.copyfile(model.folder / name, made / name)
+    memories.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml
     shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
     sync_tree(made)
     rename(made, output)

@@ -1,0 +1,78 @@
+"""Weights as bytes: equal weights are equal bytes, and a module is built for them without being initialised first.
+
+The bytes are a safetensors file: eight bytes that say how long the header is, the header in JSON, the numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+_SIZE_BYTES = 8  # of the header's length; the header is filled up to a multiple of it
+_NOTES = "__metadata__"
+
+
+def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> bytes:
+    """A safetensors file. Its notes stand in order: safetensors itself writes them in any."""
+    content = save(dict(tensors), dict(notes) if notes else None)
+    if not notes:
+        return content
+    header, numbers = _header(content)
+    ordered = {_NOTES: dict(sorted(notes.items()))} | {name: about for name, about in header.items() if name != _NOTES}
+    written = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % _SIZE_BYTES)
+    return len(written).to_bytes(_SIZE_BYTES, "little") + written + numbers
+
+
+def unpacked(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors in fp32, in memory of their own, and the notes. Raises SafetensorError for what is no such file."""
+    tensors = {name: tensor.to(torch.float32, copy=True) for name, tensor in load(content).items()}
+    return tensors, _header(content)[0].get(_NOTES, {})
+
+
+@contextmanager
+def without_numbers() -> Iterator[None]:
+    """Modules that are made within have sizes and no memory, whatever sizes are asked for, and nothing is drawn for
+    them; `fill` gives them memory and numbers."""
+    with torch.device("meta"), _NothingDrawn():
+        yield
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """`normal_` and `uniform_`, by which all of torch.nn is initialised, do nothing, and `eye` is as empty as the rest:
+    for tensors without memory torch would load its compiler first, which takes seconds."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        if func is torch.eye:
+            return torch.empty(args[0], args[0])
+        return func(*args, **kwargs)
+
+
+def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Gives a module that was made `without_numbers` its weights. Raises ValueError naming a tensor that is missing,
+    unknown, of another size or not finite."""
+    wanted = module.state_dict()
+    for name in sorted(wanted.keys() ^ weights.keys()):
+        raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
+    for name, tensor in weights.items():
+        if tensor.shape != wanted[name].shape:
+            raise ValueError(f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}")
+        if not tensor.isfinite().all():
+            raise ValueError(f"tensor {name} holds numbers that are not finite")
+    module.load_state_dict(weights, assign=True)
+
+
+def _header(content: bytes) -> tuple[dict[str, dict[str, str]], bytes]:
+    end = _SIZE_BYTES + int.from_bytes(content[:_SIZE_BYTES], "little")
+    header: dict[str, dict[str, str]] = json.loads(content[_SIZE_BYTES:end])
+    return header, content[end:]
