@@ -88,6 +88,8 @@ class Translator:
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
         self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
+        for search in self.datastore.searches if self.datastore is not None else ():
+            search.files.check_words(search.files.ids, len(self.vocab))
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 

@@ -74,6 +74,7 @@ class PairKeyStore:
         for files in self.precomputed:
             keys = files.find(*pair)
             if keys is not None:
+                files.check_words(keys.ids, len(self.vocab))
                 contexts, hiddens, ids = (torch.from_numpy(array).to(self.device) for array in keys)
                 return PairKeys(contexts.float(), hiddens.float(), ids.long())
         return None

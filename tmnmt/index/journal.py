@@ -21,14 +21,16 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.small_json import is_count, is_text, pairs_of, parsed
 from tmnmt.segments import Segment
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
+_FIELDS = len(fields(Segment))
 SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
 
 Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
@@ -103,7 +105,10 @@ class Journal:
                 break
             if zlib.crc32(body) != checksum:
                 raise self._damaged(f"damaged at byte {self.offset + at:,}")
-            changes += [_change(line) for line in body.splitlines()]
+            try:
+                changes += [_change(line) for line in body.splitlines()]
+            except ValueError as error:  # the checksum is right, and no writer of ours wrote it
+                raise self._damaged(f"damaged at byte {self.offset + at:,} ({error})") from error
             at += _HEADER_BYTES + size
         return changes, at
 
@@ -145,12 +150,20 @@ def _line(number: int, segment: Segment | None) -> bytes:
 
 
 def _change(line: bytes) -> Change:
-    number, fields = json.loads(line)
-    if fields is None:
+    """What `_line` made this of. Raises ValueError for anything else."""
+    content = parsed(line)
+    if not isinstance(content, list) or len(content) != 2 or not is_count(content[0], 1):
+        raise ValueError("a change is an id and a segment")
+    number, held = content
+    if held is None:
         return number, None
-    src, tgt, document, position, _, origin, created, changed, user, properties = fields
-    pairs = tuple((name, value) for name, value in properties)
-    return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs)
+    if not isinstance(held, list) or len(held) != _FIELDS:
+        raise ValueError(f"a segment has {_FIELDS} fields")
+    src, tgt, document, position, _, origin, created, changed, user, properties = held
+    texts = src, tgt, document, origin, created, changed, user
+    if not all(map(is_text, texts)) or type(position) is not int:
+        raise ValueError("a field of a segment is not what it should be")
+    return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs_of(properties))
 
 
 def _sync(handle: int) -> None:

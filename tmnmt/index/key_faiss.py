@@ -187,11 +187,15 @@ def _read(path: Path) -> Any:
     faiss = load_faiss()
     _check(path)  # FAISS would believe a flipped byte, and answer with keys that there are not
     try:
-        index = faiss.read_index(str(path))
+        # without the flag an index could name any file of the disk as a part of itself, and FAISS would open it
+        index = faiss.read_index(str(path), faiss.IO_FLAG_ONDISK_SAME_DIR)
     except (RuntimeError, MemoryError) as error:
         raise MemoryIndexError(f"{path}: cannot be read; delete it and run tmnmt keys again") from error
     if type(index).__name__ not in CLASSES:
         raise MemoryIndexError(f"{path}: of an unknown kind; delete it and run tmnmt keys again")
+    lists = faiss.downcast_InvertedLists(index.invlists) if hasattr(index, "invlists") else None
+    if lists is not None and type(lists).__name__ != "ArrayInvertedLists":
+        raise MemoryIndexError(f"{path}: has parts in other files; delete it and run tmnmt keys again")
     return index
 
 

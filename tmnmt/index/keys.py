@@ -30,13 +30,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.durable import make_folder, sync_folder, write
-from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.errors import DataError, MemoryIndexError, shown
 from tmnmt.index.journal import SECTOR
 from tmnmt.index.lock import writing
+from tmnmt.index.small_json import is_count, is_text, read_small
 
 FORMAT = 2
 KEYS_DIR = "keys"
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
+MOST_HEADER_BYTES = 1 << 13  # of keys.json
+LARGEST = 1 << 20  # of l, d and where pairs are cut
+MOST_ROWS = 1 << 40
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
 )  # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
@@ -136,6 +140,13 @@ class KeyFiles:
             where = f"{self.folder}: the keys of segment {record['id']} are damaged"
             raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
         return keys
+
+    def check_words(self, ids: Array, vocabulary: int) -> None:
+        """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many: whoever wrote it may
+        have written a right checksum too."""
+        if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
+            where = f"{self.folder}: keys of subwords that the model does not have"
+            raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
 
     def _mapped(self) -> tuple[Array, Array, Array]:
         arrays = []
@@ -265,7 +276,14 @@ def _read_records(folder: Path) -> tuple[Array, int]:
             raise MemoryIndexError(f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again")
         found.append(np.frombuffer(content, RECORD, count, start))
         at = end + len(_END)
-    return np.concatenate(found), at
+    records = np.concatenate(found)
+    if not (_within(records["start"]) and _within(records["length"])):
+        raise MemoryIndexError(f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again")
+    return records, at
+
+
+def _within(numbers: Array) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < MOST_ROWS)
 
 
 def _frame_of(count: int, checksum: int) -> bytes:
@@ -276,12 +294,15 @@ def _frame_of(count: int, checksum: int) -> bytes:
 def _read_header(folder: Path) -> Header:
     path = folder / HEADER_FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        _, content = read_small(path, MOST_HEADER_BYTES)
         if content.get("format") != FORMAT:
-            message = f"{path}: keys of format {content.get('format')}, this version reads {FORMAT}"
+            message = f"{path}: keys of format {shown(content.get('format'))}, this version reads {FORMAT}"
             raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
         checksum = content.pop(_CHECKSUM, None)
         header = Header(**content)
+        sizes = header.context_size, header.hidden_size, header.max_subwords
+        if not is_text(header.model) or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
+            raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):
             raise MemoryIndexError(f"{path}: damaged (checksum); delete its folder and run tmnmt keys again")
         return header

@@ -5,19 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tmnmt.counted import counted
 from tmnmt.durable import sync, sync_folder, write
-from tmnmt.errors import MemoryIndexError
+from tmnmt.errors import MemoryIndexError, shown
 from tmnmt.index.journal import JOURNAL_FILE
+from tmnmt.index.small_json import is_count, is_text, read_small
 from tmnmt.index.store import STORE_FILES
 
 FORMAT = 4
 TOKENISATION = "match-tokens-1"
 MANIFEST_FILE = "manifest.json"
+MOST_BYTES = 1 << 20  # of it; some 3,000 are usual
+_PART = re.compile(r"segments\.(db|rows|start)|postings-[1-9]\d{0,17}/[a-z_]+\.npy", re.ASCII)
 CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 
@@ -56,8 +61,7 @@ def read_manifest(index_dir: Path) -> Manifest:
     if not index_dir.exists():
         raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
     try:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text)
+        text, content = read_small(path, MOST_BYTES)
     except FileNotFoundError as error:
         raise MemoryIndexError(_no_manifest(index_dir)) from error
     except NotADirectoryError as error:
@@ -129,13 +133,38 @@ def _checked(content: Any, path: Path) -> Manifest:
     if not isinstance(content, dict) or "format" not in content:
         raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
     if content["format"] != FORMAT or content.get("tokenisation", TOKENISATION) != TOKENISATION:
-        have = f"format {content['format']}, {content.get('tokenisation')}"
+        have = f"format {shown(content['format'])}, {shown(content.get('tokenisation'))}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(f"{path}: {have}, but this version reads {want}; build the index again with --force")
     content.pop(CHECKSUM, None)
-    if set(content) != known or not isinstance(content["files"], dict):
+    if set(content) != known:
         raise MemoryIndexError(f"{path}: damaged (keys missing or unknown); build the index again with --force")
+    for key, right in _right(content):
+        if not right:
+            told = f"key {key} is {shown(content[key])}"
+            raise MemoryIndexError(f"{path}: damaged ({told}); build the index again with --force")
     return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})
+
+
+def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Every key, and whether it can be what a build wrote, whatever the checksum says: paths stay below the folder."""
+    for key in ("src_lang", "tgt_lang", "created"):
+        yield key, is_text(content[key]) and content[key].isprintable() and len(content[key]) <= 100
+    for key in ("segments", "sources", "tokens", "last_id"):
+        yield key, is_count(content[key])
+    for key in ("generation", "postings"):
+        yield key, is_count(content[key], 1)
+    files, settings = content["files"], content["settings"]
+    yield "files", isinstance(files, dict) and all(_PART.fullmatch(name) and _is_part(files[name]) for name in files)
+    yield "files", {name for name in files if "/" not in name} == set(STORE_FILES)
+    yield (
+        "settings",
+        isinstance(settings, dict) and all(type(value) in (str, int, float) for value in settings.values()),
+    )
+
+
+def _is_part(about: object) -> bool:
+    return isinstance(about, list) and len(about) == 2 and is_count(about[0]) and is_text(about[1])
 
 
 def half_index(index_dir: Path) -> str | None:

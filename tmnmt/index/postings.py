@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.compiling import announced
 from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.small_json import parsed
 from tmnmt.index.structure import first_damage
 from tmnmt.text import written_for_tokens
 
@@ -23,6 +25,12 @@ VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside th
 NO_DOCUMENT = -1  # as the document to leave out: none
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
 MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
+_MOST_HEADER_BYTES, _ALIGNED = 192, 64
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][iu][1-8])', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>\d{1,18},|\d{1,18}, \d{1,18})\), \} *\n",
+    re.DOTALL,
+)
 
 
 class Hit(NamedTuple):
@@ -139,7 +147,7 @@ class Postings:
     @cached_property
     def _number_of_document(self) -> dict[str, int]:
         try:
-            names = cast(list[str], json.loads(self._parts[DOCUMENTS].tobytes()))
+            names = cast(list[str], parsed(self._parts[DOCUMENTS].tobytes()))
             return {document: number for number, document in enumerate(names)}
         except (ValueError, TypeError) as error:
             raise _damaged(self._folder / f"{DOCUMENTS}.npy", str(error)) from error
@@ -149,9 +157,19 @@ class Postings:
 
 
 def _map(path: Path) -> np.ndarray[Any, Any]:
+    """The array in a file as `np.save` writes it, mapped. numpy itself would evaluate the header as Python."""
     try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except Exception as error:  # numpy reads the header as Python code: there is hardly an error it cannot end in
+        with path.open("rb") as file:
+            header = _HEADER.match(file.read(_MOST_HEADER_BYTES))
+        if header is None:
+            raise ValueError("no array of numbers")
+        dtype = np.dtype(header["type"].decode())
+        shape = tuple(int(size) for size in header["shape"].split(b",") if size.strip())
+        count, begin = math.prod(shape), header.end()
+        if begin % _ALIGNED or path.stat().st_size - begin != count * dtype.itemsize:
+            raise ValueError("its size is not what it says")
+        return np.asarray(np.memmap(path, dtype, "r", begin, shape)) if count else np.empty(shape, dtype)
+    except (OSError, ValueError, TypeError) as error:
         raise _damaged(path, str(error)) from error
 
 

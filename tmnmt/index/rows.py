@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tmnmt.errors import MemoryIndexError
+from tmnmt.index.small_json import pairs_of, parsed
 from tmnmt.segments import Segment
 
 _HEADER = b"tmnmt rows\n"  # so that the file is never empty, which could not be mapped
@@ -45,13 +46,16 @@ def segment_of(content: bytes, number: int) -> Segment | None:
     """The segment of which `record` made this; None: damaged."""
     if zlib.crc32(content, _seed(number)) != _RESIDUE:
         return None
-    text = str(content[:-_CHECKSUM_BYTES], "utf-8")
-    fields = text.split(_SEPARATOR)
-    if _ESCAPE in text:
-        fields = list(map(_unescaped, fields))
-    src, tgt, document, position, origin, created, changed, user, properties = fields
-    pairs = tuple((name, value) for name, value in json.loads(properties)) if properties else ()
-    return Segment(src, tgt, document, int(position), number, origin, created, changed, user, pairs)
+    try:
+        text = str(content[:-_CHECKSUM_BYTES], "utf-8")
+        fields = text.split(_SEPARATOR)
+        if _ESCAPE in text:
+            fields = list(map(_unescaped, fields))
+        src, tgt, document, position, origin, created, changed, user, properties = fields
+        pairs = pairs_of(parsed(properties)) if properties else ()
+        return Segment(src, tgt, document, int(position), number, origin, created, changed, user, pairs)
+    except ValueError:  # no UTF-8, other fields: written so by something else
+        return None
 
 
 def _seed(number: int) -> int:
@@ -109,6 +113,10 @@ class Rows:
         except (OSError, ValueError) as error:
             raise MemoryIndexError(f"{path}: the store cannot be opened: {error}") from error
         self._size = len(self._start) - 1
+
+    def __len__(self) -> int:
+        """The ids that have a place, those that are missing too."""
+        return self._size
 
     def found(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are. Raises MemoryIndexError where one is damaged."""

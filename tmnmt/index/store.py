@@ -9,6 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from operator import lt
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from tmnmt.index.rows import NewRows, Rows, record
 from tmnmt.segments import Segment
 
 DATABASE, ROWS, START = STORE_FILES = "segments.db", "segments.rows", "segments.start"
-_SCHEMA = """
-CREATE TABLE segments (
+_SCHEMA = """CREATE TABLE segments (
     id INTEGER PRIMARY KEY,
     document TEXT NOT NULL, origin TEXT NOT NULL, changed TEXT NOT NULL, user TEXT NOT NULL
-)
-"""
+)"""
+STEPS = 100_000  # of SQLite's machine between two looks at how long a query takes
+STEPS_A_SEGMENT = 1000  # a query needs some 20 of them; one that needs more reads what no build wrote
 _INSERT = "INSERT INTO segments (id, document, origin, changed, user) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -87,7 +88,8 @@ class Store:
         """SQLite neither locks the database nor writes a file beside it, so the folder may be read-only."""
         self.path = folder / DATABASE
         self._rows = Rows(folder / ROWS, folder / START)
-        self._db = _connect(self.path, "mode=ro&immutable=1")
+        self._limit = _Limit(len(self._rows))
+        self._db = _connect(self.path, "mode=ro&immutable=1", self._limit)
         self._lock = threading.Lock()
         self.found = self._rows.found
 
@@ -109,6 +111,8 @@ class Store:
         where, values = wanted.sql()
         last = 0
         while some := self._ids(f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)):
+            if not all(map(lt, [last, *some], some)):
+                raise MemoryIndexError(f"{self.path}: damaged (ids out of order); build the index again with --force")
             yield from filter(wanted.keeps, self.by_ids(some).values())
             last = some[-1]
 
@@ -122,17 +126,40 @@ class Store:
 
     def _ids(self, where: str, values: Sequence[Any]) -> list[int]:
         with self._lock:
+            self._limit.looks = 0
             try:
                 return [number for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)]
             except sqlite3.DatabaseError as error:
                 raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
 
 
-def _connect(path: Path, options: str) -> sqlite3.Connection:
+class _Limit:
+    """Ends a query that takes more steps than any of so many segments needs: what SQLite reads may have been made so
+    that it never ends."""
+
+    def __init__(self, segments: int) -> None:
+        self.most, self.looks = 2 + segments * STEPS_A_SEGMENT // STEPS, 0
+
+    def __call__(self) -> bool:
+        self.looks += 1
+        return self.looks > self.most
+
+
+def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.Connection:
+    """A new database; with `limit` one that is there, which must have the one table that a build makes."""
     address = f"{path.absolute().as_uri()}?{options}"
     try:
         db = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.set_progress_handler(limit, STEPS)
         db.execute("PRAGMA schema_version").fetchone()  # connecting is lazy: this opens the file
-    except sqlite3.Error as error:
+        if limit is None:
+            return db
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, 1000))  # bytes of a value
+        held = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
+    except (sqlite3.Error, OSError) as error:
         raise MemoryIndexError(f"{path}: the store cannot be opened: {error}") from error
+    if held != [("table", "segments", _SCHEMA)]:
+        db.close()
+        raise MemoryIndexError(f"{path}: the store cannot be opened: it holds something else than a build makes")
     return db

@@ -42,6 +42,7 @@ def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
     groups, segments = len(parts["member_offsets"]) - 1, len(parts["ids"])
     for name, size in (("members", segments), ("document_of", segments)):
         yield name, len(parts[name]) == size, "does not fit ids.npy"
+    yield "member_offsets", _ascends(parts["member_offsets"], segments), "is out of order"
     yield "length_start", len(parts["length_start"]) >= 2, "is too short"
     yield "length_start", _ascends(parts["length_start"], groups) and not parts["length_start"][1], "is out of order"
     lengths = np.arange(len(parts["length_start"]) - 1)

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from tmnmt.durable import write
-from tmnmt.errors import DataError, ModelError
+from tmnmt.errors import DataError, ModelError, shown
 from tmnmt.memories.cache import CacheContents
+from tmnmt.models.folder import UNREADABLE
 
 FORMAT = 4
 
@@ -54,14 +55,16 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
     subwords the model has.
 
     Raises DataError where the file is no session, ModelError where another model, K or kind of cache made it."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     try:
         with safe_open(path, "pt") as file:
             about = json.loads((file.metadata() or {})["session"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
         if about["format"] != FORMAT:
-            raise DataError(f"{path}: session format {about['format']}, this version reads {FORMAT}")
+            raise DataError(f"{path}: session format {shown(about['format'])}, this version reads {FORMAT}")
+        if type(about["model"]) is not str or not about["model"].isprintable():
+            raise ValueError("the name of its model is missing")
         if about["model"] != model:
             raise ModelError(f"{path}: was saved with model {about['model']}, this one is {model}")
         caches = {
@@ -72,7 +75,7 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
             raise ValueError("the text that may still be confirmed is missing")
         before = (about["text"], caches["before"]) if "before" in caches else None
         return Saved(caches["cache"], before, [_done(*one) for one in about["done"]])
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
 
 
@@ -92,7 +95,7 @@ def _filled(
     if type(record["size"]) is not int or type(record["overwrite"]) is not bool:
         raise ValueError("its size is no whole number, or its overwriting not true or false")
     if record["size"] != like.size:
-        raise ModelError(f"{path}: was saved with a cache of {record['size']} slots, here it has {like.size}")
+        raise ModelError(f"{path}: was saved with a cache of {shown(record['size'])} slots, here it has {like.size}")
     if record["overwrite"] != like.overwrite:
         raise ModelError(
             f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is {_on(like.overwrite)}"

@@ -13,20 +13,23 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from tmnmt.durable import replacing
-from tmnmt.errors import ModelError
+from tmnmt.errors import ModelError, shown
 from tmnmt.index.datastore import Datastore
 from tmnmt.index.keys import Array
 from tmnmt.memories.view import first_of
+from tmnmt.models.folder import UNREADABLE, reason_of
+from tmnmt.models.weights import fill
 
 CANDIDATES = 8  # times k keys of the greatest inner product are compared by their distance
 FORMAT = "1"  # of the file of an adaptive kNN
+MOST_K = 1024
 WIDTH = 32  # hidden units, as in the paper
 DROPOUT = 0.1
 START = 3.0  # at first the neighbours together have a weight of sigmoid(-3) = 0.05
@@ -115,7 +118,7 @@ class AdaptiveKNN(nn.Module):
     @classmethod
     def load(cls, path: Path, model: str, device: torch.device | str = "cpu") -> AdaptiveKNN:
         """What `save` wrote, in evaluation mode. Raises ModelError where it is none, or was made with another model."""
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
 
         try:
             path.open("rb").close()  # safetensors says of every file that cannot be read that there is none
@@ -123,15 +126,27 @@ class AdaptiveKNN(nn.Module):
                 about = json.loads((file.metadata() or {})["adaptive knn"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
             if about["format"] != FORMAT:
-                raise ModelError(f"{path}: format {about['format']} of an adaptive kNN, this version reads {FORMAT}")
+                raise ModelError(
+                    f"{path}: format {shown(about['format'])} of an adaptive kNN, this version reads {FORMAT}"
+                )
+            if type(about["model"]) is not str or not about["model"].isprintable():
+                raise ValueError("the name of its model is missing")
             if about["model"] != model:
                 raise ModelError(f"{path}: was trained with model {about['model']}, this one is {model}")
+            check_k(about["k"], about["temperature"])
             made = cls(about["k"], about["temperature"])
-            made.load_state_dict(tensors)
-        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise ModelError(f"{path}: no adaptive kNN: {reason or ' '.join(str(error).split())}") from error
+            fill(made, tensors)
+        except UNREADABLE as error:
+            raise ModelError(f"{path}: no adaptive kNN: {reason_of(error)}") from error
         return made.to(device).eval()
+
+
+def check_k(k: object, temperature: object) -> None:
+    """Raises ValueError where these are no k and no T of an adaptive kNN."""
+    if type(k) is not int or not 1 <= k <= MOST_K or k & (k - 1):
+        raise ValueError(f"k is {shown(k)}, wanted: a power of two, at most {MOST_K:,}")
+    if type(temperature) not in (int, float) or not 0 < cast(float, temperature) < math.inf:
+        raise ValueError(f"the temperature is {shown(temperature)}, wanted: a number greater than 0")
 
 
 def distinct(ids: Tensor, found: Tensor) -> Tensor:

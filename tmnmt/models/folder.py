@@ -28,6 +28,7 @@ CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
 CHECKED = ("base.safetensors", "memory.safetensors", "spm.model")
 LARGEST = 1 << 14  # of every size in config.toml
+LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
 # what safetensors, torch and the modules raise where weights or sizes are not what they should be
@@ -152,7 +153,8 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
             raise ModelError(f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {wanted}")
 
     for key in ("src_lang", "tgt_lang"):
-        check(key, config[key], isinstance(config[key], str) and bool(config[key]), "the code of a language")
+        right = isinstance(config[key], str) and 0 < len(config[key]) <= LONGEST_CODE and config[key].isprintable()
+        check(key, config[key], right, "the code of a language")
     sums = config[CHECKSUMS]
     check(CHECKSUMS, sums, isinstance(sums, dict), "a table")
     sizes = config["model"]

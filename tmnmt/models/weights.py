@@ -64,7 +64,7 @@ def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
     wanted = module.state_dict()
     for name in sorted(wanted.keys() ^ weights.keys()):
         raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
-    for name, tensor in weights.items():
+    for name, tensor in sorted(weights.items()):
         if tensor.shape != wanted[name].shape:
             raise ValueError(f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}")
         if not tensor.isfinite().all():

@@ -1,0 +1,47 @@
+"""A small JSON file that says what lies beside it; whoever made it, reading it takes no long time and little memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def read_small(path: Path, most: int) -> tuple[str, Any]:
+    """The text of a file of at most `most` bytes, and its content. Raises OSError where it cannot be read, ValueError
+    where it is larger, no regular file, or no JSON."""
+    found = path.stat()
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError("no regular file")
+    if found.st_size > most:
+        raise ValueError(f"larger than {most:,} bytes")
+    text = path.read_text(encoding="utf-8")
+    return text, parsed(text)
+
+
+def parsed(text: str | bytes) -> Any:
+    """The content of JSON. Raises ValueError for all that is none, nested too deep, too."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists in lists too deep") from None
+
+
+def is_text(value: object) -> bool:
+    """Whether JSON gave Unicode text: an escape can be half of a character."""
+    return type(value) is str and (value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value))
+
+
+def is_count(value: object, least: int = 0) -> bool:
+    """Whether it is a whole number, at least `least`, that 63 bits hold."""
+    return type(value) is int and least <= value < 1 << 63
+
+
+def pairs_of(value: object) -> tuple[tuple[str, str], ...]:
+    """Names and values as JSON has them. Raises ValueError for anything else."""
+    if not isinstance(value, list):
+        raise ValueError("no list of names and values")
+    for pair in value:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(map(is_text, pair))):
+            raise ValueError("no list of names and values")
+    return tuple((name, text) for name, text in value)
