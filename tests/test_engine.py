@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -548,6 +548,38 @@ def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> No
     assert {m.segment.src for m in found[0].matches} == {src for src, _ in PAIRS}
     assert all(source.match < len(found[0].matches) for token in found[0].tokens for source in token.sources)
     assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+
+
+def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:
+    translator = Translator.load(folder, [index], batch=2, cache=0, beam=1)
+    text = " ".join(f"Nothing like number {number} is here, nor is anything like it." for number in range(40))
+    asked: list[str] = []
+    search = translator.retriever.search
+
+    def noted(texts: Sequence[str]) -> list[tuple[Match, ...]]:
+        asked.extend(texts)
+        return search(texts)
+
+    translator.retriever.search = noted  # type: ignore[method-assign]
+    batches = list(translator.batches(iter([translator.pieces_of(text, 0, InOrder())])))
+    assert len(batches) > 10
+    for batch in batches:
+        translator.retrieve(batch)
+    assert asked.count(text) == 1 and len(asked) == sum(map(len, batches)) + 1
+
+
+def test_a_text_that_is_much_too_long_is_never_encoded_as_a_whole(folder: Path) -> None:
+    class Watched(Vocabulary):
+        most = 0
+
+        def encode(self, text: str) -> list[int]:
+            self.most = max(self.most, len(text))
+            return super().encode(text)
+
+    vocab = Watched((folder / "spm.model").read_bytes())
+    text = " ".join(src for src, _ in PAIRS * 500)
+    assert pieces(text, vocab, 40) == [src for src, _ in PAIRS * 500] or len(pieces(text, vocab, 40)) > 500
+    assert vocab.most <= 3 * 40 * vocab.longest
 
 
 def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(folder: Path, vocab: Vocabulary) -> None:

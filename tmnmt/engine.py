@@ -276,9 +276,13 @@ class Translator:
             return [()] * len(wanted)
         found = self.retriever.search([piece.text for piece in wanted], confirmed)
         bare = [row for row, piece in enumerate(wanted) if not found[row] and piece.text != piece.whole]
-        again = [confirmed[row] for row in bare] if confirmed else []
-        for row, matches in zip(bare, self.retriever.search([wanted[row].whole for row in bare], again), strict=True):
-            found[row] = matches
+        first = {id(wanted[row].of_whole): row for row in bare if not wanted[row].of_whole}  # a whole is asked once
+        again = [confirmed[row] for row in first.values()] if confirmed else []
+        wholes = self.retriever.search([wanted[row].whole for row in first.values()], again)
+        for row, matches in zip(first.values(), wholes, strict=True):
+            wanted[row].of_whole.append(matches)
+        for row in bare:
+            found[row] = wanted[row].of_whole[0]
         return found
 
     def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
@@ -393,9 +397,10 @@ class Translator:
                 texts = [cleaned]
             self.counts[CONTROL] += changed
             self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
-        number = queue.announce(text, len(texts))
+        number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
-            Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part) for part, one in enumerate(texts)
+            Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part, of_whole=shared)
+            for part, one in enumerate(texts)
         ]
 
     def _translation(self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int) -> Translation:

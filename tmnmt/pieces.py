@@ -24,7 +24,10 @@ def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
 
 
 def fits(text: str, vocab: Vocabulary, longest: int) -> bool:
-    """Whether `text` has at most `longest` subwords."""
+    """Whether `text` has at most `longest` subwords. Of a text that is much too long that is clear from its characters;
+    to encode it would take a thousand times its memory."""
+    if len(text) > longest * vocab.longest and len(text) - text.count(" ") > longest * vocab.longest:
+        return False
     return len(vocab.encode(text)) <= longest
 
 

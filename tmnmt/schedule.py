@@ -27,6 +27,8 @@ class Piece:
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated
+    # what the whole segment is like, once it was asked; all pieces of a segment share the list
+    of_whole: list[tuple[Match, ...]] = field(default_factory=list, compare=False)
 
 
 Documents = Iterable[list[Piece]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import sentencepiece
@@ -60,6 +61,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return int(self._spm.vocab_size())
+
+    @cached_property
+    def longest(self) -> int:
+        """The characters of the longest subword."""
+        return max(len(self.piece(index)) for index in range(len(self)))
 
     def encode(self, text: str) -> list[int]:
         """Subword ids without <s> and </s>."""

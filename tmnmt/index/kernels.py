@@ -453,8 +453,8 @@ def search_one(
     """Fills `best` with the best segments for a query of token numbers (-1: in no group); how many there are. Lengths
     near the query's come first; a k-th best score above `least` takes its place for the others."""
     size, top, held = sequence.size, arrays.length_start.size - 2, 0
-    if size == 0:
-        return 0
+    if size == 0 or math.ceil(least * size) > top:
+        return 0  # also for a text much longer than all: what is laid out of it would grow with its square
     query, pattern, enough = features(arrays, sequence), pattern_bits(sequence), least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
