@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -207,6 +208,23 @@ def test_fewer_keys_than_asked_for(changing: MemoryIndex, model: Model, queries:
     held = len(model.vocab.encode(changing.get([1])[0].tgt)) + 1
     assert (positions[:, :held] >= 0).all() and (positions[:, held:] == -1).all()
     assert np.isneginf(scores[:, held:]).all()
+
+
+def test_a_faiss_file_that_names_other_files_is_refused_and_they_are_not_opened(
+    changing: MemoryIndex, model: Model, tmp_path: Path
+) -> None:
+    files, faiss = KeyFiles.open(changing.path, model.hash), tmnmt.index.key_faiss.load_faiss()
+    index, elsewhere = train(files.contexts, "ivf"), tmp_path / "lists"
+    lists = faiss.OnDiskInvertedLists(index.nlist, index.code_size, str(elsewhere))
+    index.replace_invlists(lists)
+    index.add(files.contexts.astype(np.float32))
+    tmnmt.index.key_faiss._write(index, files.folder / FAISS_FILE)
+    assert elsewhere.stat().st_size > 0
+    with pytest.raises(MemoryIndexError, match=r"faiss.index: cannot be read; delete it"):
+        KeySearch.open(changing, model.hash)
+    shutil.copyfile(elsewhere, files.folder / "lists")
+    with pytest.raises(MemoryIndexError, match=r"faiss.index: has parts in other files; delete it"):
+        KeySearch.open(changing, model.hash)
 
 
 def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, model: Model) -> None:

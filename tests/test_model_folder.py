@@ -99,6 +99,13 @@ def test_sizes_are_compared_with_the_file_before_memory_is_asked_for(folder: Pat
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KB; the sizes ask for 23 GB
 
 
+def test_more_layers_than_the_file_has_tensors_are_never_made(folder: Path) -> None:
+    config = (folder / "config.toml").read_text()
+    layers = 'kind = "transformer"\nencoder_layers = 16384'
+    (folder / "config.toml").write_text(config.replace("[model]", f"[model]\n{layers}"))
+    assert refusal(folder).endswith("it has fewer tensors than config.toml says layers")
+
+
 @pytest.mark.parametrize("name", ["spm.model", BASE, MEMORY])
 def test_a_flipped_bit_anywhere_is_found(folder: Path, name: str) -> None:
     path, draw = folder / name, random.Random(name)
