@@ -39,6 +39,7 @@ FORMAT = 2
 KEYS_DIR = "keys"
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
 MOST_HEADER_BYTES = 1 << 13  # of keys.json
+LONGEST_NAME = 100  # of a model
 LARGEST = 1 << 20  # of l, d and where pairs are cut
 MOST_ROWS = 1 << 40
 RECORD = np.dtype(
@@ -301,7 +302,8 @@ def _read_header(folder: Path) -> Header:
         checksum = content.pop(_CHECKSUM, None)
         header = Header(**content)
         sizes = header.context_size, header.hidden_size, header.max_subwords
-        if not is_text(header.model) or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
+        named = is_text(header.model) and header.model.isprintable() and len(header.model) <= LONGEST_NAME
+        if not named or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
             raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):
             raise MemoryIndexError(f"{path}: damaged (checksum); delete its folder and run tmnmt keys again")

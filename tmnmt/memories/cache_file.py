@@ -16,7 +16,7 @@ import torch
 from tmnmt.durable import write
 from tmnmt.errors import DataError, ModelError, shown
 from tmnmt.memories.cache import CacheContents
-from tmnmt.models.folder import UNREADABLE
+from tmnmt.models.folder import UNREADABLE, reason_of
 
 FORMAT = 4
 
@@ -76,7 +76,7 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         before = (about["text"], caches["before"]) if "before" in caches else None
         return Saved(caches["cache"], before, [_done(*one) for one in about["done"]])
     except UNREADABLE as error:
-        raise DataError(f"{path}: no saved session: {' '.join(str(error).split())}") from error
+        raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 
 
 def _done(src: Any, tgt: Any, number: Any, changed: Any) -> tuple[str, str, int, str]:

@@ -28,6 +28,7 @@ CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
 CHECKED = ("base.safetensors", "memory.safetensors", "spm.model")
 LARGEST = 1 << 14  # of every size in config.toml
+LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
@@ -108,8 +109,10 @@ def config_beside(path: Path) -> dict[str, Any] | None:
 
 
 def reason_of(error: Exception) -> str:
-    """What an error says, on one line; of a file only why it cannot be read."""
-    return error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+    """What an error says, on one short line; of a file only why it cannot be read."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+    said = said if said.isprintable() else ascii(said)[1:-1]
+    return said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]} ..."
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
