@@ -290,7 +290,9 @@ POSTINGS = (
     "length_start", "token_start", "tokens", "feature_start", "column_of", "columns", "posting_start", "postings",
     "member_offsets", "members", "document_of", "ids", "vocabulary", "documents",
 )  # fmt: skip
-REFUSED = ("length_start", "token_start", "feature_start", "column_of", "posting_start", "vocabulary")
+REFUSED = (
+    "length_start", "token_start", "feature_start", "column_of", "posting_start", "member_offsets", "vocabulary",
+)  # fmt: skip
 BYTES: dict[str, Callable[[int], bytes]] = {
     "random": random.Random(5).randbytes, "zeros": bytes, "ones": lambda size: b"\xff" * size
 }  # fmt: skip
