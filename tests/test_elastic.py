@@ -19,7 +19,6 @@ from tmnmt.index.elastic_build import build_elastic
 from tmnmt.index.elastic_query import candidates, terms
 from tmnmt.index.elastic_server import Server
 from tmnmt.named_memories import open_memories, open_to_write
-from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
 
 
