@@ -290,7 +290,7 @@ class Loss(nn.Module):
 
 def check_gradients(loss: Loss) -> None:
     """That autograd's derivatives are those of finite differences, and that none is 0 throughout: of parameters of few
-    numbers one by one (M, lambda, eta, mu, nu, kappa, the gates' biases), then of all along a random direction."""
+    numbers one by one (M, lambda, eta, mu, nu, kappa, rho, the gates' biases), then of all along a random direction."""
     chosen = dict(loss.named_parameters())
     for name, gradient in zip(chosen, torch.autograd.grad(loss(), list(chosen.values())), strict=True):
         assert bool((gradient.abs() > 1e-9).any()), name
@@ -312,7 +312,8 @@ TARGET = torch.tensor([[5, 6, 6, 2], [7, 5, 2, PAD]])
 def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, MemoryState, ForcedBatch]:
     """Two sentences along references whose words stand in their pairs, with states at random."""
     base, memories = random_base(FEW, SMALL).double(), learned(kind, cache, SMALL).double()
-    pairs = [[pair(4, 1, SMALL, FEW), pair(3, 2, SMALL, FEW)], [pair(5, 3, SMALL, FEW)]]
+    words = [[[5, 6, 5, 7], [6, 5, 6]], [[7, 5, 7, 6, 9]]]  # those written stand several times in a pair
+    pairs = [[replace(pair(len(ids), len(ids), SMALL, FEW), ids=torch.tensor(ids)) for ids in some] for some in words]
     state = in_double(MemoryState(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
     made = torch.Generator().manual_seed(8)
     contexts, hiddens = (torch.randn(2, 4, SMALL, generator=made).double() for _ in range(2))
@@ -320,9 +321,9 @@ def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, M
 
 
 VARIANTS = [
-    TMKind(matching="full"),
-    TMKind(coverage="gru"),
-    TMKind(coverage="plain", fusion_gate="scalar"),
+    TMKind(matching="full", pointer=False),  # whose gradient ends at the step before
+    TMKind(coverage="gru", pointer=False),
+    TMKind(coverage="plain", fusion_gate="scalar", pointer=False),
     TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False),
 ]
 CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="joint", signs=True, follows=True)]
@@ -340,6 +341,25 @@ def test_gradients_of_every_parameter_are_those_of_finite_differences(kind: TMKi
             log_p, moved, _ = memories.step(base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both")
             total = total - log_p.gather(1, TARGET[:, t, None]).sum()
         return total
+
+    check_gradients(Loss(memories, loss))
+
+
+def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> None:
+    base, memories, state, batch = forced_pairs(TMKind(matching="full"), CacheKind())
+    _, moved, _ = memories.step(
+        base, torch.tensor([9, 9]), batch.hiddens[:, 0], batch.contexts[:, 0], replace(state, cache=None), "both"
+    )
+    assert moved.tm is not None
+    given = replace(moved.tm, read=None, view=None, coverage=moved.tm.coverage.detach())
+    last = moved.tm.last
+
+    def loss() -> Tensor:
+        assert memories.tm is not None
+        pairs = replace(memories.tm.ready(given, base.embed), coverage=given.coverage, last=last)
+        step = torch.tensor([5, 7]), batch.hiddens[:, 1], batch.contexts[:, 1], MemoryState(pairs, state.cache), "both"
+        log_p, _, _ = memories.step(base, *step)
+        return -log_p.gather(1, torch.tensor([[6], [5]])).sum()
 
     check_gradients(Loss(memories, loss))
 

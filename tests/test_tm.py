@@ -53,6 +53,8 @@ def learned(kind: TMKind) -> TranslationMemory:
             tm.coverage.weight.fill_(0.7)
         if tm.preferences is not None:
             tm.preferences.copy_(torch.tensor([0.8, 0.5, 0.4]))
+        if tm.pointer is not None:
+            tm.pointer.fill_(0.6)
     return tm
 
 
@@ -267,6 +269,49 @@ def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> No
     torch.testing.assert_close(read.q[0], q)
     assert read.signs is not None
     torch.testing.assert_close(read.signs[0, 3:], torch.stack([q[1] + q[2], q[2]]))
+
+
+def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_by_hand() -> None:
+    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    assert memories.tm is not None and memories.tm.pointer is not None and state.tm is not None
+    prefer(memories.tm, 0.0, 0.0, 2.0)
+    with torch.no_grad():
+        memories.tm.pointer.fill_(4.0)
+    held = replace(state.tm, before=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
+    held = scored(memories.tm, held, [0.5, 0.5, 0.5])
+    for last, r in ([0.0, 0.8, 0.1], [0.0, 1.0]), ([0.3, 0.0, 0.7], [1.0, 0.0]), ([0.6, 0.3, 0.1], [1.0, 0.5]):
+        read = memories.tm.read(torch.tensor([0]), hidden, context, replace(held, last=torch.tensor([last])))
+        # q of the step before is the last word's place: r = g q(tau - 1), the greatest made 1
+        # E / eta = (1, 0, 0) + (0, 2, 2) / 2 + 4 r / 2
+        torch.testing.assert_close(read.q[0], torch.tensor([1.0, 1 + 2 * r[0], 1 + 2 * r[1]]).softmax(-1))
+    read = memories.tm.read(torch.tensor([7]), hidden, context, replace(held, last=torch.tensor([[0.2, 0.5, 0.3]])))
+    torch.testing.assert_close(read.q[0], torch.tensor([1.0, 0.0, 0.0]).softmax(-1))  # nothing follows: r is 0
+
+
+def test_a_step_keeps_what_it_read_for_the_next(backbone: RNNsearch, memories: Memories) -> None:
+    state = MemoryState(collate([[pair(6, 1), pair(4, 2)], [], [pair(5, 3)]]))
+    _, after, trace = memories.step(backbone, *rows(3), state, "copy", explain=True)
+    assert after.tm is not None and after.tm.last is not None and trace is not None and trace.q is not None
+    assert torch.equal(after.tm.last, trace.q) and not after.tm.last[1].any()
+    swapped = after.rows(torch.tensor([2, 0, 0])).tm
+    assert swapped is not None and swapped.last is not None and torch.equal(swapped.last, trace.q[[2, 0, 0]])
+    again = memories.ready(MemoryState(replace(after.tm, read=None, view=None)), backbone).tm
+    assert again is not None and again.last is None  # a new sentence has read nothing
+
+
+def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(backbone: RNNsearch, tmp_path: Path) -> None:
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    path = tmp_path / "memory.safetensors"
+    Memories(learned(TMKind(pointer=False))).save(path)
+    with safe_open(path, "pt") as file:
+        tensors, told = {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata())
+    kinds = json.loads(told["kinds"])
+    assert kinds["tm"].pop("pointer") is False and "tm.pointer" not in tensors
+    save_file(tensors, path, told | {"kinds": json.dumps(kinds)})
+    read = Memories.load(path, backbone).tm
+    assert read is not None and read.pointer is None and not read.kind.pointer
 
 
 def test_fusion_by_hand() -> None:

@@ -75,6 +75,7 @@ class TMState:
     read: Tensor | None = None  # (N, P, d + ...) z', W z' of every gate, f and e side by side, likewise;
     # z', f and e where W is multiplied with in the step
     first: Tensor | None = None  # (N, P) int64: the first position that holds the same word, likewise
+    last: Tensor | None = None  # (R, P) q of the step before; None before the first
     view: View | None = None  # once a step has seen these rows
 
     def rows(self, index: Tensor) -> TMState:
@@ -83,7 +84,8 @@ class TMState:
 
     def reordered(self, index: Tensor) -> TMState:
         """The same, of an `index` (R,) where every row takes the place of one of its own sentence."""
-        return replace(self, coverage=self.coverage.index_select(0, index))
+        last = self.last.index_select(0, index) if self.last is not None else None
+        return replace(self, coverage=self.coverage.index_select(0, index), last=last)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "5"  # of memory.safetensors
 READS_TM = ("copy", "fusion", "both")
+BEFORE = {"pointer": False}  # what a file says nothing of that was written before there was such a thing
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Consulted:
         else:
             assert self.fusion_gate is not None
             used = self.fusion_gate.mean(-1)
-        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.q))
+        return replace(self.state, coverage=coverage.after(self.state.coverage, used, self.q), last=self.q)
 
 
 class Recalled(NamedTuple):
@@ -203,7 +204,7 @@ class Memories(nn.Module):
         sizes = base.context_size, base.hidden_size, base.word_size
         tm, cache = kinds["tm"], kinds["cache"]
         return cls(
-            TranslationMemory(*sizes, TMKind(**tm)) if tm is not None else None,
+            TranslationMemory(*sizes, TMKind(**(BEFORE | tm))) if tm is not None else None,
             SessionCache(*sizes, CacheKind(**cache)) if cache is not None else None,
         )
 
@@ -258,7 +259,8 @@ def _moved(state: MemoryState, tm: TMState, found: Tensor | None) -> MemoryState
     if found is None or state.neighbours is None:
         return replace(state, tm=tm)
     pairs = tm.coverage.shape[1] - found.shape[1]
-    kept = replace(state.tm, coverage=tm.coverage[:, :pairs]) if state.tm is not None else None
+    last = tm.last[:, :pairs] if tm.last is not None else None
+    kept = replace(state.tm, coverage=tm.coverage[:, :pairs], last=last) if state.tm is not None else None
     return replace(state, tm=kept, neighbours=state.neighbours.moved(found, tm.coverage[:, pairs:]))
 
 

@@ -160,4 +160,5 @@ def beside(state: TMState | None, found: TMState) -> TMState:
         for name in ("keys", "values", "ids", "before", "mask", "pair", "position", "marks", "said")
         if (new := getattr(found, name)) is not None
     }
-    return replace(found, **joined, view=None, coverage=torch.cat([state.coverage, found.coverage], 1))
+    coverage = torch.cat([state.coverage, found.coverage], 1)
+    return replace(found, **joined, view=None, coverage=coverage, last=state.last)

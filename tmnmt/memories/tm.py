@@ -1,13 +1,15 @@
 """The translation memory in the decoder: one attention over the words of all retrieved pairs (Gu et al. 2017).
 
-    E = c M c' - lambda beta + mu f + nu e + kappa g     q = softmax(E / eta)     z~ = sum q z'     eq. 6, 7
+    E = c M c' - lambda beta + mu f + nu e + kappa g + rho r     q = softmax(E / eta)     z~ = sum q z'     eq. 6, 7
     copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
     fusion    h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual              eq. 8
     coverage  beta += zeta q: only what was really used counts; other kinds in `coverage.py`
 
 c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass used so far
 OURS: E prefers, as far as training finds it right, better pairs (f: fuzzy score of the position's pair), pairs of the
-very same source (e: f = 1), and words that follow, in their pair, the word just written (g: y'_{tau-1} = y_{t-1}).
+very same source (e: f = 1), and words that follow, in their pair, the word just written (g: y'_{tau-1} = y_{t-1}). Of
+those r prefers the one whose predecessor was just read, r = g q_{t-1}(tau - 1), the greatest made 1: where a subword
+stands twice in a pair, g alone does not know after which of the two to go on, and copying skips what is between them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.linalg import vecdot
+from torch.nn import functional as F
 from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import pad_sequence
 
@@ -94,11 +97,12 @@ class TMKind:
     fusion_gate: FusionGate = "elements"  # one for every element of the state, or one scalar as in the paper
     gate_signs: bool = True  # gates see f, e, g, match and agreement; False: zeta = f(c, s, z~) as in the paper
     preferences: bool = True  # mu f + nu e + kappa g; False: the paper's energy
+    pointer: bool = True  # + rho r; False: of several words that follow the word just written none is preferred
     words: bool = True  # E e(y'); False: states only, as in the paper
 
 
 class TranslationMemory(nn.Module):
-    """The parameters M, lambda, mu, nu, kappa, eta, E and the gates of copy and fusion, as far as `kind` has them.
+    """The parameters M, lambda, mu, nu, kappa, rho, eta, E and the gates of copy and fusion, as far as `kind` has them.
 
     M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0. word_size: of an embedding."""
 
@@ -110,6 +114,7 @@ class TranslationMemory(nn.Module):
         self.M = nn.Parameter(start) if start is not None else None
         self.coverage = Coverage(kind.coverage)
         self.preferences = nn.Parameter(torch.zeros(3)) if kind.preferences else None  # mu, nu, kappa
+        self.pointer = nn.Parameter(torch.zeros(())) if kind.preferences and kind.pointer else None  # rho
         self.log_eta = nn.Parameter(torch.zeros(()))
         outputs = hidden_size if kind.fusion_gate == "elements" else 1
         sizes, signs = (context_size, hidden_size), kind.gate_signs
@@ -123,7 +128,7 @@ class TranslationMemory(nn.Module):
         nothing = state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
         read = torch.cat([state.values, *self.of_gates(state.values), state.marks], -1)
         worth, first = self.worth(state), first_of(state.ids)
-        return replace(state, said=said, worth=worth, read=read, first=first, coverage=nothing, view=None)
+        return replace(state, said=said, worth=worth, read=read, first=first, coverage=nothing, last=None, view=None)
 
     def ready_once(self, state: TMState) -> TMState:
         """The same for one step alone, but for `said`: W is multiplied with what is read, not with every position."""
@@ -155,6 +160,17 @@ class TranslationMemory(nn.Module):
             return scores
         return torch.addcmul(scores + worth, follows, self.preferences[2])
 
+    def point(self, preferred: Tensor, last: Tensor | None, follows: Tensor) -> Tensor:
+        """`preferred` + rho r, of what the step before read of the pairs (R, P') and g (R, P); neighbours, the last
+        P - P', are no positions side by side, and have no r. No gradient goes to the step before: through all steps it
+        would grow by rho / eta at each."""
+        if self.pointer is None or last is None:
+            return preferred
+        pairs = last.shape[1]
+        came = last.detach().roll(1, 1) * follows[:, :pairs]
+        came = came / came.amax(1, keepdim=True).clamp_min(LEAST)
+        return preferred + self.pointer * F.pad(came, (0, follows.shape[1] - pairs))
+
     def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor | None) -> Tensor:
         """q = softmax((c M c' + mu f + nu e + kappa g - lambda beta) / eta) over the unmasked positions of all pairs,
         (R, P) (eq. 7), of what was read so far (R, P, W). Zero everywhere in a row without any position."""
@@ -170,7 +186,9 @@ class TranslationMemory(nn.Module):
         assert state.read is not None and view.before is not None
         scores = view.rows.dot(self.query(context), state.keys)  # (R', P)
         follows = (view.before == prev[:, None]).to(scores.dtype)
-        q = self.attend(self.prefer(scores, view.worth, follows), view.pick(state.coverage), view.mask)
+        last = view.pick(state.last) if state.last is not None else None
+        preferred = self.point(self.prefer(scores, view.worth, follows), last, follows)
+        q = self.attend(preferred, view.pick(state.coverage), view.mask)
         z_tilde, of_gates, marks = view.rows.blend(q, state.read).tensor_split((d, -2), -1)
         if not of_gates.shape[1]:
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
@@ -204,9 +222,12 @@ class TranslationMemory(nn.Module):
         worth = self.worth(state)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
         before, projected = gate.before(contexts, hiddens), gate.value(state.values)  # (B, T, 128), (B, P, 128)
-        kept, q, logits = scores.new_zeros(*state.ids.shape, self.coverage.width), [], []
+        kept = scores.new_zeros(*state.ids.shape, self.coverage.width)
+        q: list[Tensor] = []
+        logits: list[Tensor] = []
         for t in range(contexts.shape[1]):
-            q.append(self.attend(preferred[:, t], kept, state.mask))
+            pointed = self.point(preferred[:, t], q[-1] if q else None, follows[:, t])
+            q.append(self.attend(pointed, kept, state.mask))
             weights = q[t][:, None]  # (B, 1, P)
             sign = torch.bmm(weights, signs[:, t])[:, 0] if signs is not None else None
             logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))

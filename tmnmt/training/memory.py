@@ -176,6 +176,7 @@ def _report_attention(tm: TranslationMemory) -> None:
     with torch.no_grad():
         eta = tm.log_eta.exp()
         preferences = tm.preferences if tm.preferences is not None else (None, None, None)
-        weights = zip(("mean M", "lambda", "mu", "nu", "kappa"), (tm.M, tm.coverage.weight, *preferences), strict=True)
+        names = "mean M", "lambda", "mu", "nu", "kappa", "rho"
+        weights = zip(names, (tm.M, tm.coverage.weight, *preferences, tm.pointer), strict=True)
         shown = [f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in weights if x is not None]
         log.info("tm: %s", ", ".join(shown))

@@ -28,6 +28,7 @@ class MemoryConfig:
     fusion_gate: FusionGate = "elements"  # one for every element of the state, or scalar as in the paper
     gate_signs: bool = True  # gates see how good the pairs are and how well they match; false: f(c, s, z~) (the paper)
     preferences: bool = True  # of better pairs, exact matches and words that follow; false: the paper's energy
+    pointer: bool = True  # and, of those, of the one after what was just read; false: of none more than the others
     words: bool = True  # fusion and cache blend words with the states that led to them; false: states only (papers)
     cache_fusion: CacheFusion = "shallow"  # words are mixed in (Tu et al., section 4.4); or deep: their states
     cache_matching: CacheMatching = "joint"  # OURS: contexts and states; learned: footnote 2; dot, as in the paper

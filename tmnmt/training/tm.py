@@ -1,4 +1,4 @@
-"""Training of the translation memory's parameters: M, lambda, mu, nu, kappa, eta, the gates; the base is fixed.
+"""Training of the translation memory's parameters: M, lambda, mu, nu, kappa, rho, eta, the gates; the base is fixed.
 
 Copy and fusion share all but the gates, but each has its own gate, its own coverage and its own loss, and the
 losses are summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
@@ -26,7 +26,7 @@ from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, nois
 from tmnmt.vocab import BOS, Vocabulary
 
 SCALARS_FASTER = (
-    10.0  # lambda, mu, nu, kappa, eta and trust must travel over several units while the weights move by hundredths
+    10.0  # lambda, mu, nu, kappa, rho, eta, trust must travel over several units while the weights move by hundredths
 )
 IRRELEVANT, EXACT, NOISY = " irrelevant", " exact", " noisy"  # kinds of dev figures
 MODES = ("copy", "fusion")
@@ -145,7 +145,7 @@ class TMPart(Part):
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         tm = self.tm
-        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.log_eta, *tm.trusts) if p is not None]
+        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.pointer, tm.log_eta, *tm.trusts) if p is not None]
         return by_speed(tm, scalars, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
