@@ -104,7 +104,7 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
     counted(FastRNNsearch, "readout")
     counted(SessionCache, "matched")
     counted(combine, "_trace")
-    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5, remember="own")
+    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5, remember="own", verbatim=False)
     found = []
     for explain in (False, True):
         session = translator.session()
