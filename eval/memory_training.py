@@ -19,8 +19,9 @@ shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
 shallow-signs   and with a gate that is shown how well they match
 shallow-follows and that prefers words that follow
-shallow-joint   the same, matching by contexts and states, with 1,000 slots and no overwriting, as ships
-own-words       the same, filled with what the base itself says in place of references
+shallow-joint   the same, matching by contexts and states, with 1,000 slots and no overwriting
+shallow-empty   the same with an empty slot, as ships
+own-words       shallow-joint, filled with what the base itself says in place of references
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tmnmt.training.memory import train_memories
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
 CACHE = {
     "copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1, "cache_matching": "dot",
-    "cache_size": 25, "stretch": 40, "cache_follows": False, "cache_overwrite": True,
+    "cache_size": 25, "stretch": 40, "cache_follows": False, "cache_overwrite": True, "cache_empty": False,
 }  # fmt: skip
 DEEP = CACHE | {"cache_fusion": "deep", "cache_learning_rate": 5e-4}
 SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_signs": False, "cache_learning_rate": 2e-3}
@@ -60,6 +61,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "shallow-signs": LEARNED | {"cache_signs": True},
     "shallow-follows": FOLLOWS,
     "shallow-joint": JOINT,
+    "shallow-empty": JOINT | {"cache_empty": True},
     "own-words": JOINT | {"cache_history": "own"},
 }
 

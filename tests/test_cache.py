@@ -237,7 +237,7 @@ def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states()
 
 def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
     torch.manual_seed(1)
-    cache = SessionCache(4, 3, 2, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=2))
+    cache = SessionCache(4, 3, 2, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=2, empty=True))
     assert cache.signs is not None
     torch.nn.init.normal_(cache.signs.weight)
     whole, few = CacheContents(5, 4, 3), CacheContents(5, *cache.slot_sizes)
@@ -266,6 +266,45 @@ def test_words_that_follow_are_preferred_by_hand() -> None:
     values = torch.stack([torch.tensor([1.5, 1.0]), torch.tensor([0.5, 3.0])])  # m
     expected = cache.logits(torch.zeros(2, 2), context, cache.W(values))[:, 0] + 10 * 0.2 * torch.tensor([0.0, 0.75])
     torch.testing.assert_close(logit, expected)
+
+
+def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) -> None:
+    _, contents = by_hand()  # keys (1, 0) and (0, 1) of the words 5 and 6
+    cache = SessionCache(2, 2, 4, CacheKind("shallow", empty=True))
+    assert cache.empty is not None
+    for layer in (cache.U, cache.V, cache.W):
+        torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4 of what is not the empty slot's
+    with torch.no_grad():
+        cache.empty.copy_(torch.tensor([0.5, 0.2]))
+    prev, hidden, context = torch.tensor([4]), torch.randn(1, 2), torch.tensor([[math.log(3), 0.0]])
+    state = MemoryState(cache=collate_caches([contents]))
+    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
+    # P_m = (3/4, 1/4), so the mean cosine is 3/4, and the log odds against the empty slot 10 * 0.2 * (3/4 - 1/2) = 1/2
+    gate = 0.75 / (1 + math.exp(-0.5))
+    expected = (1 - gate) * backbone.readout(prev, hidden, context).softmax(-1)
+    expected[0, 5] += 0.75 * gate
+    expected[0, 6] += 0.25 * gate
+    torch.testing.assert_close(log_probs.exp(), expected)
+    assert trace is not None and trace.recall_gate is not None and trace.p_recall is not None
+    torch.testing.assert_close(trace.recall_gate, torch.tensor([gate]))
+    torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
+
+
+def test_a_single_slot_that_is_unlike_the_position_is_left_to_the_model() -> None:
+    torch.manual_seed(0)
+    cache = SessionCache(4, 4, 2, CacheKind("shallow", matching="joint", rank=3, signs=True, empty=True))
+    without = SessionCache(4, 4, 2, CacheKind("shallow", matching="joint", rank=3, signs=True))
+    without.load_state_dict({name: value for name, value in cache.state_dict().items() if name != "empty"})
+    contents = CacheContents(5, 4, 4)
+    key = torch.randn(1, 4)
+    contents.write(key, key, torch.tensor([5]))
+    contexts = torch.cat([key, -key])  # where it was written, and the very opposite
+    state = collate_caches([contents], 2)
+    weights, gates = cache.recall(some_word(contexts), contexts, contexts, ready(cache, state))
+    _, open_gates = without.recall(some_word(contexts), contexts, contexts, ready(without, state))
+    assert weights.tolist() == [[1.0], [1.0]]
+    assert gates[0] > open_gates[0] - 0.01 and gates[1] < open_gates[1] - 20
 
 
 def test_the_signs_of_a_shallow_cache_by_hand() -> None:

@@ -329,7 +329,9 @@ def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Pa
 @pytest.fixture
 def joint(tmp_path: Path) -> Path:
     """A model whose cache keeps every occurrence of a word, as few numbers, as the one that ships; its gate is open."""
-    kind = CacheKind("shallow", matching="joint", signs=True, follows=True, rank=8, size=40, overwrite=False)
+    kind = CacheKind(
+        "shallow", matching="joint", signs=True, follows=True, rank=8, size=40, overwrite=False, empty=True
+    )
     model = write_tiny_model(tmp_path / "joint", cache=kind)
     memories = load_memories(load_model(model), "cpu")
     assert memories is not None and memories.cache is not None

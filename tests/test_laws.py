@@ -151,7 +151,7 @@ KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cache", ["deep", "shallow"])
 def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(backbone: Backbone, mode: Mode, cache: str) -> None:
-    memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True))  # type: ignore[arg-type]
+    memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     assert memories.tm is not None and memories.cache is not None
     with torch.no_grad():
         for module in memories.modules():
@@ -170,7 +170,7 @@ def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(backbone: Ba
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.coverage}-{kind.matching}")
 @pytest.mark.parametrize("cache", ["deep", "shallow"])
 def test_probabilities_of_all_memories_together_sum_to_one(backbone: Backbone, kind: TMKind, cache: str) -> None:
-    memories = learned(kind, CacheKind(fusion=cache, signs=True, follows=True))  # type: ignore[arg-type]
+    memories = learned(kind, CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     for sentence in (0, 1):
         log_p, traces = replay(backbone, memories, (5, 6, 6, 7), sentence, both(), "both")
         torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4), atol=1e-5, rtol=0)
@@ -244,7 +244,7 @@ def stay_behind(rows: Callable[[TMState, Tensor], TMState], state: TMState, inde
 def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_generator(
     backbone: Backbone, cache: str
 ) -> None:
-    memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True))  # type: ignore[arg-type]
+    memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     state = both()
     found = search(backbone, memories, state, "fusion")[0]
     assert len(found.ids) > 3
@@ -326,7 +326,9 @@ VARIANTS = [
     TMKind(coverage="plain", fusion_gate="scalar", pointer=False),
     TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False),
 ]
-CACHES = [CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="joint", signs=True, follows=True)]
+CACHES = [
+    CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True)
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")

@@ -154,7 +154,7 @@ CACHES = [
     CacheKind(),
     CacheKind(words=False, matching="learned", combining="add"),
     CacheKind("shallow"),
-    CacheKind("shallow", matching="joint", signs=True, follows=True),
+    CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True),
     CacheKind(gate="scalar"),
 ]
 
@@ -338,7 +338,9 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     assert max(len(batch) * max(max(sizes[i]) for i in batch) for batch in made) <= 40
 
 
-@pytest.mark.parametrize("kind", [CacheKind(), CacheKind("shallow", matching="joint", signs=True, follows=True)])
+@pytest.mark.parametrize(
+    "kind", [CacheKind(), CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True)]
+)
 def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -250,6 +251,22 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(before)
+
+
+def test_a_memory_file_from_before_the_empty_slot_loads_without_one_and_another_format_is_refused(folder: Path) -> None:
+    tensors = load_file(folder / MEMORY)
+    with safe_open(folder / MEMORY, "pt") as file:
+        told = file.metadata()
+    kinds = json.loads(told["kinds"])
+    del kinds["cache"]["empty"]
+    save_file(tensors, folder / MEMORY, {"format": "5", "kinds": json.dumps(kinds)})
+    memories = Translator.load(folder).memories
+    assert memories is not None and memories.cache is not None and memories.cache.empty is None
+    kinds["cache"] |= {"empty": True, "fusion": "shallow"}
+    save_file(tensors, folder / MEMORY, {"format": "6", "kinds": json.dumps(kinds)})
+    assert "tensor cache.empty is missing" in refusal(folder)
+    save_file(tensors, folder / MEMORY, told | {"format": "4"})
+    assert refusal(folder).endswith("format 4, this version reads 5 and 6")
 
 
 def test_what_is_no_memory_file_or_no_vocabulary_is_said_in_words_of_its_own(folder: Path) -> None:

@@ -74,6 +74,11 @@ class Hypothesis:
     traces: tuple[TokenTrace, ...] = ()
     others: tuple[Hypothesis, ...] = ()  # the next best, where more than one was asked for, best first
 
+    @property
+    def per_subword(self) -> float:
+        """log_prob by the number of subwords that it is of."""
+        return self.log_prob / max(len(self.ids) + self.finished, 1)
+
 
 @dataclass
 class Live:

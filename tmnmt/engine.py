@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat, zip_longest
 from pathlib import Path
 
@@ -56,12 +57,28 @@ Pair = tuple[str, str]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 
 
+@dataclass
+class Low:
+    """How many translations scored lower than nearly all dev text (`Translation.low`), of how many."""
+
+    segments: int = 0
+    of: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def counted(self, translation: Translation) -> Translation:
+        """The same translation; blank ones do not count."""
+        with self._lock:
+            self.segments += translation.low
+            self.of += bool(translation.src.strip())
+        return translation
+
+
 class Translator:
     """A model with its memories. `counts` says how many segments had to be changed before they could be translated,
-    `seconds` where the time went: "search", "keys", "decode".
+    `low` how many scored low (`Translation.low`), `seconds` where the time went: "search", "keys", "decode".
 
     Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so that results are
-    those of one thread. It answers several threads, but no faster than one. `counts` and `seconds` are of all."""
+    those of one thread. It answers several threads, but no faster than one. `counts`, `low` and `seconds` are of all."""
 
     def __init__(
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
@@ -90,6 +107,8 @@ class Translator:
         self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
         for search in self.datastore.searches if self.datastore is not None else ():
             search.files.check_words(search.files.ids, len(self.vocab))
+        self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
+        self.low = Low()
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -185,8 +204,8 @@ class Translator:
             self.confirm([(one, *piece.confirmed) for one, piece in zip(own, batch, strict=True) if piece.confirmed])
             for piece in batch:
                 sessions.leave(piece)
-            yield from queue.ready()
-        yield from queue.ready()
+            yield from map(self.low.counted, queue.ready())
+        yield from map(self.low.counted, queue.ready())
 
     def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
         """What is translated together, of documents made pieces; `ahead`: what they read does not change meanwhile."""
@@ -408,7 +427,8 @@ class Translator:
         near = Neighbouring(memory.neighbours.asked if memory.neighbours is not None else None, len(matches))
         tokens = tokens_of(best, self.vocab, memory, row, near) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
-        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens, "model")
+        low = best.per_subword < self.low_score
+        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens, "model", low)
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:

@@ -86,7 +86,10 @@ class Translation:
     """A translated segment. `score` is the length-normalised log probability; tokens only when explained.
 
     `origin`: "model"; "memory" for an exact match, taken as it stands; "confirmed" for what was confirmed before; ""
-    for what has no translation."""
+    for what has no translation.
+
+    `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than nearly all dev text
+    (`low_score` in config.toml); never where a text was taken as it stands, or where the model does not say."""
 
     src: str
     tgt: str
@@ -94,3 +97,4 @@ class Translation:
     matches: tuple[Match, ...] = ()
     tokens: tuple[Token, ...] = ()
     origin: str = ""
+    low: bool = False

@@ -356,3 +356,9 @@ def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     for what, count in translator.counts.items():
         if count and not (told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
+    if translator.low.segments:
+        print(
+            f"tmnmt: warning: {translator.low.segments:,} of {counted(translator.low.of, 'segment')} scored lower than "
+            f"98 % of this model's dev text: unlike what it knows, so the translation may be nonsense",
+            file=sys.stderr,
+        )

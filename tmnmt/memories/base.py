@@ -100,7 +100,7 @@ class CacheState:
     sentence: Tensor  # (R,) int64
     read: Tensor | None = None  # (N, C, 2 d) what is blended of every slot and W of it, once the state was made ready;
     # (N, C, d + 1) where the gate is one number, (N, C, d) where W is multiplied with in the step; of a shallow cache
-    # W alone, (N, C, 1)
+    # W alone, (N, C, 1), and with an empty slot the keys at length 1 behind it, (N, C, 1 + their size)
     first: Tensor | None = None  # (N, C) int64: the first slot that holds the same word, likewise
     view: View | None = None  # once a step has seen these rows
 

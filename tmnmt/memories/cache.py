@@ -4,13 +4,16 @@ read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))             
 match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v]), and m is of K [k, v]
 deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
 shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
+empty    lambda sigmoid(b (sum P_m cos(k', k) - a)) for lambda, k' the key that a slot written now would get     OURS
 write    after a whole sentence, word by word: an empty slot is taken, else the least recently written one;
          with overwriting the slot of the same word, where there is one, is averaged with (c, s)
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
 OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda for all
 of s, in place of the vector of eq. 8; the sum over all slots of a word in a shallow cache (with overwriting off there
-may be several), where the paper's formula has one slot; the signs that the gate of a shallow cache is shown; that P_m
+may be several), where the paper's formula has one slot; the signs that the gate of a shallow cache is shown; the empty
+slot beside the others, which leaves the word to the model: without it P_m is 1 where there is a single slot, whether it
+matches or not; the less like this position what is recalled, the more it takes; that P_m
 prefers, as far as training finds it right, slots whose word came after the word that has just been written, too, when
 it was written last (g); and that </s> is not written, of which the paper says nothing.
 """
@@ -25,6 +28,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.linalg import vecdot
+from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.memories.base import CacheState, Embed
@@ -39,6 +43,8 @@ CacheGate = Literal["elements", "scalar"]
 STATES = 0.2  # the share of s v beside c k in the match that Q and K begin with: |s|^2 is more than three times |c|^2
 GATE_START = -3.0  # sigmoid(-3) = 0.05
 STEEP = 10.0  # of kappa and of the signs' weights: both have to move by several units within few updates
+# what the empty slot leaves is a half where the cosine is 0.65, and a 56th at 0.45, until training says otherwise
+UNLIKE, DOUBT = 0.65, 20.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 PROJECTED = (
     100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
@@ -59,6 +65,7 @@ class CacheKind:
     rank: int = 64  # of Q and K: numbers a slot; joint only
     size: int = 25  # slots that it has learned with, and has where nothing else is said
     overwrite: bool = True  # likewise, whether a word that has a slot is averaged into it
+    empty: bool = False  # OURS: an empty slot takes what is unlike this position, for the model; shallow only
 
 
 class Matched(NamedTuple):
@@ -66,23 +73,32 @@ class Matched(NamedTuple):
 
     scores: Tensor  # (R', C) the match
     follows: Tensor | None  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
-    energy: Tensor  # (R', C) match + kappa g; -inf where there is no slot
-    weights: Tensor  # (R', C) P_m
+    weights: Tensor  # (R', C) P_m, the empty slot left out
+    level: Tensor  # (R',) log sum exp of the energies, match + kappa g
+    meant: Tensor | None  # (R',) log odds that one of these is meant and not the empty slot; None: there is none
 
     def signs(self, context: Tensor) -> Tensor:
         """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2, which is 1 where c k is
-        the match and the slot was written at c; log sum exp of the energies / |c|^2; max P_m; sum P_m g."""
-        square, most = vecdot(context, context).clamp_min(SMALL), self.weights.amax(-1)
-        level = self.energy.amax(-1) - most.log()  # log sum exp
-        signs = [vecdot(self.weights, self.scores) / square, level / square, most]
+        the match and the slot was written at c; log sum exp of the energies / |c|^2; max P_m; sum P_m g. Beside an
+        empty slot the last two are of the P_m that leave it its share."""
+        square, shares = vecdot(context, context).clamp_min(SMALL), [self.weights.amax(-1)]
         if self.follows is not None:
-            signs.append(vecdot(self.weights, self.follows))
-        return torch.stack(signs, -1)
+            shares.append(vecdot(self.weights, self.follows))
+        if self.meant is not None:
+            shares = [self.meant.sigmoid() * share for share in shares]
+        return torch.stack([vecdot(self.weights, self.scores) / square, self.level / square, *shares], -1)
+
+    def taken(self, logit: Tensor) -> Tensor:
+        """The logit (R',) of lambda times what the empty slot leaves, of lambda's logit (R',)."""
+        if self.meant is None:
+            return logit
+        # 1 / (sigmoid(a) sigmoid(b)) = 1 + exp(-a) + exp(-b) + exp(-a - b)
+        return -torch.stack([-logit, -self.meant, -logit - self.meant]).logsumexp(0)
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate, A, Q, K, E, kappa and the weights of the signs, as far as `kind` has
-    them; a document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the weights of the signs,
+    as far as `kind` has them; a document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model. A starts as the
     identity, Q and K by `begin`, E, kappa and the signs at zero."""
@@ -105,6 +121,7 @@ class SessionCache(nn.Module):
         self.signs = nn.Linear(3 + kind.follows, 1, bias=False) if kind.signs and not deep else None
         if self.signs is not None:
             nn.init.zeros_(self.signs.weight)
+        self.empty = nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
@@ -148,6 +165,8 @@ class SessionCache(nn.Module):
             state = replace(state, keys=keys, values=values)
         if self.kind.fusion == "shallow":
             read = self.W(state.keys if self.K is not None else state.values)
+            if self.empty is not None:
+                read = torch.cat([read, normalize(state.keys, dim=-1)], -1)
             return replace(state, read=read, first=first, view=None)
         said = with_words(self.word, state.values, state.ids, embed)
         few = said.shape[1] <= PROJECTED or self.W.out_features == 1
@@ -168,7 +187,19 @@ class SessionCache(nn.Module):
             energy = torch.addcmul(scores, follows, STEEP * self.kappa)
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
-        return Matched(scores, follows, energy, energy.softmax(-1))
+        weights = energy.softmax(-1)
+        level, meant = energy.amax(-1) - weights.amax(-1).log(), None
+        if self.empty is not None:
+            least, steep = self.empty  # a and b
+            meant = STEEP * steep * (self.likeness(weights, hidden, context, state) - least)
+        return Matched(scores, follows, weights, level, meant)
+
+    def likeness(self, weights: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
+        """(R',) mean cosine of the slots' keys, by P_m (R', C), and the key that s (R', d) and c (R', l) would get."""
+        assert state.read is not None
+        recalled = view_of(state).rows.blend(weights, state.read[..., 1:])
+        cosine: Tensor = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
+        return cosine
 
     def scores(self, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
         """The match (R', C) of s (R', d) and c (R', l) with their slots."""
@@ -209,10 +240,10 @@ class SessionCache(nn.Module):
         hidden, context = view.pick(hidden), view.pick(context)
         assert state.read is not None
         matched = self.matched(view.pick(prev), hidden, context, state)
-        logit = self.logits(hidden, context, view.rows.blend(matched.weights, state.read))
+        logit = self.logits(hidden, context, view.rows.blend(matched.weights, state.read[..., :1]))
         if self.signs is not None:
             logit = logit + STEEP * self.signs(matched.signs(context))
-        return view.put(matched.weights), view.put(logit[:, 0], -torch.inf)
+        return view.put(matched.weights), view.put(matched.taken(logit[:, 0]), -torch.inf)
 
 
 class CacheContents:

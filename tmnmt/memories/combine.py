@@ -26,7 +26,8 @@ from tmnmt.models.folder import CONFIG_FILE, UNREADABLE, config_beside, read_che
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
-FORMAT = "5"  # of memory.safetensors
+FORMAT = "6"  # of memory.safetensors
+READ = ("5", FORMAT)  # 5: a session cache has no empty slot
 READS_TM = ("copy", "fusion", "both")
 BEFORE = {"pointer": False}  # what a file says nothing of that was written before there was such a thing
 
@@ -188,8 +189,8 @@ class Memories(nn.Module):
             tensors, told = unpacked(read_checked(path, config) if config is not None else path.read_bytes())
             if "format" not in told or "kinds" not in told:
                 raise ModelError(f"{path}: no memory file of tmnmt (which says its format, and what memories it holds)")
-            if told["format"] != FORMAT:
-                raise ValueError(f"format {shown(told['format'])}, this version reads {FORMAT}")
+            if told["format"] not in READ:
+                raise ValueError(f"format {shown(told['format'])}, this version reads {' and '.join(READ)}")
             with without_numbers():
                 memories = cls._of(json.loads(told["kinds"]), base)
             fill(memories, {_module_name(name): tensor for name, tensor in tensors.items()})

@@ -7,6 +7,7 @@ sha256 of the other files, which are compared when they are read.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict
     write(folder / "spm.model", vocab.model)
     weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
     write(folder / "base.safetensors", packed(weights))
-    _write_config(folder, config)
+    write_config(folder, config)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
@@ -82,7 +83,7 @@ def stamp(folder: Path) -> None:
     """Writes the checksums of a folder's files into its config.toml: whoever puts another file there calls it after.
 
     Takes folders of format 1, which had no checksums. Raises ModelError where config.toml is none."""
-    _write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
+    write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
 
 
 def read_checked(path: Path, config: dict[str, Any]) -> bytes:
@@ -143,7 +144,7 @@ def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
     return config
 
 
-def _write_config(folder: Path, config: dict[str, Any]) -> None:
+def write_config(folder: Path, config: dict[str, Any]) -> None:
     """config.toml with the present checksums of the other files."""
     held = [folder / name for name in CHECKED if (folder / name).exists()]
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in held}
@@ -168,6 +169,8 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
     }
     for key, value in counts.items():
         check(key, value, type(value) is int and 0 < value <= LARGEST, f"a whole number, 1 to {LARGEST:,}")
+    low = config.get("low_score", -1.0)
+    check("low_score", low, type(low) in (int, float) and -math.inf < low <= 0, "a number of 0 or less")
     dropout = sizes.get("dropout", 0.0)
     check("dropout", dropout, type(dropout) in (int, float) and 0 <= dropout < 1, "a number in [0, 1)")
 

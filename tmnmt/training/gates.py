@@ -35,7 +35,7 @@ class Gates(nn.Module):
         tm, cache = memories.tm, memories.cache
         assert tm is not None and cache is not None
         self.copy, self.fusion = tm.copy, tm.fusion
-        self.U, self.V, self.W, self.signs = cache.U, cache.V, cache.W, cache.signs
+        self.U, self.V, self.W, self.signs, self.empty = cache.U, cache.V, cache.W, cache.signs, cache.empty
 
 
 class PairedStretches:

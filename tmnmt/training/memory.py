@@ -143,6 +143,7 @@ def _cache_kind(config: MemoryConfig) -> CacheKind:
     return CacheKind(
         config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate,
         config.cache_follows, config.cache_signs, config.cache_rank, config.cache_size, config.cache_overwrite,
+        config.cache_empty,
     )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ class MemoryConfig:
     cache_gate: CacheGate = "elements"  # of the state, one for every element as in the paper, or scalar (OURS); deep
     cache_follows: bool = True  # OURS: slots are preferred whose word came after the word just written
     cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match
+    cache_empty: bool = True  # OURS: an empty slot takes, for the model, what is unlike this position; shallow only
     cache_history: History = "confirmed"  # what it is filled with: references, or own: what the base says (the paper)
     k: Count = 4  # pairs a sentence, as in decoding
     select: Method = "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive

@@ -24,6 +24,7 @@ from tmnmt.models.folder import Model, load_model, parameters, save_model
 from tmnmt.models.kinds import make
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
+from tmnmt.training.low_score import low_score
 from tmnmt.training.memory import train_memories
 from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer
@@ -72,25 +73,26 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     if trainer.rank:
         return folder
     trainer.restore("best")
-    _save(folder, trainer.model, vocab, config)
+    _save(folder, trainer, vocab, config)
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
         memories, _ = train_memories(
             trainer.model, vocab, corpora.train, corpora.dev, folder, config.memory, resume, languages
         )
         if config.memory.end_to_end:
-            _save(folder, trainer.model, vocab, config)
+            _save(folder, trainer, vocab, config)
         memories.save(folder / "memory.safetensors")
     return folder
 
 
-def _save(folder: Path, model: Backbone, vocab: Vocabulary, config: TrainConfig) -> None:
+def _save(folder: Path, trainer: Trainer, vocab: Vocabulary, config: TrainConfig) -> None:
     """The base into the model folder; memory parameters of another base go first, so that the two never disagree."""
-    memory = folder / "memory.safetensors"
+    memory, model = folder / "memory.safetensors", trainer.model.eval()
     if memory.exists() and not _is_base(folder / "base.safetensors", model):
         log.info("%s: of another base; removed until its parts are trained on this one", memory)
         memory.unlink()
-    save_model(folder, model, vocab, model_config(config))
+    low = low_score(model, trainer.dev.src, next(model.parameters()).device)
+    save_model(folder, model, vocab, model_config(config) | {"low_score": low})
 
 
 def _is_base(path: Path, model: Backbone) -> bool:

@@ -1,0 +1,37 @@
+"""The score that hardly any translation of dev text stays below; what does is unlike what the model knows.
+
+The score is the log probability of the model's own translation, per subword, by beam search without any memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from tmnmt.decode import SearchSettings, beam_search
+from tmnmt.memories.base import MemoryState
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.pair_keys import padded
+
+SHARE = 0.02  # of dev text scores lower
+TOGETHER = 32
+
+
+def low_score(backbone: Backbone, sources: Sequence[np.ndarray], device: torch.device | str = "cpu") -> float:
+    """Nats a subword, so that `SHARE` of the translations of `sources`, ids (S,) with </s>, score lower; 4 digits."""
+    fast = FastRNNsearch(backbone) if isinstance(backbone, RNNsearch) else backbone
+    rows = sorted((source.tolist() for source in sources), key=len)
+    scores: list[float] = []
+    for at in range(0, len(rows), TOGETHER):
+        some = rows[at : at + TOGETHER]
+        with torch.inference_mode():
+            encoded = fast.encode(padded(some, device), torch.tensor([len(row) for row in some], device=device))
+            found = beam_search(
+                fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in some], SearchSettings()
+            )
+        scores += [best.per_subword for best in found]
+    return round(sorted(scores)[int(SHARE * len(scores))], 4)
