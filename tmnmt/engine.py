@@ -78,7 +78,7 @@ class Translator:
     `low` how many scored low (`Translation.low`), `seconds` where the time went: "search", "keys", "decode".
 
     Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so that results are
-    those of one thread. It answers several threads, but no faster than one. `counts`, `low` and `seconds` are of all."""
+    those of one thread. It answers several threads, but no faster than one. What it counts is of all threads."""
 
     def __init__(
         self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
