@@ -71,6 +71,8 @@ def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> 
             parameter.add_(0.3 * torch.randn_like(parameter))
         for gate in gates(memories):
             gate.fill_(0.3)
+        if memories.cache is not None and memories.cache.empty is not None:
+            memories.cache.empty.copy_(torch.tensor([0.2, 0.1]))  # slots at random are like nothing
         if memories.tm is not None and memories.tm.coverage.weight is not None:
             memories.tm.coverage.weight.fill_(4.0 / memories.tm.coverage.width)
         if memories.tm is not None and memories.tm.coverage.gru is not None:

@@ -53,7 +53,7 @@ def test_what_scores_low_is_told_in_one_line_and_marked_in_json(
     said = capsys.readouterr()
     assert [json.loads(line)["low"] for line in said.out.splitlines()] == [False, True, False, False, True]
     [told] = [line for line in said.err.splitlines() if "scored lower" in line]
-    assert told.startswith("tmnmt: warning: 2 of 4 segments scored lower than 98 %")
+    assert told.startswith("tmnmt: warning: 2 of 4 segments scored lower than 99 %")
 
 
 def test_what_is_like_dev_text_and_what_is_taken_as_it_stands_is_not_told(

@@ -325,6 +325,7 @@ def test_train_makes_a_model_folder_that_loads(tmp_path: Path) -> None:
     (tmp_path / "run" / "train.jsonl").write_text("old\n")
     folder = train(config)
     model = load_model(folder)
+    assert -20 < model.config["low_score"] < 0
     assert model.backbone.hidden_size == 16 and model.config["tgt_lang"] == "fr" and len(model.hash) == 16
     assert "old" not in (folder / "train.jsonl").read_text()
     with pytest.raises(UsageError, match="--resume"):

@@ -359,6 +359,6 @@ def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     if translator.low.segments:
         print(
             f"tmnmt: warning: {translator.low.segments:,} of {counted(translator.low.of, 'segment')} scored lower than "
-            f"98 % of this model's dev text: unlike what it knows, so the translation may be nonsense",
+            f"99 % of this model's dev text: unlike what it knows, so the translation may be nonsense",
             file=sys.stderr,
         )
