@@ -120,13 +120,13 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
     first = records[0]
-    assert set(first) == {"src", "tgt", "origin", "score", "matches", "tokens"}
+    assert set(first) == {"src", "tgt", "origin", "score", "low", "matches", "tokens"}
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
         assert token["origin"] in ("model", "memory", "cache")
         assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
-    assert records[1] == {"src": "", "tgt": "", "origin": "", "score": 0, "matches": [], "tokens": []}
+    assert records[1] == {"src": "", "tgt": "", "origin": "", "score": 0, "low": False, "matches": [], "tokens": []}
 
 
 def test_exact_matches_are_taken_unless_they_are_not_wanted_and_marked(
