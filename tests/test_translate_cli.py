@@ -382,7 +382,7 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
     assert "segment had control" not in captured.err  # once is enough
 
 
-@pytest.mark.parametrize("arguments", [(), ("--cache", "9")])
+@pytest.mark.parametrize("arguments", [(), ("--remember", "own", "--cache", "9")])
 def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     folder: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -397,7 +397,7 @@ def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     assert process.communicate(timeout=60) == ("", None) and process.returncode == 0
 
 
-@pytest.mark.parametrize(("arguments", "together"), [((), 30), (("--cache", "9"), 1)])
+@pytest.mark.parametrize(("arguments", "together"), [((), 30), (("--remember", "own", "--cache", "9"), 1)])
 def test_lines_that_have_come_are_translated_together_and_as_from_a_file(
     folder: Path, tmp_path: Path, arguments: tuple[str, ...], together: int, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
