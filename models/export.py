@@ -14,16 +14,15 @@ import torch
 
 from tmnmt.memories.combine import Memories
 from tmnmt.models.folder import load_model, save_model, stamp
-from tmnmt.models.rnnsearch import RNNsearch
 
 
 def main(run: Path, out: Path) -> None:
     model = load_model(run)
-    assert isinstance(model.backbone, RNNsearch)
     config = {key: value for key, value in model.config.items() if key != "format"}
     save_model(out, model.backbone, model.vocab, config, half=True)
-    memories = Memories.load(run / "memory.safetensors", model.backbone)
-    memories.save(out / "memory.safetensors", dtype=torch.float16)
+    if (run / "memory.safetensors").exists():
+        memories = Memories.load(run / "memory.safetensors", model.backbone)
+        memories.save(out / "memory.safetensors", dtype=torch.float16)
     shutil.copyfile(run / "train.jsonl", out / "train.jsonl")
     for path in sorted(out.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path}")

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from test_end_to_end import run_of
+from test_memory_training import sentences
 from torch import Tensor
 from torch.nn import functional as F
 
+from tmnmt.decode import SearchSettings, beam_search
+from tmnmt.engine import Translator
 from tmnmt.errors import ModelError, UsageError
+from tmnmt.index import build
+from tmnmt.memories.base import MemoryState
 from tmnmt.models.folder import load_model, save_model
-from tmnmt.models.kinds import make
+from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.transformer import CAPACITY, Transformer, _dropout
 from tmnmt.training.config import TransformerConfig, load_config
-from tmnmt.vocab import BOS, PAD, Vocabulary
+from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.run import train
+from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 SIZES = {"hidden": 32, "feed_forward": 48, "heads": 4, "encoder_layers": 3, "decoder_layers": 2}
 
@@ -176,3 +185,59 @@ def test_a_configuration_names_the_kind_of_its_model(tmp_path: Path) -> None:
         read(tmp_path, 'kind = "lstm"')
     with pytest.raises(UsageError, match="it must be an even multiple of heads, 3"):
         read(tmp_path, 'kind = "transformer"\nheads = 3')
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_beam_search_in_a_batch_is_that_of_each_sentence(model: Transformer, dtype: torch.dtype | None) -> None:
+    """Sentences leave and rows move: the cache of the self-attention moves with them, and grows."""
+    with torch.no_grad():
+        model.embedding.weight *= 3  # enough contrast to prefer some words
+    backbone = for_decoding(model, dtype)
+    src, lengths, _ = given()
+    limits = [2 * n + CAPACITY for n in SRC_LENGTHS]
+    together = beam_search(backbone, None, backbone.encode(src, lengths), MemoryState(), limits, SearchSettings(3))
+    for row, found in enumerate(together):
+        encoded = backbone.encode(src[row : row + 1, : SRC_LENGTHS[row]], lengths[row : row + 1])
+        alone = beam_search(backbone, None, encoded, MemoryState(), limits[row : row + 1], SearchSettings(3))[0]
+        if dtype is None:
+            assert alone.ids == found.ids
+            assert alone.score == pytest.approx(found.score, abs=1e-4)
+        else:
+            assert alone.score == pytest.approx(found.score, rel=0.05)
+    assert max(len(found.ids) for found in together) > CAPACITY
+
+
+@torch.no_grad()
+def test_the_score_of_a_hypothesis_is_that_of_forcing_it(model: Transformer) -> None:
+    src, lengths, _ = given(slice(0, 1))
+    encoded = model.encode(src, lengths)
+    found = beam_search(model, None, encoded, MemoryState(), [20], SearchSettings(4))[0]
+    tgt = torch.tensor([[*found.ids, *([EOS] if found.finished else [])]])
+    contexts, hiddens = model.forced(encoded, tgt)
+    log_p = model.readout(tgt, hiddens, contexts).log_softmax(-1)
+    assert found.log_prob == pytest.approx(float(log_p.gather(2, tgt[..., None]).sum()), abs=1e-3)
+
+
+def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(tmp_path: Path) -> None:
+    """`tmnmt train` and `tmnmt translate` ask no kind of backbone: its memories read, and say where words come from."""
+    memory = MemoryConfig(
+        tm_epochs=1, cache_epochs=1, max_pairs=20, cache_pairs=20, dev_segments=10, documents_together=2, stretch=10
+    )
+    config = replace(run_of(tmp_path, memory), model=TransformerConfig(hidden=16, feed_forward=24, heads=2))
+    folder = train(config)
+    segments = sentences()
+    index = tmp_path / "index"
+    build(index, segments[:20], "en", "fr")
+    translator = Translator.load(folder, [index], verbatim=False, threads=1)
+    session = translator.session()
+    session.confirm(segments[21].src, segments[21].tgt)
+    found = session.translate(segments[0].src, explain=True)
+    assert found.matches
+    for token in found.tokens:
+        parts = token.generated + token.recalled + token.copied
+        assert parts == pytest.approx(token.probability, abs=1e-5)
+    assert any(token.copied > 0 for token in found.tokens) and any(token.recalled > 0 for token in found.tokens)
+    alone = Translator.load(folder, mode="off", threads=1).translate([segments[0].src])
+    unread = Translator.load(folder, [index], threshold=1.0, verbatim=False, threads=1).translate(["Xyz."])
+    assert unread[0].score == Translator.load(folder, mode="off", threads=1).translate(["Xyz."])[0].score
+    assert alone[0].score < 0

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -88,7 +89,7 @@ class Live:
     max_len: Tensor  # (n,) longest output, </s> included
     scores: Tensor  # (n, K) log probability so far; -inf: not a hypothesis
     prev: Tensor  # (R,)
-    state: Tensor  # (R, d)
+    state: Any  # of R rows, as the backbone has it
     encoded: Encoded  # n rows, or R when the backbone wants one for each
     memory: MemoryState
 
@@ -183,7 +184,7 @@ def beam_search(
                 context if settings.keep_states else None, hidden if settings.keep_states else None,
                 _at_candidates(trace, log_probs, found) if trace is not None else None,
             )  # fmt: skip
-            live = _survivors(live, state, moved, found, done, step, len(history), settings)
+            live = _survivors(backbone, live, state, moved, found, done, step, len(history), settings)
             history.append(step)
         return _results(history, done)
 
@@ -238,7 +239,7 @@ def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: S
     rows = sentence.repeat_interleave(beam)
     scores = torch.full((n, beam), -torch.inf, device=device)
     scores[:, 0] = 0  # all rows of a sentence are the same at first: one of them may be extended
-    state, encoded = backbone.start(encoded).index_select(0, rows), backbone.for_beam(encoded)
+    state, encoded = backbone.reordered(backbone.start(encoded), rows), backbone.for_beam(encoded)
     if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
@@ -246,8 +247,8 @@ def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: S
 
 
 def _survivors(
-    live: Live, state: Tensor, memory: MemoryState, found: Candidates, done: Finished, step: Step, at: int,
-    settings: SearchSettings,
+    backbone: Backbone, live: Live, state: Any, memory: MemoryState, found: Candidates, done: Finished, step: Step,
+    at: int, settings: SearchSettings,
 ) -> Live:  # fmt: skip
     """Note what is finished and move on to the rows that live; writes their back-pointers to `step.live`."""
     beam, (n, width) = settings.beam, found.scores.shape
@@ -273,7 +274,7 @@ def _survivors(
         encoded = _keep_encoded(live.encoded, keep, beam, n)
         left = live.sentence[keep], live.max_len[keep], scores[keep]
         moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
-    return replace(moved, prev=step.tokens[candidates], state=state.index_select(0, rows))
+    return replace(moved, prev=step.tokens[candidates], state=backbone.reordered(state, rows))
 
 
 def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:
@@ -295,7 +296,7 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
         keep = (keep[:, None] * beam + torch.arange(beam, device=keep.device)).flatten()
     kept = encoded.rows(keep)
     length = int(kept.mask.sum(1).max()) if len(keep) else 0
-    return Encoded(kept.values[:, :length], kept.keys[:, :length], kept.mask[:, :length], kept.start)
+    return kept.cut(length)
 
 
 def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> CandidateTrace:

@@ -36,8 +36,7 @@ from tmnmt.memories.neighbours import Asked, NeighbourState
 from tmnmt.memories.tm import collate
 from tmnmt.memory_keys import header_of, longest, precomputed
 from tmnmt.models.folder import Model
-from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.kinds import for_decoding
 from tmnmt.named_memories import Named, check_memories, open_memories, open_to_write
 from tmnmt.opened import load_memories, load_on
 from tmnmt.pair_keys import PairKeyStore, padded
@@ -93,8 +92,8 @@ class Translator:
         learned = memories.cache.slots_by if memories is not None and memories.cache is not None else ""
         self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
         self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
-        plain, dtype = model.backbone, torch.bfloat16 if settings.precision == "bf16" else None
-        self.backbone = FastRNNsearch(plain, dtype) if isinstance(plain, RNNsearch) else plain
+        dtype = torch.bfloat16 if settings.precision == "bf16" else None
+        self.backbone = for_decoding(model.backbone, dtype)
         self.longest = longest(model)
         self.retriever = Retriever(indexes, settings.top_k, settings.threshold, settings.selection)
         header = header_of(model)

@@ -35,8 +35,7 @@ from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.memories.base import PairKeys
 from tmnmt.memories.tm import TranslationMemory
 from tmnmt.models.folder import Model
-from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.kinds import for_decoding
 from tmnmt.pair_keys import encode_pair, force_all
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
@@ -133,7 +132,7 @@ def compute(
         folder = folder / PART.format(*shard)
     else:
         _set_aside(folder, wanted)
-    backbone = FastRNNsearch(model.backbone) if isinstance(model.backbone, RNNsearch) else model.backbone
+    backbone = for_decoding(model.backbone)
     with KeyWriter.open(folder, wanted.header) as writer:
         if shard is None:
             for path in parts_of(folder):

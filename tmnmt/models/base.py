@@ -59,7 +59,11 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def start(self, encoded: E) -> S:
-        """The state before the first word; its rows can be reordered."""
+        """The state before the first word."""
+
+    @abstractmethod
+    def reordered(self, state: S, rows: Tensor) -> S:
+        """The rows (R,) of a state, in that order: for the beam, and to let finished sentences leave."""
 
     @abstractmethod
     def step(self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None) -> tuple[S, Tensor, Tensor]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tmnmt.models.base import Trainable
+import torch
+
+from tmnmt.models.base import Backbone, Trainable
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
 
 KINDS: dict[str, type[Trainable]] = {"rnnsearch": RNNsearch, "transformer": Transformer}
@@ -20,3 +23,12 @@ def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r} is none of {', '.join(KINDS)}")
     return KINDS[kind](vocab_size, **sizes)
+
+
+def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbone:
+    """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the parameters' own."""
+    if isinstance(backbone, RNNsearch):
+        return FastRNNsearch(backbone, dtype)
+    if isinstance(backbone, Trainable):
+        backbone.dtype = dtype
+    return backbone.eval()

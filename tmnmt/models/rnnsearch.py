@@ -88,6 +88,9 @@ class RNNsearch(Trainable[Encoded, Tensor]):
     def start(self, encoded: Encoded) -> Tensor:
         return encoded.start
 
+    def reordered(self, state: Tensor, rows: Tensor) -> Tensor:
+        return state.index_select(0, rows)
+
     def step(
         self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:

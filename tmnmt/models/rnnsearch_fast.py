@@ -73,6 +73,9 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
     def start(self, encoded: Encoded) -> Tensor:
         return encoded.start
 
+    def reordered(self, state: Tensor, rows: Tensor) -> Tensor:
+        return state.index_select(0, rows)
+
     def step(
         self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:

@@ -154,6 +154,9 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         empty = encoded.keys[0].new_empty(len(self.decoder), rows, heads, CAPACITY, size)
         return DecoderState(empty, empty.clone(), 0)
 
+    def reordered(self, state: DecoderState, rows: Tensor) -> DecoderState:
+        return state.rows(rows)
+
     def step(
         self, prev: Tensor, state: DecoderState, encoded: EncodedSource, inject: Inject | None = None
     ) -> tuple[DecoderState, Tensor, Tensor]:

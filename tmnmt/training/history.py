@@ -14,8 +14,7 @@ import torch
 from tmnmt.decode import SearchSettings, beam_search
 from tmnmt.memories.base import MemoryState
 from tmnmt.models.base import Backbone
-from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.kinds import for_decoding
 from tmnmt.pair_keys import padded
 from tmnmt.progress import Progress
 from tmnmt.training.cache import Stretch
@@ -52,7 +51,7 @@ def _text(answer: object) -> str:
 
 def _greedy(backbone: Backbone, vocab: Vocabulary, sources: list[str], device: torch.device) -> list[str]:
     """The best word after the best word, sentences of like length together."""
-    fast = FastRNNsearch(backbone) if isinstance(backbone, RNNsearch) else backbone
+    fast = for_decoding(backbone)
     ids = [[*vocab.encode(source), EOS] for source in sources]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     said, settings = [""] * len(ids), SearchSettings(beam=1)

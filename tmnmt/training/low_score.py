@@ -13,8 +13,7 @@ import torch
 from tmnmt.decode import SearchSettings, beam_search
 from tmnmt.memories.base import MemoryState
 from tmnmt.models.base import Backbone
-from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.kinds import for_decoding
 from tmnmt.pair_keys import padded
 
 SHARE = 0.01  # of dev text scores lower
@@ -23,7 +22,7 @@ TOGETHER = 32
 
 def low_score(backbone: Backbone, sources: Sequence[np.ndarray], device: torch.device | str = "cpu") -> float:
     """Nats a subword, so that `SHARE` of the translations of `sources`, ids (S,) with </s>, score lower; 4 digits."""
-    fast = FastRNNsearch(backbone) if isinstance(backbone, RNNsearch) else backbone
+    fast = for_decoding(backbone)
     rows = sorted((source.tolist() for source in sources), key=len)
     scores: list[float] = []
     for at in range(0, len(rows), TOGETHER):
