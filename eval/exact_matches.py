@@ -49,7 +49,7 @@ def main() -> int:
 
 def measured(file: Path, memories: list[Path], model: Path, mode: str) -> dict[str, dict[str, object]]:
     """Counts and examples by way: "as it stands" and "translated"."""
-    translator = Translator.load(model, memories, mode=mode, cache=0, cache_own=False, verbatim=True)
+    translator = Translator.load(model, memories, mode=mode, remember="nothing", verbatim=True)
     languages = translator.src_lang, translator.tgt_lang
     sources = list(dict.fromkeys(clean(segment.src)[0] for segment in read_memory(file, *languages)))
     held = {source: targets for source, targets in zip(sources, held_by(translator, sources), strict=True) if targets}

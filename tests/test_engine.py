@@ -23,6 +23,7 @@ from tmnmt import Translator
 from tmnmt.decode import Hypothesis
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.delta import Delta
 from tmnmt.memories.base import PairKeys
 from tmnmt.memories.cache import CacheContents, CacheKind
 from tmnmt.models.folder import load_model
@@ -560,12 +561,12 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
     asked: list[str] = []
     search = translator.retriever.search
 
-    def noted(texts: Sequence[str]) -> list[tuple[Match, ...]]:
+    def noted(texts: Sequence[str], confirmed: Sequence[Delta] = ()) -> list[tuple[Match, ...]]:
         asked.extend(texts)
-        return search(texts)
+        return search(texts, confirmed)
 
     translator.retriever.search = noted  # type: ignore[method-assign]
-    batches = list(translator.batches(iter([translator.pieces_of(text, 0, InOrder())])))
+    batches = list(translator.batches(iter([translator.pieces_of(text, 0, InOrder())]), in_order=False, ahead=True))
     assert len(batches) > 10
     for batch in batches:
         translator.retrieve(batch)

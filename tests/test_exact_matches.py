@@ -35,7 +35,7 @@ def test_subwords_that_stand_twice_are_copied_to_the_end(tmp_path: Path) -> None
     path = tmp_path / "some.tsv"
     write_tsv(path, [held[text] for text in texts])
     model = ROOT / "models" / "law.en-fr"
-    translator = Translator.load(model, [path], mode="copy", cache=0, cache_own=False, verbatim=False, threads=1)
+    translator = Translator.load(model, [path], mode="copy", remember="nothing", verbatim=False, threads=1)
     assert [done.tgt for done in translator.translate(texts)] == [held[text].tgt for text in texts]
 
 
