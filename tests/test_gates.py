@@ -105,7 +105,8 @@ def test_the_papers_gates_are_tuned_too(tmp_path: Path, backbone: RNNsearch, voc
 
 
 @pytest.mark.parametrize(
-    ("fusion", "fixed", "tuned"), [("deep", "cache.word.weight", set()), ("shallow", "cache.Q.weight", {"signs", "empty"})]
+    ("fusion", "fixed", "tuned"),
+    [("deep", "cache.word.weight", set()), ("shallow", "cache.Q.weight", {"signs", "empty"})],
 )
 def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, fusion: str, fixed: str,
