@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 from tmnmt.index.elastic_address import ElasticAddress
 
 # What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the connection is cut
-# before it reaches the server ("cut") or after ("lost": it was carried out); half of its parts are refused ("some").
+# before it reaches the server ("cut") or after ("lost": it was carried out); half of its parts are refused ("some"); it
+# is answered as by a node that has just started ("unknown": no such index).
 # What can be called is called when the request was carried out, and the connection is cut.
 Fault = int | float | str | Callable[[], object]
 TOO_BUSY = {"type": "es_rejected_execution_exception", "reason": "queue full"}
@@ -88,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(fault, _error("es_rejected_execution_exception", "queue full"))
         if fault == "cut":
             return self._cut()
+        if fault == "unknown":
+            return self._answer(404, _error("index_not_found_exception", "no such index"))
         status, kind, content = self._ask(body)
         if callable(fault):
             fault()

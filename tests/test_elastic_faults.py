@@ -306,6 +306,49 @@ def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another
             assert len(index) == 9
 
 
+def test_that_there_is_no_index_is_asked_of_all_hosts(server: Running, built: str) -> None:
+    build_elastic(server.address("known-to-one"), real_segments()[:9], "en", "fr")
+    with proxy(server.url) as one, proxy(server.url) as two:
+        hosts = ElasticAddress((one.url, two.url), "known-to-one")
+        with ElasticIndex.open(hosts) as index:
+            for new, (started, other) in enumerate([(one, two), (two, one)], 10):
+                other.fail("/")
+                started.fail("/", *["unknown"] * 1000)
+                ElasticIndex.open(hosts).close()
+                assert index.search([real_segments()[0].src], 1, 1.0)[0]
+                assert index.add([Segment("one more", "un")]) == [new]
+                index.edit([new], lambda segment: replace(segment, src="quite another"))
+                assert index.verify() == len(index) == new == len(list(index.segments()))
+        other.fail("/", *["unknown"] * 1000)
+        with pytest.raises(MemoryIndexError, match="no such index"):
+            ElasticIndex.open(hosts)
+
+
+def test_that_there_is_no_index_is_not_believed_of_a_node_that_refuses_to_search(between: Proxy, built: str) -> None:
+    between.fail("_mapping", "unknown", "unknown")
+    between.fail("_search", 503, 503)
+    with ElasticIndex.open(between.address(built)) as index:
+        assert len(index) == 300 and not any(between.faults.values())
+    between.fail("_mapping", *["unknown"] * 1000)
+    between.fail("_search", *[503] * 1000)
+    with pytest.raises(ServerError, match=r"is too busy \(HTTP 503\)"):
+        ElasticIndex.open(between.address(built), patience=0.3)
+    between.fail("_search", *["unknown"] * 1000)
+    with pytest.raises(MemoryIndexError, match="no such index"):
+        ElasticIndex.open(between.address(built))
+
+
+def test_a_change_that_a_node_does_not_know_the_index_for_is_made_again(server: Running, between: Proxy) -> None:
+    address = between.address("not-yet-known")
+    build_elastic(address, real_segments()[:9], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        for path in ("counter", "_mget", "_bulk", "_refresh"):
+            between.fail(path, "unknown", "unknown")
+            index.add([Segment(f"one more for {path} {i}", "un") for i in range(501)])  # so many refresh at the end
+            assert not any(between.faults.values())
+        assert index.verify() == len(index) == 9 + 4 * 501
+
+
 @pytest.mark.parametrize(
     ("method", "target", "reads"),
     [

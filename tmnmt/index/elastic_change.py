@@ -27,7 +27,7 @@ import orjson
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
-from tmnmt.index.elastic_generation import HITS_A_PAGE, MOVING, ElasticGeneration
+from tmnmt.index.elastic_generation import HITS_A_PAGE, MOVING, ElasticGeneration, read_generation
 from tmnmt.index.elastic_layout import COUNTER, becoming, changes, document, emptied, key, read, written
 from tmnmt.index.elastic_server import BUSY, Server, Waiting, reason_in
 from tmnmt.segments import Segment
@@ -304,7 +304,7 @@ class Writer:
             answers = dict(zip(left, ask(left), strict=True))
             errors = [answer["error"] for answer in answers.values() if "error" in answer]
             if any(error["type"] == "index_not_found_exception" for error in errors):
-                raise self._gone()
+                self._check_current()
             found |= {name: _document(name, answer) for name, answer in answers.items() if "error" not in answer}
             if errors:
                 waiting.pause(f"changes cannot be prepared: {reason_in(errors[0])}")
@@ -354,9 +354,10 @@ class Writer:
         refused: dict[str, Any] = {}
         for item in answer["items"]:
             (result,) = item.values()
-            if result["status"] == 404 and result.get("error"):
-                raise self._gone()
-            if result["status"] == 409 or result["status"] in BUSY:
+            unknown = result["status"] == 404 and "error" in result
+            if unknown:
+                self._check_current()
+            if unknown or result["status"] == 409 or result["status"] in BUSY:
                 refused[result["_id"]] = result["error"]
             elif result["status"] >= 300:
                 raise self._server.error(f"a change was refused: {reason_in(result['error'])}")
@@ -366,16 +367,22 @@ class Writer:
         return set(refused)
 
     def _ask(self, request: Callable[..., Any], *, expected: Sequence[int] = (), **parameters: Any) -> Any:
-        """As `Server.ask`, of this generation alone."""
+        """As `Server.ask`, of this generation alone; again where a host does not know it yet."""
         from elasticsearch import NotFoundError
 
-        try:
-            return self._server.ask(request, expected=(404, *expected), index=self._generation.only, **parameters)
-        except NotFoundError as error:
-            raise self._gone() from error
+        waiting = Waiting(self._server)
+        while True:
+            try:
+                return self._server.ask(request, expected=(404, *expected), index=self._generation.only, **parameters)
+            except NotFoundError as error:
+                self._check_current()
+                waiting.pause("does not know its indexes yet", error)
 
-    def _gone(self) -> MemoryIndexError:
-        return MemoryIndexError(f"{self._server.address}: was built anew meanwhile, without this change; make it again")
+    def _check_current(self) -> None:
+        """Raises MemoryIndexError where another generation answers now."""
+        if read_generation(self._server).concrete != self._generation.concrete:
+            said = "was built anew meanwhile, without this change; make it again"
+            raise MemoryIndexError(f"{self._server.address}: {said}")
 
 
 def _check_texts(segments: Iterable[Segment]) -> None:

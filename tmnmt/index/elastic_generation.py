@@ -12,7 +12,7 @@ from typing import Any
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.elastic_layout import ElasticManifest, only, read, read_meta
-from tmnmt.index.elastic_server import Server
+from tmnmt.index.elastic_server import Server, Waiting
 from tmnmt.segments import Segment
 
 HITS_A_PAGE = 1000
@@ -51,14 +51,29 @@ def read_generation(server: Server) -> ElasticGeneration:
     from elasticsearch import NotFoundError
 
     name, where = server.address.name, str(server.address)
-    try:
-        found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
-    except NotFoundError as error:
-        raise MemoryIndexError(f"{where}: no such index; make one with tmnmt build-index") from error
+    waiting = Waiting(server)
+    found: Any = None
+    while found is None:
+        try:
+            found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
+        except NotFoundError as error:
+            _check_there(server)
+            waiting.pause("does not know its indexes yet", error)
     if len(found) != 1 or name in found:
         raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
     ((concrete, content),) = found.items()
     return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), where))
+
+
+def _check_there(server: Server) -> None:
+    """Raises MemoryIndexError where there is no index. A node that has just started names none of its indexes. A search
+    it refuses as long as it does not know them, and that is waited for."""
+    from elasticsearch import NotFoundError
+
+    try:
+        server.ask(server.client.search, expected=(404,), index=server.address.name, size=0)
+    except NotFoundError as error:
+        raise MemoryIndexError(f"{server.address}: no such index; make one with tmnmt build-index") from error
 
 
 def pages(
