@@ -128,7 +128,8 @@ def _at_work(name: str, nodes: list[Running], hosts: ElasticAddress, trouble: Ca
         f"{name}: {sum(one.done for one in writers):,} changes, {sum(len(one.errors) for one in writers)} errors;"
         f" {searcher.done:,} searches, {len(searcher.errors)} errors, the longest {searcher.longest:.1f} s"
     )
-    for said, count in Counter(error for one in (*writers, searcher) for error in one.errors).most_common():
+    beginnings = Counter(error.partition(": ")[2][:60] for one in (*writers, searcher) for error in one.errors)
+    for said, count in beginnings.most_common():
         print(f"    {count} times: {said}")
     assert all(one.done for one in (*writers, searcher))
     _check(hosts, writers)
