@@ -288,8 +288,8 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].long()}), "keys are torch.int64"),
         (lambda _, t: t["cache.keys"][3].fill_(torch.nan), "its keys are not all finite"),
         (lambda about, _: about.pop("cache"), "'cache'"),
-        (lambda about, _: about["done"][0].__setitem__(2, "1"), "what is done is not source, target, id and time"),
-        (lambda about, _: about["done"][0].pop(), "'changed'"),
+        (lambda about, _: about["done"][0].__setitem__(2, "1"), "what is done is not source, target, id, time"),
+        (lambda about, _: about["done"][0].pop(), "'memory'"),
         (lambda about, _: about["cache"].update({"size": 6.0}), "its size is no whole number"),
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}), "its keys are not all finite"),
         (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
@@ -451,6 +451,75 @@ def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
         own = Translator.load(folder, remember="own").session()
         own.confirm(third, "Avis")
         own.undo()
+
+
+def pairs_in(index: Path) -> list[tuple[str, str]]:
+    with MemoryIndex.open(index) as opened:
+        return [(segment.src, segment.tgt) for segment in opened.segments()]
+
+
+def test_with_another_memory_nothing_of_it_is_taken_back_and_what_it_does_not_hold_is_still_found(
+    folder: Path, index: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Translator.load(folder, write_to=tmp_path / "own").session()
+    for number in ("third", "fourth", "third"):  # as many as the other memory, and the last is there already
+        session.confirm(f"Notice of the {number} meeting", f"Avis {number}")
+    session.save(tmp_path / "saved")
+    before, own = pairs_in(index), pairs_in(tmp_path / "own")
+    for other in (index, None):
+        saved = Translator.load(folder, write_to=other, cache=session.cache.size).session(tmp_path / "saved")
+        matches = saved.translate("Notice of the fifth meeting").matches
+        assert sorted(match.segment.tgt for match in matches) == ["Avis fourth", "Avis third"]
+        assert saved.undo().tgt == "Avis third" and not caplog.messages
+        assert saved.undo().tgt == "Avis fourth" and f"stays in {tmp_path / 'own'}" in caplog.text
+        assert [match.segment.tgt for match in saved.translate("Notice of the fifth meeting").matches] == ["Avis third"]
+        assert saved.undo().tgt == "Avis third" and not saved.done and len(caplog.messages) == 2
+        assert saved.translate("Notice of the fifth meeting").matches == ()
+        assert pairs_in(index) == before and pairs_in(tmp_path / "own") == own
+        caplog.clear()
+    again = Translator.load(folder, write_to=tmp_path / "own").session(tmp_path / "saved")
+    assert [again.undo().tgt for _ in range(3)] == ["Avis third", "Avis fourth", "Avis third"]
+    assert pairs_in(tmp_path / "own") == [] and not caplog.messages
+
+
+def test_a_pair_that_others_have_changed_or_built_anew_stays_when_it_is_taken_back(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = tmp_path / "own"
+    translator = Translator.load(folder, write_to=own)
+    session = translator.session()
+    session.confirm("Notice", "Avis erroné")
+    session.save(tmp_path / "saved")
+    with MemoryIndex.open(own) as opened:
+        opened.edit([1], lambda segment: replace(segment, tgt="Avis"))
+    session.undo()
+    assert pairs_in(own) == [("Notice", "Avis")] and "segment 1 stays in" in caplog.text
+    build(own, [Segment("Notice", "Avis erroné")], "en", "fr", force=True)  # somebody else's, with the same id
+    translator.session(tmp_path / "saved").undo()
+    assert pairs_in(own) == [("Notice", "Avis erroné")]
+
+
+def test_what_a_memory_gives_anyway_is_not_added_and_what_is_confirmed_more_often_wins(
+    folder: Path, tmp_path: Path
+) -> None:
+    translator = Translator.load(folder, write_to=tmp_path / "own")
+    for tgt, held in (("A", "A"), ("A", "A"), ("B", "AB"), ("B", "AB"), ("A", "ABA"), ("A", "ABA"), ("B", "ABAB")):
+        translator.session().confirm("Notice", tgt)
+        assert "".join(one for _, one in pairs_in(tmp_path / "own")) == held
+        assert translator.session().translate("Notice").tgt == tgt
+
+
+def test_half_of_a_surrogate_pair_is_no_text(folder: Path) -> None:
+    translator = Translator.load(folder)
+    session = translator.session()
+    for use in (
+        session.translate, session.pass_over, lambda text: session.confirm("Notice", text),
+        lambda text: session.confirm(text, "Avis"), lambda text: translator.translate([text]),
+        lambda text: list(session.stream([text])),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="character 3 of this one is half of a surrogate pair"):
+            use("ab\ud800")
+    assert session.done == []
 
 
 def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(folder: Path) -> None:

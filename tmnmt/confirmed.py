@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from tmnmt.errors import UsageError
@@ -11,6 +12,8 @@ from tmnmt.formats.clean import check_length, clean
 from tmnmt.index.delta import Delta
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,16 @@ class Done:
     tgt: str  # as confirmed; "": passed over
     id: int = 0  # of the segment in the memory it was written to, negative in the session's own; 0: in none
     changed: str = ""  # when it was confirmed, as segments carry it
+    memory: str = ""  # the `place` of the memory that the id is of; "": of none
 
     @property
     def segment(self) -> Segment:
         """As memories hold it."""
         return Segment(self.src, self.tgt, id=self.id, created=self.changed, changed=self.changed)
+
+    def is_in(self, segment: Segment) -> bool:
+        """Whether a memory's segment is this very pair, whatever its id: confirmed at the same microsecond."""
+        return (segment.src, segment.tgt, segment.changed) == (self.src, self.tgt, self.changed)
 
 
 def confirmed_now(src: str, tgt: str) -> Done:
@@ -47,17 +55,20 @@ class Confirmed:
         return self._lowest - 1
 
     def add(self, one: Done, kept: bool) -> None:
-        """A pair that is found from now on; `kept`: in a memory that is searched, too."""
-        self._lowest = min(self._lowest, one.id)
-        self._by_source[normalise(one.src)].append(one.segment)
+        """A pair that is found from now on; `kept`: in a memory that is searched, too. One that is not gets an id of
+        its own here: ids of several memories may be the same."""
+        segment = one.segment
         if not kept:
-            self.similar.add(one.segment)
+            self._lowest = self.new_id()
+            segment = replace(segment, id=self._lowest)
+            self.similar.add(segment)
+        self._by_source[normalise(one.src)].append(segment)
 
     def remove(self, one: Done) -> None:
         """A pair that is found no more."""
         same = self._by_source[normalise(one.src)]
-        same[:] = [segment for segment in same if segment.id != one.id]
-        self.similar.remove(one.id)
+        at = max(at for at, segment in enumerate(same) if one.is_in(segment))
+        self.similar.remove(same.pop(at).id)
 
     def exact(self, text: str) -> Match | None:
         """The latest pair whose source has the match tokens of `text`; None: there is none."""
@@ -76,7 +87,9 @@ def confirmable(src: object, tgt: object) -> tuple[str, str]:
 
 
 def text_of(text: object) -> str:
-    """`text`, which UsageError says is none where it is none."""
+    """`text`, which UsageError says is none where it is none, or holds half of a surrogate pair, which no file can."""
     if not isinstance(text, str):
         raise UsageError(f"a text is wanted, not {type(text).__name__}")
+    if not text.isprintable() and (half := _HALF.search(text)):
+        raise UsageError(f"a text is wanted, and character {half.start() + 1} of this one is half of a surrogate pair")
     return text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -13,15 +14,20 @@ from tmnmt.confirmed import Confirmed, Done, confirmed_now, text_of
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import UnknownIdError
+from tmnmt.index.cached import same_place
+from tmnmt.index.pairs import copies
 from tmnmt.memories.base import PairKeys
 from tmnmt.memories.cache import CacheContents
 from tmnmt.memories.cache_file import Saved, load_caches, save_caches
 from tmnmt.schedule import InOrder
 from tmnmt.segments import Translation
 from tmnmt.text import normalise
+from tmnmt.verbatim import commonest
 
 if TYPE_CHECKING:
     from tmnmt.engine import Translator
+
+log = logging.getLogger(__name__)
 
 
 class Session:
@@ -53,8 +59,10 @@ class Session:
         K or kind of cache made it."""
         saved = load_caches(path, self.translator.cache_hash, self.cache, len(self.translator.vocab))
         self.cache, self._before = saved.cache, saved.before
-        for one in [Done(*some) for some in saved.done]:
-            self._note(one)
+        done = [Done(*some) for some in saved.done]
+        kept = self._kept(done)
+        for one in done:
+            self._note(one, one in kept)
 
     def beside(self) -> Session:
         """A session of another document that reads, and adds to, what this one has confirmed; its cache is empty."""
@@ -99,10 +107,12 @@ class Session:
             self.cache, self._before = self.translator.new_cache(), None
 
     def undo(self) -> Done:
-        """Takes back what was done last, and gives it: neither the memory nor the cache knows of it any more.
+        """Takes back what was done last, and gives it: neither the memory nor the cache knows of it any more. A pair
+        of a memory that is not written to now, or that somebody has changed there, stays in it; a logged warning says
+        so.
 
-        Raises UsageError where nothing was done, where the model's own words are remembered, which could not be told
-        apart, and where it was written to a memory that is not named now."""
+        Raises UsageError where nothing was done, and where the model's own words are remembered, which could not be
+        told apart."""
         translator = self.translator
         with translator.lock:
             if not self.done:
@@ -110,11 +120,8 @@ class Session:
             if translator.settings.remembers:
                 raise UsageError("what is confirmed cannot be taken back where own words are remembered, too")
             last = self.done[-1]
-            if last.id > 0 and translator.writable is None:
-                raise UsageError(f"{last.src[:40]!r} was written to a memory, which has to be named to take it back")
-            if last.id > 0 and translator.writable is not None:
-                with suppress(UnknownIdError):  # somebody else has deleted it
-                    translator.writable.delete([last.id])
+            if last.id > 0:
+                self._delete(last)
             self.done.pop()
             if last.id:
                 self.confirmed.remove(last)
@@ -124,7 +131,8 @@ class Session:
     def learn(self, src: str, tgt: str, keys: PairKeys | None) -> None:
         """What `confirm` does once the pair is found fit, and its keys, where the cache wants them, are there."""
         one = confirmed_now(src, tgt)
-        self._note(replace(one, id=self._written(one)) if self.translator.settings.memorises else one)
+        one = self._written(one) if self.translator.settings.memorises else one
+        self._note(one, one.id > 0)
         if self._before is not None and normalise(self._before[0]) == normalise(src):
             self.cache = self._before[1]
             self._before = None
@@ -132,20 +140,40 @@ class Session:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
                 self.translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
-    def _written(self, one: Done) -> int:
-        """The id under which the pair is in the memory from now on."""
+    def _written(self, one: Done) -> Done:
+        """The pair with the id under which it is in the memory from now on. Where the memory gives this translation of
+        the text anyway it is not added; where another one is the newest of the most frequent it is, so that it wins."""
         writable = self.translator.writable
-        if writable is None:
-            return self.confirmed.new_id()
-        newest = writable.search([one.src], 1, 1.0)[0]
-        if newest and (newest[0].segment.src, newest[0].segment.tgt) == (one.src, one.tgt):
-            return self.confirmed.new_id()  # as when a document is gone on with: it is there already
-        return writable.add([one.segment])[0]
+        if writable is not None:
+            given = commonest(copies(writable, [one.src])[one.src])
+            if given is None or given.segment.tgt != one.tgt:
+                return replace(one, id=writable.add([one.segment])[0], memory=writable.place)
+        return replace(one, id=self.confirmed.new_id())
 
-    def _note(self, one: Done) -> None:
+    def _delete(self, one: Done) -> None:
+        """Takes a pair out of the memory it was written to, where that is written to now and still holds it."""
+        writable = self.translator.writable
+        if writable is None or not same_place(writable.place, one.memory):
+            log.warning("%r is taken back here and stays in %s, which is not written to now", one.src[:40], one.memory)
+            return
+        with suppress(UnknownIdError):  # somebody else has deleted it
+            if one.is_in(writable.get([one.id])[0]):
+                writable.delete([one.id])
+            else:
+                log.warning("segment %d stays in %s: it was changed there meanwhile", one.id, one.memory)
+
+    def _kept(self, done: Sequence[Done]) -> set[Done]:
+        """Those that the memory written to now really holds, under their ids."""
+        written, writable = [one for one in done if one.id > 0], self.translator.writable
+        if writable is None or not written:
+            return set()
+        found = copies(writable, [one.src for one in written])
+        return {one for one in written if any(m.segment.id == one.id and one.is_in(m.segment) for m in found[one.src])}
+
+    def _note(self, one: Done, kept: bool) -> None:
         self.done.append(one)
         if one.id:
-            self.confirmed.add(one, kept=one.id > 0 and self.translator.writable is not None)
+            self.confirmed.add(one, kept)
 
     def _fill_again(self) -> None:
         """The cache from what was confirmed since the document began."""

@@ -47,6 +47,15 @@ class Index(Protocol):
 class WritableIndex(Index, Protocol):
     """An index that keeps additions for good."""
 
+    @property
+    def place(self) -> str:
+        """Where it lies, whatever the present folder: a path from the root, or an address."""
+        ...
+
+    def get(self, ids: Iterable[int]) -> list[Segment]:
+        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        ...
+
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
         `changed` (or `created`) they get the present time. Texts stay as they are given, line ends too: it is the

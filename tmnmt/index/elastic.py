@@ -63,6 +63,11 @@ class ElasticIndex:
             raise
         return index
 
+    @property
+    def place(self) -> str:
+        """The address."""
+        return str(self.address)
+
     def search(
         self,
         queries: Sequence[str],

@@ -55,6 +55,11 @@ class MemoryIndex:
             return cls(path, latest)  # replaced while it was being opened
 
     @property
+    def place(self) -> str:
+        """The folder from the root, links followed."""
+        return str(self.path.resolve())
+
+    @property
     def manifest(self) -> Manifest:
         """What is known of the generation that answers."""
         return self._now.manifest

@@ -18,17 +18,17 @@ from tmnmt.errors import DataError, ModelError, shown
 from tmnmt.memories.cache import CacheContents
 from tmnmt.models.folder import UNREADABLE, reason_of
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass
 class Saved:
     """What a file holds: the cache; for a text that may still be confirmed, the cache as it was before it; and of every
-    segment that is done source, target, id and time."""
+    segment that is done source, target, id, time and the memory that the id is of."""
 
     cache: CacheContents
     before: tuple[str, CacheContents] | None = None
-    done: Sequence[tuple[str, str, int, str]] = ()
+    done: Sequence[tuple[str, str, int, str, str]] = ()
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
@@ -79,10 +79,10 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 
 
-def _done(src: Any, tgt: Any, number: Any, changed: Any) -> tuple[str, str, int, str]:
-    if not all(isinstance(text, str) for text in (src, tgt, changed)) or type(number) is not int:
-        raise ValueError("what is done is not source, target, id and time")
-    return src, tgt, number, changed
+def _done(src: Any, tgt: Any, number: Any, changed: Any, memory: Any) -> tuple[str, str, int, str, str]:
+    if not all(isinstance(text, str) for text in (src, tgt, changed, memory)) or type(number) is not int:
+        raise ValueError("what is done is not source, target, id, time and memory")
+    return src, tgt, number, changed, memory
 
 
 def _on(overwrite: bool) -> str:
