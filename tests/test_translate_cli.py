@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -176,7 +177,7 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
     captured = capsys.readouterr()
     lines = records(captured.out)
     assert [line["origin"] for line in lines] == ["memory", "", "memory", ""] and lines[3]["tgt"] == "Repealed."
-    assert captured.err == "2 of 3 segments have an exact match; 1 left as they are\n"
+    assert captured.err == "2 of 3 segments have an exact match; 1 left as it is\n"
     for wrong, message in (
         (["--mode", "copy"], "--mode needs a --model"), (["--no-verbatim"], "--no-verbatim needs a --model"),
         (["--interactive"], "--interactive needs a terminal"),
@@ -188,6 +189,18 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
     assert "give a --model, a --memory, or both" in capsys.readouterr().err
     assert run(["translate", str(folder / "exact.txt"), "--memory", str(folder / "memory.tsv")]) == 2
     assert "say of which languages the memory file is: --src-lang and --tgt-lang" in capsys.readouterr().err
+
+
+def test_without_a_model_counts_have_their_noun_and_verb(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for texts, options, told in (
+        (["Repealed."], [], "0 of 1 segment has an exact match; 1 left empty"),
+        (["Repealed.", PAIRS[0][0]], ["--untranslated", "source"],
+         "1 of 2 segments has an exact match; 1 left as it is"),
+        (["Repealed."] * 2, [], "0 of 2 segments have an exact match; 2 left empty"),
+    ):  # fmt: skip
+        (folder / "counted.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        assert run(["translate", str(folder / "counted.txt"), "--memory", str(folder / "index"), *options]) == 0
+        assert capsys.readouterr().err == f"{told}\n"
 
 
 def test_without_a_model_torch_is_not_loaded(folder: Path) -> None:
@@ -222,6 +235,36 @@ def test_what_is_finished_of_a_document_is_confirmed_first_and_stands_in_the_out
         assert f"what is confirmed is written to {tmp_path / 'own'}" in capsys.readouterr().err
     with MemoryIndex.open(tmp_path / "own") as opened:
         assert [segment.tgt for segment in opened.segments()] == ["Avis de la troisième réunion"]
+
+
+@pytest.mark.parametrize("suffix", ["txt", "tsv"])
+def test_what_is_finished_is_checked_before_any_of_it_is_written(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    text, done, own = tmp_path / "text", tmp_path / f"done.{suffix}", tmp_path / "own"
+    text.write_text("Notice.\nRepealed.\n", encoding="utf-8")
+    lines = {"txt": "Avis.\n\u200b\n", "tsv": "en\tfr\nNotice.\tAvis.\nAnother.\tAutre.\n"}[suffix]
+    done.write_text(lines, encoding="utf-8")
+    for there in (False, True):
+        if there:
+            build(own, [], "en", "fr")
+        assert translate(folder, str(text), "--confirmed", str(done), "--write-to", str(own)) == 2
+        assert f"{done}" in capsys.readouterr().err
+        assert own.exists() == there
+    with MemoryIndex.open(own) as opened:
+        assert len(opened) == 0
+
+
+@pytest.mark.parametrize("name", ["done.tsv.fr.txt", "done.v2.TSV", "done.tmx.TSV.gz"])
+def test_the_end_of_its_name_says_what_is_finished(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    text, done = tmp_path / "text", tmp_path / name
+    text.write_text("Notice.\nRepealed.\n", encoding="utf-8")
+    content = "Avis.\nAbrogé.\n" if name.endswith(".txt") else "en\tfr\nNotice.\tAvis.\nRepealed.\tAbrogé.\n"
+    done.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    assert translate(folder, str(text), "--confirmed", str(done)) == 0
+    assert capsys.readouterr().out == "Avis.\nAbrogé.\n"
 
 
 def test_select_says_which_pairs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,12 +425,15 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
     assert "segment had control" not in captured.err  # once is enough
 
 
-@pytest.mark.parametrize("arguments", [(), ("--remember", "own", "--cache", "9")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--model", "model"), ("--model", "model", "--remember", "own", "--cache", "9"), ("--memory", "index")],
+)
 def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     folder: Path, arguments: tuple[str, ...]
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tmnmt", "translate", "--model", str(folder / "model"), *arguments],
+        [sys.executable, "-m", "tmnmt", "translate", arguments[0], str(folder / arguments[1]), *arguments[2:]],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
     )  # fmt: skip
     assert process.stdin is not None and process.stdout is not None

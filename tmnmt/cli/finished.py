@@ -12,15 +12,30 @@ if TYPE_CHECKING:
     from tmnmt.confirmed import Done
     from tmnmt.session import Session
 
-PAIRS = {".tsv", ".tmx"}  # in the names of files that hold both sides
+PAIRS = {".tsv", ".tmx"}  # at the end of the names of files that hold both sides, before .gz and .xz
 
 
 def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
     """The translations of the first of the document's `lines`; "" where there is none. A file of lines has one for
     each; TSV and TMX have sources, too, in the order of the document.
 
-    Raises UsageError where it is not of this document, FormatError where it cannot be read."""
-    if PAIRS & set(path.suffixes):
+    Raises UsageError where it is not of this document or cannot be confirmed, FormatError where it cannot be read."""
+    from tmnmt.confirmed import confirmable
+
+    told = _told(path, lines, src_lang, tgt_lang)
+    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
+        try:
+            if line.strip() and tgt.strip():
+                confirmable(line, tgt)
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from error
+    return told
+
+
+def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
+    from tmnmt.formats.stream import file_source
+
+    if file_source(path).suffix in PAIRS:
         return _paired(path, lines, src_lang, tgt_lang)
     from tmnmt.formats.text import read_document_lines
 
@@ -49,18 +64,15 @@ def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> l
     return told
 
 
-def confirm_all(session: Session, lines: Sequence[str], told: Sequence[str], path: Path) -> None:
-    """Goes through what is finished as a translator would have."""
-    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
-        try:
-            if not line.strip():
-                session.new_document()
-            elif not tgt.strip():
-                session.pass_over(line)
-            else:
-                session.confirm(line, tgt)
-        except UsageError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from error
+def confirm_all(session: Session, lines: Sequence[str], told: Sequence[str]) -> None:
+    """Goes through what is finished, as `finished_lines` gives it, as a translator would have."""
+    for line, tgt in zip(lines, told, strict=False):
+        if not line.strip():
+            session.new_document()
+        elif not tgt.strip():
+            session.pass_over(line)
+        else:
+            session.confirm(line, tgt)
 
 
 def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
+
+TOGETHER = 32  # lines of a pipe, at the most
 
 if TYPE_CHECKING:
     from tmnmt.formats.text import DocumentLines
@@ -29,12 +31,27 @@ def pretranslate(
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
     made = Pretranslator(indexes, untranslated, max(top_k, 1), threshold)
-    for translation in made.stream(chain.from_iterable(inputs)):
-        write(translation)
-    left = "left empty" if untranslated == "empty" else "left as they are"
-    total = sum(made.counts.values())
-    print(f"{made.counts['exact']:,} of {total:,} segments have an exact match; {made.counts['untranslated']:,} {left}",
-          file=sys.stderr)  # fmt: skip
+    for lines in _together(inputs):
+        for translation in made.stream(lines):
+            write(translation)
+    print(_told(**made.counts, empty=untranslated == "empty"), file=sys.stderr)
+
+
+def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
+    """The lines of all inputs: files whole; of a pipe what has come, before more is waited for."""
+    for text in inputs:
+        if text.trickles:
+            yield from text.as_they_come(TOGETHER)
+        else:
+            yield text
+
+
+def _told(exact: int, untranslated: int, empty: bool) -> str:
+    """How many segments have an exact match, and what became of the others."""
+    left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
+    total = exact + untranslated
+    have = "has" if 1 in (exact, total) else "have"
+    return f"{exact:,} of {counted(total, 'segment')} {have} an exact match; {untranslated:,} {left}"
 
 
 def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:

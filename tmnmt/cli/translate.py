@@ -200,6 +200,7 @@ def translate(
 
         from tmnmt.engine import Translator
 
+        document = work.document(texts[0], model) if work.confirms else None
         page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
         computing = Threads(threads)
         stack.callback(computing.give_back)
@@ -217,8 +218,8 @@ def translate(
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         try:
-            if work.confirms:
-                work.do(translator, texts[0], write, output, write_to)
+            if document is not None:
+                work.do(translator, document, write, output, write_to)
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
                 _talk(translator, texts[0], write, shown)
             else:

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Document:
+    """What there is to translate, and the translations of its first lines, "" where there is none."""
+
+    lines: list[str]
+    finished: list[str]
+
+
+@dataclass(frozen=True)
 class Work:
     """What --interactive, --session and --confirmed say."""
 
@@ -64,40 +72,58 @@ class Work:
         elif output.exists() and self.session is None and self.confirmed is None:
             raise UsageError(f"{output} exists; to go on with it: --confirmed {output}")
 
+    def document(self, text: DocumentLines, model: Path) -> Document:
+        """What there is to translate, and what --confirmed has of it. Raises what `finished_lines` does, before the
+        model is loaded and a memory to write to is made."""
+        from tmnmt.cli.finished import finished_lines
+        from tmnmt.models.folder import languages_in
+
+        lines = list(text) if self.inputs else []
+        if self.confirmed is None or (self.session is not None and self.session.exists()):
+            return Document(lines, [])
+        return Document(lines, finished_lines(self.confirmed, lines, *languages_in(model)))
+
     def do(
-        self, translator: Translator, text: DocumentLines, write: Callable[[Translation], None], output: Path | None,
+        self, translator: Translator, document: Document, write: Callable[[Translation], None], output: Path | None,
         write_to: str | None,
     ) -> None:  # fmt: skip
         """Takes over what is finished; then the rest is translated, or the translator goes on with it."""
-        lines = list(text) if self.inputs else []
-        session = self._begun(translator, lines)
+        lines = document.lines
+        session = self._begun(translator, document)
         print(_where(translator, write_to), file=sys.stderr)
         if not self.interactive:
             _translate_rest(session, lines, write, self.shown)
             return
         from tmnmt.cli.interactive import Desk, typed
+        from tmnmt.formats.atomic import partial_of
 
         desk = Desk(session, lines, self.session, None if self.inputs else typed)
         try:
             desk.work()
+        except KeyboardInterrupt as stop:
+            if session.done and output is not None:
+                stop.add_note(f"the same command goes on with {self._again(partial_of(output))}")
+            raise
         finally:
             for one in session.done if output is not None else ():
                 write(_as_confirmed(one))
         if len(session.done) < len(desk.lines) and self.inputs:
-            again = f"--session {self.session}" if self.session is not None else f"--confirmed {output}"
+            again = self._again(output)
             print(f"{len(session.done):,} of {len(lines):,} lines are finished; {again} goes on", file=sys.stderr)
 
-    def _begun(self, translator: Translator, lines: Sequence[str]) -> Session:
-        from tmnmt.cli.finished import check_document, confirm_all, finished_lines
+    def _again(self, output: Path | None) -> str:
+        """The option with which a document whose beginning is in `output` is gone on with."""
+        return f"--session {self.session}" if self.session is not None else f"--confirmed {output}"
+
+    def _begun(self, translator: Translator, document: Document) -> Session:
+        from tmnmt.cli.finished import check_document, confirm_all
 
         if self.session is not None and self.session.exists():
             session = translator.session(self.session)
-            check_document(self.session, session.done, lines)
+            check_document(self.session, session.done, document.lines)
             return session
         session = translator.session()
-        if self.confirmed is not None:
-            told = finished_lines(self.confirmed, lines, translator.src_lang, translator.tgt_lang)
-            confirm_all(session, lines, told, self.confirmed)
+        confirm_all(session, document.lines, document.finished)
         return session
 
 

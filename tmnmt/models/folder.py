@@ -109,6 +109,12 @@ def config_beside(path: Path) -> dict[str, Any] | None:
     return _read_config(path.parent) if path.with_name(CONFIG_FILE).exists() else None
 
 
+def languages_in(folder: Path) -> tuple[str, str]:
+    """Of what a model folder translates, without loading it. Raises ModelError where it is none."""
+    config = _read_config(folder)
+    return config["src_lang"], config["tgt_lang"]
+
+
 def reason_of(error: Exception) -> str:
     """What an error says, on one short line; of a file only why it cannot be read."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
