@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,36 @@ def test_a_file_that_is_missing_is_damage(path: Path) -> None:
             journal.append(SECOND)
     path.touch()
     assert Journal(path).read() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\0" * 600])
+def test_a_link_is_refused_and_what_it_leads_to_stays(path: Path, content: bytes) -> None:
+    reader = Journal(path)
+    assert reader.read() == FIRST
+    path.unlink()
+    victim = path.with_name("victim")
+    path.symlink_to(victim)
+    victim.write_bytes(content)
+    for journal in (reader, Journal(path)):
+        with pytest.raises(
+            MemoryIndexError, match=r"changes.log: is a link, which no journal may be; take the file fro"
+        ):
+            journal.read()
+        with pytest.raises(
+            MemoryIndexError, match=r"changes.log: is a link, which no journal may be; take the file fro"
+        ):
+            journal.append(SECOND)
+    assert victim.read_bytes() == content
+
+
+def test_a_pipe_is_refused_and_not_waited_for(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+    for use in (Journal.read, lambda journal: journal.append(SECOND)):
+        with pytest.raises(
+            MemoryIndexError, match=r"changes.log: is no regular file, which no journal may be; take th"
+        ):
+            use(Journal(path))
 
 
 def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path) -> None:

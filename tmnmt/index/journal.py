@@ -6,7 +6,8 @@ writer left unfinished was never acknowledged: readers stop before it, the next 
 power cut left zeros: all of it, or from a sector on that was never written, at a multiple of 512 bytes of the file.
 Everything else that is not as it was written is damage, for a frame has no zeros in it: also zeros in the middle of the
 last frame, though a file system that writes sectors in any order could leave them of a change that was cut off. So is
-a file that is missing, for a build makes an empty one. A last byte that stands alone in its sector could become a zero
+a file that is missing, for a build makes an empty one, and a link, a pipe or whatever else is no regular file: what a
+link leads to is never read nor cut off. A last byte that stands alone in its sector could become a zero
 unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of
 fewer changes; cut off within its last frame, one whose last change was never acknowledged.
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
@@ -48,15 +50,17 @@ class Journal:
 
     def read(self) -> list[Change]:
         """The changes made since the last call, in order; what it gives is on disk, for no reader may see a change that
-        a power cut takes back. Raises MemoryIndexError where the file is missing or damaged."""
+        a power cut takes back. Raises MemoryIndexError where the file is missing, damaged or no regular file."""
         try:
-            size = os.stat(self._name).st_size  # noqa: PTH116  # every search asks: half the time of Path.stat
+            found = os.lstat(self._name)  # every search asks: half the time of Path.lstat
+            self._check_kind(found.st_mode)
+            size = found.st_size
             if size == self.offset:
                 self.unfinished = 0
                 return []
             if size < self.offset:
                 raise self._damaged(f"damaged at byte {size:,}")
-            with self.path.open("rb") as file:
+            with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
                 if size != self._synced:
                     _sync(file.fileno())  # its writer may not have done it yet, or was killed before
                 file.seek(self.offset)
@@ -77,11 +81,12 @@ class Journal:
     def append(self, changes: Sequence[Change]) -> None:
         """Puts `changes` on disk behind what was read. The caller holds the index's lock and has read everything.
 
-        Raises MemoryIndexError where they cannot be written (disk full): then none is; DataError for no Unicode text.
+        Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none is; DataError for
+        no Unicode text.
         """
         frame = _frame(changes, self.offset)
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            handle = self._opened(os.O_RDWR)
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be written to: {error.strerror}") from error
         try:
@@ -94,6 +99,25 @@ class Journal:
             raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
         finally:
             os.close(handle)
+
+    def _opened(self, flags: int) -> int:
+        """A handle of the file, which is a regular one; nothing is waited for, and no link is followed."""
+        try:
+            handle = os.open(self._name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise self._damaged("is a link, which no journal may be") from error
+            raise
+        try:
+            self._check_kind(os.fstat(handle).st_mode)
+        except MemoryIndexError:
+            os.close(handle)
+            raise
+        return handle
+
+    def _check_kind(self, mode: int) -> None:
+        if not stat.S_ISREG(mode):
+            raise self._damaged(f"is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}, which no journal may be")
 
     def _frames(self, content: bytes) -> tuple[list[Change], int]:
         changes: list[Change] = []

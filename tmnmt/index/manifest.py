@@ -172,7 +172,7 @@ def half_index(index_dir: Path) -> str | None:
     if (index_dir / MANIFEST_FILE).exists() or not any(index_dir.glob("generation-*")):
         return None
     said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
-    journals = [path for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}")) if path.stat().st_size]
+    journals = [path for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}")) if path.lstat().st_size]
     if not journals:
         return said
     return f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new build loses"
