@@ -145,6 +145,16 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+def test_the_same_answers_are_the_same_bytes_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = set()
+    for now in (1.0, 2e9):
+        monkeypatch.setattr("gzip.time.time", lambda now=now: now)
+        kept.write_kept(tmp_path / f"{now}.gz", {"of": 1}, [["é\u2028\n", 2]])
+        assert kept.read_kept(tmp_path / f"{now}.gz", {"of": 1}, 1, list) == [["é\u2028\n", 2]]
+        contents.add((tmp_path / f"{now}.gz").read_bytes())
+    assert len(contents) == 1
+
+
 @pytest.mark.parametrize("make", PRODUCTS)
 def test_a_product_is_on_disk_when_it_is_said_to_be_made(
     make: Callable[[Path, Path], Path], tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import logging
 import zlib
@@ -37,10 +38,12 @@ def read_kept(path: Path, header: dict[str, Any], count: int, parse: Callable[[A
 
 
 def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> None:
-    """Writes them, a line each, whole or not at all."""
+    """Writes them, a line each, whole or not at all; the same answers are the same bytes at any time."""
     with (
         replacing(path, alone=True) as new,
-        gzip.open(new, "wt", encoding="utf-8", compresslevel=3, newline="\n") as out,
+        new.open("wb") as raw,
+        gzip.GzipFile("", "wb", 3, raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as out,
     ):
         out.write(json.dumps(header) + "\n")
         out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
