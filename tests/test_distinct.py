@@ -14,6 +14,7 @@ from tmnmt.eval.distinct import once, together, units_of
 from tmnmt.eval.effort import WEIGHTS
 from tmnmt.eval.measure import Measured, Output, TestSet
 from tmnmt.eval.metrics import count, metrics
+from tmnmt.eval.significance import BOOTSTRAP
 from tmnmt.eval.slices import BANDS, HALVES, half_of
 from tmnmt.segments import Match, Segment
 
@@ -65,11 +66,25 @@ def test_a_segment_that_stands_often_is_one_witness_and_all_of_the_score() -> No
     score = found["systems"][1]["metrics"]["BLEU"]
     assert score["score"] == pytest.approx(sacrebleu.corpus_bleu(better, [references]).score)
     assert found["systems"][1]["gain"]["BLEU"]["difference"] > 10
-    p = {(v["metric"], v["test"]): v["p"] for v in found["systems"][1]["versus"]}
-    assert len(p) == 9 and min(p.values()) > 0.1
+    p = {(v["metric"], v["test"]): v["p"] for v in found["systems"][1]["versus"] if v["test"] != BOOTSTRAP}
+    assert len(p) == 6 and min(p.values()) > 0.1
     assert (found["segments"], found["distinct"]) == (20 + TIMES, 20)
     low, high = score["low"], score["high"]
     assert low < score["score"] < high and high - low > 20  # with all 80 as witnesses the interval is some 10 wide
+
+
+@pytest.mark.parametrize(("units", "has_p"), [(29, False), (30, True)])
+def test_the_bootstrap_has_a_p_where_there_are_units_enough_to_draw_from(units: int, has_p: bool) -> None:
+    references = texts(units)
+    told = entry(
+        [*references, references[0]], {"base": [*references, ""], "other": ["", *references]}, [0.0] * (units + 1)
+    )
+    own = {v["test"]: (v["p"], v["p_holm"]) for v in told["systems"][1]["versus"] if v["metric"] == "BLEU"}
+    assert all((p is not None) == has_p for p in own.pop(BOOTSTRAP))
+    assert len(own) == 2 and all(p is not None for pair in own.values() for p in pair)
+    note = ["29 distinct segments: no p is given of the paired bootstrap, which wants 30"]
+    assert told["warnings"] == ([] if has_p else note)
+    assert told["distinct"] == units
 
 
 def test_a_part_counts_every_segment_once_whatever_was_made_of_it() -> None:

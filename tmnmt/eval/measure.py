@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tmnmt.counted import counted
 from tmnmt.eval.align import Aligner, tokens
 from tmnmt.eval.compared import Compared
 from tmnmt.eval.consistency import Terms, function_words
@@ -16,7 +17,7 @@ from tmnmt.eval.distinct import once, together, units_of
 from tmnmt.eval.effort import edits_to, weighted_words, words_by_band
 from tmnmt.eval.metrics import MAIN, Metric, count, metrics, sentence_bleu
 from tmnmt.eval.origin import origins
-from tmnmt.eval.significance import TESTS, holm
+from tmnmt.eval.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, holm
 from tmnmt.eval.slices import BANDS, HALVES, LENGTHS, NONE, POSITIONS, band_of, half_of, parts, places
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match
@@ -109,7 +110,7 @@ class Measured:
             "name": test.name, "src_lang": test.src_lang, "tgt_lang": test.tgt_lang, "segments": len(test),
             "distinct": self.distinct.units,
             "documents": len(set(test.documents)), "words": sum(map(words, test.references[0])),
-            "has_sources": bool(test.sources), "warnings": list(test.warnings),
+            "has_sources": bool(test.sources), "warnings": [*test.warnings, *self._few()],
             "bands": self._sizes(bands), "halves": self._sizes(halves),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
@@ -166,7 +167,7 @@ class Measured:
 
     def _versus(self) -> list[list[dict[str, Any]]]:
         """For every system how it differs from the baseline, every unit counted once; Holm's correction is for the
-        number of systems."""
+        number of systems. The bootstrap has no p where there are too few units to draw from."""
         found: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
         others = [number for number in range(len(self.outputs)) if number != self.baseline]
         against = self.outputs[self.baseline].name
@@ -174,12 +175,21 @@ class Measured:
             scored = self.distinct.scored[metric.name]
             for test, p_value in TESTS.items():
                 p = [p_value(scored[self.baseline], scored[number]) for number in others]
+                shown = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
                 for number, one, corrected in zip(others, p, holm(p), strict=True):
                     found[number].append({
                         "test": test, "metric": metric.name, "against": against,
-                        "difference": scored[number].score - scored[self.baseline].score, "p": one, "p_holm": corrected,
+                        "difference": scored[number].score - scored[self.baseline].score,
+                        "p": one if shown else None, "p_holm": corrected if shown else None,
                     })  # fmt: skip
         return found
+
+    def _few(self) -> list[str]:
+        """What is to be noted where there are too few units for the bootstrap's p."""
+        if len(self.outputs) < 2 or self.distinct.units >= FEWEST_UNITS:
+            return []
+        units = counted(self.distinct.units, "distinct segment")
+        return [f"{units}: no p is given of the {BOOTSTRAP}, which wants {FEWEST_UNITS}"]
 
     def _halves(self) -> dict[str, list[int]]:
         """The segments below and above what is looked up by default; none where there is no memory."""

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from tmnmt.eval.metrics import Counts, Metric
 
+BOOTSTRAP = "paired bootstrap"
+FEWEST_UNITS = 30  # of what is drawn, for a p of the bootstrap: resamples of few units are too much alike
 SEED = 12345  # sacrebleu's
 RESAMPLES = 1000
 TRIALS = 10_000
@@ -137,7 +139,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 TESTS: dict[str, Callable[[Scored, Scored], float]] = {
-    "paired bootstrap": paired_bootstrap,
+    BOOTSTRAP: paired_bootstrap,
     "approximate randomisation": approximate_randomisation,
     "sign test": sign_test,
 }
