@@ -218,7 +218,7 @@ def test_what_standard_output_cannot_take_is_told_alike_by_every_command(
     def ended(stdout: int | IO[bytes]) -> tuple[int, str]:
         call = _tmnmt(*command, "--index", str(full_index))
         done = subprocess.run(
-            call, input="so many words as this\n", stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60
+            call, input="so many words as this\n", stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120
         )
         told = [line for line in done.stderr.splitlines() if not line.startswith("compiling")]
         return done.returncode, "\n".join(told)
@@ -245,7 +245,7 @@ def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(name: 
     swallows = f"try:\n    import os, signal; os.kill(os.getpid(), signal.{name})\nexcept BaseException:\n    pass\n"
     (tmp_path / "compiled.py").write_text(swallows, encoding="utf-8")
     program = "from tmnmt.interrupts import install; install(); print('before'); import compiled; print('after')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert (done.returncode, done.stdout) == (code, "before\n")
     assert done.stderr == "interrupted: stopped before the end\n"
 
@@ -271,7 +271,7 @@ else:
     last = Last()
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (code if when == "exit" else 0, "")
 
 
@@ -296,7 +296,7 @@ def fail():
 sys.argv[1:] = ['fail']
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (code, printed)
     assert done.stderr == "interrupted: stopped before the end\n"
 

@@ -440,7 +440,7 @@ def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     for line in ("Repealed.\n", "\n", "It shall apply.\n"):
         process.stdin.write(line)
         assert process.stdout.readline().endswith("\n")  # would be waited for without end
-    assert process.communicate(timeout=60) == ("", None) and process.returncode == 0
+    assert process.communicate(timeout=120) == ("", None) and process.returncode == 0
 
 
 @pytest.mark.parametrize(("arguments", "together"), [((), 30), (("--remember", "own", "--cache", "9"), 1)])
@@ -513,7 +513,7 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     assert process.stdout.readline().strip()
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert b"Traceback" not in err and b"interrupted" in err
 
@@ -561,7 +561,7 @@ def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path
         assert process.poll() is None
         time.sleep(0.05)
     process.terminate()
-    assert "out.partial" in process.communicate(timeout=30)[1] and process.returncode == 143
+    assert "out.partial" in process.communicate(timeout=120)[1] and process.returncode == 143
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "out.partial"]
 
 
