@@ -14,6 +14,7 @@ import faulthandler
 import hashlib
 import json
 import logging
+import os
 import random
 import resource
 import shutil
@@ -46,6 +47,7 @@ from tmnmt.segments import Segment
 
 MOST_SECONDS, MOST_MB = 20, 300
 FINDING = ((3, 0.5), (400, 0))  # k and threshold
+TOLD_EVERY = 25  # rounds
 ENDED_AFTER = 200  # seconds: a round that does not end
 Draw = random.Random
 Change = Callable[[Path, Draw], None]
@@ -123,13 +125,19 @@ def any_byte_sealed(index: Path, draw: Draw) -> None:
 def file_of_another_kind(folder: Path, draw: Draw) -> None:
     path = draw.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"))
     path.unlink()
-    kind = draw.randrange(4)
+    kind = draw.randrange(7)
     if kind == 0:
         path.mkdir()
     elif kind == 1:
-        path.symlink_to(draw.choice(["/dev/null", "/etc/passwd", "nowhere", path.name]))
+        path.symlink_to(draw.choice(["/dev/null", "/etc/passwd", "nowhere"]))
     elif kind == 2:
         path.write_bytes(b"")
+    elif kind == 3:
+        os.mkfifo(path)
+    elif kind == 4:
+        path.symlink_to("/dev/zero")
+    elif kind == 5:
+        path.symlink_to(path.name)
 
 
 def reseal(index: Path, text: str | None = None) -> None:
@@ -470,6 +478,11 @@ def work(folder: Path, seed: int, first: int, end: int) -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
+def _tell(done: int, rounds: int, failed: int) -> None:
+    if done % TOLD_EVERY == 0 or done == rounds:
+        print(f"{done:,} of {rounds:,} rounds, {failed:,} failed", file=sys.stderr, flush=True)
+
+
 def fuzz(rounds: int, seed: int) -> dict[str, Any]:
     """How many rounds there were of every kind and outcome, and all that failed."""
     counts: Counter[str] = Counter()
@@ -478,18 +491,23 @@ def fuzz(rounds: int, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         while first < rounds:
             command = [sys.executable, "-W", "error", __file__, "--work", folder, str(seed), str(first), str(rounds)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
-            lines = [json.loads(line) for line in done.stdout.splitlines()]
-            if not lines:
-                raise RuntimeError(done.stderr)
-            for line in lines:
-                if "outcome" in line:
-                    counts[f"{line['name']}: {line['outcome']}"] += 1
-                    longest = max(longest, line["seconds"])
-                    failed += [line] * (line["outcome"] == "failed")
-            first = lines[-1]["number"] + 1
-            if "outcome" not in lines[-1]:
-                failed.append(lines[-1] | {"said": [f"ended with {done.returncode}: {done.stderr[-1500:]}"]})
+            last: dict[str, Any] = {}
+            with (Path(folder) / "stderr").open("w+", encoding="utf-8", errors="replace") as errors:
+                with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as worker:
+                    assert worker.stdout is not None
+                    for last in map(json.loads, worker.stdout):
+                        if "outcome" in last:
+                            counts[f"{last['name']}: {last['outcome']}"] += 1
+                            longest = max(longest, last["seconds"])
+                            failed += [last] * (last["outcome"] == "failed")
+                            _tell(last["number"] + 1, rounds, len(failed))
+                errors.seek(0)
+                said = errors.read()
+            if not last:
+                raise RuntimeError(said)
+            first = last["number"] + 1
+            if "outcome" not in last:
+                failed.append(last | {"said": [f"ended with {worker.returncode}: {said[-1500:]}"]})
             shutil.rmtree(Path(folder) / "changed", ignore_errors=True)
             shutil.rmtree(Path(folder) / "warm", ignore_errors=True)
     return {"rounds": rounds, "longest": longest, "counts": dict(sorted(counts.items())), "failed": failed}
