@@ -25,8 +25,10 @@ from tmnmt.errors import ModelError
 from tmnmt.memories.cache import CacheKind, SessionCache
 from tmnmt.memories.combine import Memories
 from tmnmt.memories.tm import TMKind, TranslationMemory
-from tmnmt.models.folder import load_model, stamp
+from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
+from tmnmt.models.kinds import make
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.transformer import EncoderLayer
 from tmnmt.models.weights import packed
 
 BASE, MEMORY = "base.safetensors", "memory.safetensors"
@@ -101,7 +103,7 @@ def test_sizes_are_compared_with_the_file_before_memory_is_asked_for(folder: Pat
 
 
 def test_more_layers_than_the_file_has_tensors_are_never_made(folder: Path) -> None:
-    config = (folder / "config.toml").read_text()
+    config = re.sub("(embedding|attention) = .*\n", "", (folder / "config.toml").read_text())
     layers = 'kind = "transformer"\nencoder_layers = 16384'
     (folder / "config.toml").write_text(config.replace("[model]", f"[model]\n{layers}"))
     assert refusal(folder).endswith("it has fewer tensors than config.toml says layers")
@@ -228,6 +230,61 @@ def test_a_file_that_is_none_is_named(folder: Path, name: str, damage: str) -> N
 
 
 @pytest.mark.parametrize("name", ["config.toml", "spm.model", BASE, MEMORY])
+def test_what_is_no_regular_file_is_not_read(folder: Path, name: str) -> None:
+    path = folder / name
+    path.unlink()
+    os.mkfifo(path)
+    assert refusal(folder) == f"{path}: cannot be read: no regular file"  # and nobody writes into the pipe
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert refusal(folder) == f"{path}: cannot be read: no regular file"
+    path.unlink()
+    path.symlink_to(name)
+    assert refusal(folder).startswith(
+        f"{folder}: no model folder" if name == "config.toml" else f"{path}: cannot be read: Too many levels of"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("spm.model", "no vocabulary is"),
+        (BASE, "no weights of the sizes in config.toml are"),
+        (MEMORY, "no memories of this base are"),
+    ],
+)
+def test_a_file_that_is_larger_than_its_sizes_can_need_is_not_read(folder: Path, name: str, reason: str) -> None:
+    os.truncate(folder / name, 4 << 30)  # takes no room
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert re.fullmatch(rf".*/{name}: larger than [0-9,]+ bytes; {reason}", refusal(folder))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KB
+
+
+def test_layers_are_allowed_for_and_not_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"kind": "transformer", "hidden": 8, "heads": 2, "feed_forward": 16}
+    small = {**sizes, "encoder_layers": 1, "decoder_layers": 3}
+    assert _most_weights(50, small) >= most_bytes(make(50, small))
+    made: list[object] = []
+    monkeypatch.setattr(
+        "tmnmt.models.transformer.EncoderLayer", lambda *given: made.append(given) or EncoderLayer(*given)
+    )
+    assert _most_weights(50, {**sizes, "encoder_layers": 16384}) > 16384 * 4 * 16 * 8 and len(made) == 1
+
+
+@pytest.mark.parametrize("now", ["gone", "a link to itself", "a link to nothing"])
+def test_memories_that_the_folder_lists_are_missed(folder: Path, now: str) -> None:
+    path = folder / MEMORY
+    path.unlink()
+    if now != "gone":
+        path.symlink_to(MEMORY if now == "a link to itself" else "nothing")
+    reason = "Too many levels of symbolic links" if now == "a link to itself" else "No such file or directory"
+    assert refusal(folder) == f"{path}: cannot be read: {reason}"
+    if now == "gone":
+        stamp(folder)
+        assert Translator.load(folder).memories is None
+
+
+@pytest.mark.parametrize("name", ["config.toml", "spm.model", BASE, MEMORY])
 def test_a_file_that_may_not_be_read_is_named(whole: Path, name: str) -> None:
     Translator.load(whole)  # all that is imported is imported by who may read it
     with tempfile.TemporaryDirectory() as open_to_all:  # pytest's folders are not
@@ -260,13 +317,16 @@ def test_a_memory_file_from_before_the_empty_slot_loads_without_one_and_another_
     kinds = json.loads(told["kinds"])
     del kinds["cache"]["empty"]
     save_file(tensors, folder / MEMORY, {"format": "5", "kinds": json.dumps(kinds)})
+    stamp(folder)
     memories = Translator.load(folder).memories
     assert memories is not None and memories.cache is not None and memories.cache.empty is None
     kinds["cache"] |= {"empty": True, "fusion": "shallow"}
     save_file(tensors, folder / MEMORY, {"format": "6", "kinds": json.dumps(kinds)})
+    stamp(folder)
     assert "tensor cache.empty is missing" in refusal(folder)
     save_file(tensors, folder / MEMORY, told | {"format": "4"})
-    assert refusal(folder).endswith("format 4, this version reads 5 and 6")
+    stamp(folder)
+    assert refusal(folder).endswith("format '4', this version reads 5 and 6")
 
 
 def test_what_is_no_memory_file_or_no_vocabulary_is_said_in_words_of_its_own(folder: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from tmnmt.errors import UsageError
 from tmnmt.memories.combine import Memories
-from tmnmt.models.folder import Model, load_model
+from tmnmt.models.folder import CHECKSUMS, Model, load_model
 
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
@@ -38,8 +38,9 @@ def devices() -> list[str]:
 
 
 def load_memories(model: Model, device: str) -> Memories | None:
-    """The memories' parameters of a model folder, if it has any."""
+    """The memories' parameters of a model folder, if it has any. Raises ModelError where its config.toml lists them and
+    they are gone."""
     path = model.folder / "memory.safetensors"
-    if not path.exists():
+    if not path.exists() and path.name not in model.config[CHECKSUMS]:
         return None
     return Memories.load(path, model.backbone, device)

@@ -22,7 +22,16 @@ from tmnmt.memories.tm import TMKind, TranslationMemory, mix_copy
 from tmnmt.memories.view import first_of, seen, view_of
 from tmnmt.memories.words import with_words
 from tmnmt.models.base import Backbone
-from tmnmt.models.folder import CONFIG_FILE, UNREADABLE, config_beside, read_checked, reason_of, stamp
+from tmnmt.models.folder import (
+    CONFIG_FILE,
+    UNREADABLE,
+    config_beside,
+    most_bytes,
+    read_checked,
+    read_regular,
+    reason_of,
+    stamp,
+)
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
@@ -185,8 +194,10 @@ class Memories(nn.Module):
 
         Raises ModelError when it cannot be read, is of another format, damaged, or made for a base of other sizes."""
         config = config_beside(path)
+        limit = 2 * most_bytes(base), "no memories of this base are"
+        content = read_checked(path, config, *limit) if config is not None else read_regular(path, *limit)
         try:
-            tensors, told = unpacked(read_checked(path, config) if config is not None else path.read_bytes())
+            tensors, told = unpacked(content)
             if "format" not in told or "kinds" not in told:
                 raise ModelError(f"{path}: no memory file of tmnmt (which says its format, and what memories it holds)")
             if told["format"] not in READ:

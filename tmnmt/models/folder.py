@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,9 @@ LARGEST = 1 << 14  # of every size in config.toml
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
+MOST_VOCABULARY_BYTES = 1 << 26
+MOST_HEADER_BYTES = 100_000_000  # of a safetensors file, as its library has it
+LAYERS = ("encoder_layers", "decoder_layers")  # keys of [model] that say how often a part is there
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
 # what safetensors, torch and the modules raise where weights or sizes are not what they should be
 UNREADABLE = (
@@ -63,12 +68,14 @@ def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict
 def load_model(folder: Path, device: str = "cpu") -> Model:
     """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing or wrong."""
     config = _read_config(folder)
-    vocab = Vocabulary.of(read_checked(folder / "spm.model", config), folder / "spm.model")
+    path = folder / "spm.model"
+    vocab = Vocabulary.of(read_checked(path, config, MOST_VOCABULARY_BYTES, "no vocabulary is"), path)
     path = folder / "base.safetensors"
-    content = read_checked(path, config)
     try:
+        most = _most_weights(len(vocab), config["model"])
+        content = read_checked(path, config, most, f"no weights of the sizes in {CONFIG_FILE} are")
         weights = unpacked(content)[0]
-        if any(config["model"].get(name, 0) > len(weights) for name in ("encoder_layers", "decoder_layers")):
+        if any(config["model"].get(name, 0) > len(weights) for name in LAYERS):
             raise ValueError("it has fewer tensors than config.toml says layers")
         with without_numbers():
             backbone = make(len(vocab), config["model"])
@@ -86,22 +93,46 @@ def stamp(folder: Path) -> None:
     write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
 
 
-def read_checked(path: Path, config: dict[str, Any]) -> bytes:
-    """The content of a file of the model folder. Raises ModelError where it cannot be read, or is not what was saved
-    (sha256)."""
+def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) -> bytes:
+    """The content of a file of the model folder. Raises ModelError as `read_regular` does, and where the content is not
+    what was saved (sha256)."""
     wanted = config[CHECKSUMS].get(path.name)
     if wanted is None:
         raise ModelError(f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}")
-    try:
-        if not path.is_file():
-            path.open("rb").close()  # says why
-            raise ModelError(f"{path}: cannot be read: no regular file")
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    content = read_regular(path, most, none_is)
     if hashlib.sha256(content).hexdigest() != wanted:
         raise ModelError(f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}")
     return content
+
+
+def read_regular(path: Path, most: int, none_is: str) -> bytes:
+    """The content of a regular file: no pipe is waited for, no device read without end, and nothing read that is too
+    large. Raises ModelError where it cannot be read, or has more than `most` bytes (`none_is` says why that is so)."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise ModelError(f"{path}: cannot be read: no regular file")
+            if found.st_size > most:
+                raise ModelError(f"{path}: larger than {most:,} bytes; {none_is}")
+            return file.read(found.st_size)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
+    except MemoryError as error:
+        raise ModelError(f"{path}: cannot be read: no memory for its {found.st_size:,} bytes") from error
+
+
+def most_bytes(backbone: nn.Module) -> int:
+    """What a file of its weights in fp32 has at most."""
+    return 4 * parameters(backbone) + MOST_HEADER_BYTES
+
+
+def _most_weights(vocab_size: int, sizes: dict[str, Any]) -> int:
+    """What a base of these sizes takes at most, in bytes; layers are not made, however many there are to be."""
+    with without_numbers():
+        one = make(vocab_size, sizes | {name: 1 for name in LAYERS if name in sizes})
+    times: int = max(sizes.get(name, 1) for name in LAYERS)
+    return most_bytes(one) * times
 
 
 def config_beside(path: Path) -> dict[str, Any] | None:
@@ -136,12 +167,10 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MOST_CONFIG_BYTES:
-            raise ModelError(f"{path}: larger than {MOST_CONFIG_BYTES:,} bytes; no configuration of a model is")
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
+        config = tomllib.loads(read_regular(path, MOST_CONFIG_BYTES, "no configuration of a model is").decode())
     except RecursionError as error:
         raise ModelError(f"{path}: cannot be read: tables or lists too deep") from error
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, no TOML, a number of thousands of digits
+    except ValueError as error:  # no UTF-8, no TOML, a number of thousands of digits
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
     held = config.get("format")
     if type(held) is not int or held not in formats:
