@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+import io
+import readline
+import signal
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +70,55 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
         terminal.type("\n")
         assert terminal.end() == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n\n{AVIS}\n"
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool) -> None:
+    session = ["--session", f"{tmp_path / 'session'}"] if keeps else []
+    command = ["translate", "--model", f"{folder / 'model'}", "--beam", "1", "--threads", "1", "-i",
+               "-o", f"{tmp_path / 'out'}", *session, f"{folder / 'text'}"]  # fmt: skip
+    with Terminal(command, tmp_path / "err") as terminal:
+        terminal.until("\n> ")
+        terminal.type(f"{CTRL_U}{AVIS}\n")
+        terminal.until("\n> ")
+        terminal.type("@@")  # its echo says that the line is being edited
+        terminal.until("@@")
+        terminal.process.send_signal(signal.SIGTERM if keeps else signal.SIGINT)
+        assert terminal.end() == (143 if keeps else 130)
+    partial = f"{tmp_path / 'out'}.partial"
+    again = " ".join(session) if keeps else f"--confirmed {partial}"
+    assert f"interrupted: the same command goes on with {again}; what was finished is in {partial}\n" in (
+        tmp_path / "err"
+    ).read_text(encoding="utf-8")
+    assert Path(partial).read_text(encoding="utf-8") == f"{AVIS}\n"
+
+
+def test_no_text_commands_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks, shown = list[Callable[[], None]](), list[str]()
+    monkeypatch.setattr(readline, "set_startup_hook", lambda hook=None: hooks.extend([hook] if hook else []))
+    monkeypatch.setattr(readline, "insert_text", shown.append)
+
+    def answer(prompt: str) -> str:
+        shown.append(prompt)
+        hooks[0]()
+        return "caf\udce9"  # as Python reads a byte that is no UTF-8
+
+    monkeypatch.setattr(builtins, "input", answer)
+    assert interactive.edited("\x1b[2J> ", "a\x1b]0;b\x9b") == "caf\ufffd"
+    assert shown == ["\u241b[2J> ", "a\u241b]0;b\ufffd"]
+
+
+def test_what_the_desk_prints_does_not_command_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(interactive, "check_terminal", lambda: None)
+    monkeypatch.setattr(sys, "stdout", screen)
+    desk = Desk(Translator.load(folder / "model").session(), [], None)
+    desk._print("memory\x1b]0;b")
+    assert "memory\u241b]0;b" in screen.getvalue()
 
 
 class Person:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tmnmt.cli.explained import EXACT
 from tmnmt.errors import LockedError, ServerError, UsageError
 from tmnmt.formats.clean import clean
+from tmnmt.visible import visible
 
 if TYPE_CHECKING:
     from tmnmt.segments import Match, Translation
@@ -38,13 +39,12 @@ class Desk:
     def __init__(
         self, session: Session, lines: Sequence[str], save: Path | None, more: Callable[[], str | None] | None = None
     ) -> None:
-        from rich.console import Console
-
         from tmnmt.cli.matches import has_colour, legend
+        from tmnmt.cli.terminal import console
 
         check_terminal()
         self.session, self.lines, self.save, self.more = session, list(lines), save, more
-        self.console = Console(file=sys.stdout, highlight=False, soft_wrap=True, markup=False)
+        self.console = console(sys.stdout)
         self._drafts: dict[int, str] = {}  # by line: what was confirmed there before it was gone back to
         self._print(KEYS)
         self.console.print(legend(has_colour(self.console)))
@@ -142,13 +142,14 @@ def check_terminal() -> None:
 
 
 def edited(prompt: str, text: str) -> str:
-    """The line that `text` was made into; END where the terminal is at its end."""
+    """The line that `text` was made into; END where the terminal is at its end. No control character of either
+    reaches the terminal; bytes that are no text become U+FFFD, as in files."""
     import readline
 
-    readline.set_startup_hook(lambda: readline.insert_text(text))
+    readline.set_startup_hook(lambda: readline.insert_text(visible(text)))
     sys.stdout.flush()
     try:
-        return input(prompt)
+        return input(visible(prompt)).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except EOFError:
         return END
     finally:
