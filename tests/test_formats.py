@@ -302,6 +302,17 @@ def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) ->
         ("d.html", b"<!DOCTYPE html>\n<html>", "XML, <html>"),
         ("d.tab.gz", gzip.compress(b"a\tb\n"), "a memory (TSV)"),
         ("d.txt", b"Source\tTarget\na\tb\n", "a memory (TSV)"),
+        ("d.po", b"# Titel\n", "gettext messages (PO): a CAT tool"),
+        ("d.txt", b'# Titel\nmsgid ""\nmsgstr ""\n', "gettext messages (PO): a CAT tool"),
+        ("d.json.gz", gzip.compress(b"[]"), "JSON: a CAT tool"),
+        ("d.txt", b'{"a": "b",\n', "JSON: a CAT tool"),
+        ("d.txt", b'[[\n  {"a\\"": "b",\n', "JSON: a CAT tool"),
+        ("d.txt", b'["a", "b"]\n', "JSON: a CAT tool"),
+        ("d.srt", b"1\n", "subtitles with their times: a CAT tool"),
+        ("d.txt", b"\xef\xbb\xbf1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n", "subtitles with their times"),
+        ("d.txt", b"WEBVTT\n\n00:01.000 --> 00:02.000\n", "subtitles with their times"),
+        ("d.HTM", b"<p>Hello</p>\n", "HTML: a CAT tool"),
+        ("d.properties", b"a = b\n", "strings of a program with their keys: a CAT tool"),
         ("d.txt", "UTF-16 without a mark".encode("utf-16-le"), "binary data (UTF-16 needs a byte-order mark)"),
     ],
 )
@@ -311,7 +322,14 @@ def test_what_is_no_plain_text_is_named_with_what_reads_it(tmp_path: Path, name:
         list(read_document_lines(tmp_path / name))
 
 
-@pytest.mark.parametrize("text", ["<b>Bold</b> text\n", "a\tb\n", "PK\n", "< 5 %\n", "%PDF\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>Bold</b> text\n", "<p>Text\n", "a\tb\n", "PK\n", "< 5 %\n", "%PDF\n", "{name}: hello\n", "[1] Smith\n",
+        "[1]\n", '["Yes", he said]\n', '{"a", "b"} is a set\n', 'The msgid "a"\n', "WEBVTT is a format\n",
+        "From 00:00:01,000 --> on\n",
+    ],
+)  # fmt: skip
 def test_text_that_looks_a_little_like_something_else_is_text(tmp_path: Path, text: str) -> None:
     (tmp_path / "d.txt").write_text(text)
     assert len(list(read_document_lines(tmp_path / "d.txt"))) == 1

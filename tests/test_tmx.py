@@ -397,6 +397,13 @@ def test_a_position_that_no_index_can_hold_is_passed_over(tmp_path: Path) -> Non
     assert one(tmp_path, unit("a", "b", place)).position == 0
 
 
+def test_a_document_is_known_by_the_beginning_of_its_name(tmp_path: Path) -> None:
+    name = "d" * 1000
+    body = "".join(unit(text, "b", f'<prop type="x-document">{name}{text}</prop>') for text in "xy")
+    segments, _ = read(memory(tmp_path, body))
+    assert [(segment.document, segment.position) for segment in segments] == [(name, 0), (name, 1)]
+
+
 def test_units_that_lost_inline_codes_have_their_number(tmp_path: Path) -> None:
     codes = 'a <bpt i="1">&lt;b></bpt>c<ept i="1">&lt;/b></ept>'
     segments, _ = read(memory(tmp_path, unit(codes, "b<ph/>") + unit("<hi>d</hi>", "e")))

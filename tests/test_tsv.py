@@ -74,6 +74,10 @@ def test_a_wrong_column_is_one_clear_error(tmp_path: Path, text: str, columns: s
         ("src=1", "src and tgt are both needed"),
         ("src=1,tgt=0", "needs a column counted from 1"),
         ("src=1,tgt", "needs a column counted from 1"),
+        ("src=00,tgt=2", "'src=00' needs a column counted from 1, 1,000 at most"),
+        ("src=\u0660,tgt=2", "needs a column counted from 1"),
+        ("src=1001,tgt=2", "needs a column counted from 1"),
+        ("src=" + "9" * 5000 + ",tgt=2", r"^.{1,400}$"),
         ("src=1,targett=2", r"unknown column 'targett'; did you mean target\? allowed: src, tgt, doc"),
         ("foo", r"unknown column 'foo'; allowed: src, tgt, doc \(or document\), position"),
     ],
@@ -85,6 +89,7 @@ def test_columns_that_say_nothing_are_a_usage_error(columns: str, message: str) 
 
 def test_columns_are_counted_from_one() -> None:
     assert parse_columns("src=5, tgt=6, doc=1, idx=2") == Columns(src=5, tgt=6, document=1, position=2)
+    assert parse_columns("src=01,tgt=1000") == Columns(src=1, tgt=1000)
 
 
 def test_short_and_empty_lines_and_bad_numbers_are_skipped_with_their_reason(tmp_path: Path) -> None:
@@ -133,6 +138,12 @@ def test_columns_of_what_is_no_tsv_are_a_usage_error(tmp_path: Path) -> None:
     both = [tmp_path / "m.tmx", table(tmp_path, "one\tun\n")]
     reader = read_memories(both, "en", "fr", columns=parse_columns("src=1,tgt=2"))
     assert len(list(reader)) == 1 and "m.tmx: is no TSV" in str(reader.report)
+
+
+def test_a_document_is_known_by_the_beginning_of_its_name(tmp_path: Path) -> None:
+    name = "d" * 1000
+    segments, _ = read(table(tmp_path, f"en\tfr\tdoc\na\tb\t{name}x\nc\td\t{name}y\n"))
+    assert [(segment.document, segment.position) for segment in segments] == [(name, 0), (name, 1)]
 
 
 def test_names_lose_control_characters(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Python's own ways of writing text, which no file is in: one takes quadratic time, others no errors handler.
-_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+# Python's own ways of writing text, which no file is in: one takes quadratic time, others no errors handler. UTF-7 is
+# for mail, and its decoder keeps a run of base64 however long it is and begins it again with every block.
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 _LONGEST_DECLARATION = 1000  # bytes
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 

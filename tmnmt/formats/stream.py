@@ -29,6 +29,7 @@ XZ_MEMORY = 256 << 20  # bytes that unpacking may ask for; the strongest preset,
 _GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"PK\x03\x04"
 _PACKED = (".gz", ".xz")
 _XZ_BLOCK = 1 << 16
+_ZIP_HEADER = 30  # bytes before a member's name and data
 _LONGEST_NAME = 255
 # What the modules of the standard library raise for damaged bytes.
 _DAMAGE = (
@@ -143,7 +144,12 @@ def bare_name(name: str) -> str:
 
 
 def is_zip(path: Path) -> bool:
-    """Whether the file starts as a zip archive does; FormatError when it cannot be opened."""
+    """Whether the file starts as a zip archive does; FormatError when it cannot be opened.
+
+    A pipe or a device is none: it can be read once only, and the directory of an archive is at its end.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return False
     with open_file(path) as file:
         return file.read(4) == _ZIP
 
@@ -158,6 +164,7 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
     except _DAMAGE as error:
         raise FormatError(f"{path}: a damaged zip archive: {excerpt(str(error), 200)}") from error
     with archive:
+        _need_own_bytes(archive, str(path))
         yield [
             Source(shown, name, _member(archive, info, shown, allowance), info.file_size, allowance)
             for info in archive.infolist()
@@ -166,6 +173,17 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
             and not name.startswith(".")
             and not info.filename.startswith("__MACOSX/")
         ]
+
+
+def _need_own_bytes(archive: zipfile.ZipFile, shown: str) -> None:
+    """FormatError where two members share bytes, as those of bombs do, and those of no archive that a tool writes."""
+    end = 0
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise FormatError(
+                f"{shown}: a damaged zip archive: {excerpt(info.filename, 200)!r} begins inside another member"
+            )
+        end = info.header_offset + _ZIP_HEADER + info.compress_size
 
 
 def _member(

@@ -19,7 +19,7 @@ MAX_HEADER = 1 << 16  # bytes of a long name or a pax header
 
 _RECORD = 512
 _FILES, _LONG_NAME, _PAX, _SPARSE = (b"0", b"\0", b"7"), b"L", b"x", b"S"
-_PAX_PATH = re.compile(rb"\d+ path=([^\n]*)\n")
+_PAX_RECORD = re.compile(rb"([0-9]{1,6}) ([^=\n]+)=")
 
 
 def tar_files(stream: BinaryIO, shown: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
@@ -35,7 +35,8 @@ def tar_files(stream: BinaryIO, shown: str, wanted: Callable[[str], bool]) -> It
         if kind in (_LONG_NAME, _PAX):
             if size > MAX_HEADER:
                 raise _damaged(shown, f"a header of {size:,} bytes")
-            told = _name_in(_content(stream, size, shown), kind) or told
+            content = _content(stream, size, shown)
+            told = (_text(content) if kind == _LONG_NAME else _pax_path(content, shown)) or told
             continue
         name, told = told or name, ""
         if not wanted(name) or kind not in (*_FILES, _SPARSE):
@@ -72,11 +73,18 @@ def _text(field: bytes) -> str:
     return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def _name_in(content: bytes, kind: bytes) -> str:
-    if kind == _LONG_NAME:
-        return _text(content)
-    path = _PAX_PATH.search(content)
-    return _text(path[1]) if path else ""
+def _pax_path(content: bytes, shown: str) -> str:
+    """The last path among the records "LENGTH key=value\\n" of a pax header, LENGTH of the whole record; "": none."""
+    at, path = 0, b""
+    while at < len(content):
+        record = _PAX_RECORD.match(content, at)
+        end = at + int(record[1]) if record else 0
+        if record is None or end <= record.end() or content[end - 1 : end] != b"\n":
+            raise _damaged(shown, "a pax header whose records cannot be told apart")
+        if record[2] == b"path":
+            path = content[record.end() : end - 1]
+        at = end
+    return _text(path)
 
 
 def _content(stream: BinaryIO, size: int, shown: str) -> bytes:

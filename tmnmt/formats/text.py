@@ -20,7 +20,7 @@ from tmnmt.formats.stream import bare_name, file_source
 from tmnmt.formats.tsv import NAMES, TSV_SUFFIXES
 
 _log = logging.getLogger(__name__)
-_LOOKED_AT = 4096  # bytes
+_LOOKED_AT = 4096  # bytes, or characters
 _CONTROL_BYTES = [bytes([code]) for code in (*range(9), *range(14, 27), *range(28, 32))]
 _READS_MEMORIES = "`tmnmt translate --memory` and `tmnmt build-index` read it"
 _EXTRACTS_TEXT = "a CAT tool (OmegaT, Okapi Rainbow) extracts its segments"
@@ -34,6 +34,23 @@ _DOCUMENTS = {
     b"\x1f\x8b": "packed: `gzip -dc` unpacks it",
     b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
 }
+_GETTEXT = f"gettext messages (PO): {_EXTRACTS_TEXT}"
+_JSON = f"JSON: {_EXTRACTS_TEXT}"
+_SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
+_HTML = f"HTML: {_EXTRACTS_TEXT}"
+_STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
+_BY_SUFFIX = {
+    ".po": _GETTEXT, ".pot": _GETTEXT, ".json": _JSON, ".srt": _SUBTITLES, ".vtt": _SUBTITLES, ".html": _HTML,
+    ".htm": _HTML, ".properties": _STRINGS, ".strings": _STRINGS, ".resx": _STRINGS,
+}  # fmt: skip
+# What has text between marks of its own. JSON: an object with a key, or a list of such objects or of strings.
+_BY_CONTENT = (
+    (re.compile(r'^msgid "', re.MULTILINE), _GETTEXT),
+    (re.compile(r"^\d\d:\d\d:\d\d,\d{3} --> \d\d:", re.MULTILINE | re.ASCII), _SUBTITLES),
+    (re.compile(r"\AWEBVTT[ \t\r]*$", re.MULTILINE), _SUBTITLES),
+    (re.compile(r'\A\s*+(?:\[\s*+)*+\{\s*+"(?:[^"\\\n]|\\.)*+"\s*+:'), _JSON),
+    (re.compile(r'\A\s*+\[\s*+"(?:[^"\\\n]|\\.)*+"\s*+,\s*+"'), _JSON),
+)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
@@ -126,7 +143,8 @@ def check_plain(stream: BufferedReader, name: str) -> None:
     head = stream.peek(4)
     what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
     if not what:
-        what = _xml(head_text(stream)) or _table(head_text(stream), name) or _binary(head[:_LOOKED_AT])
+        text = head_text(stream)
+        what = _xml(text) or _table(text, name) or _marked(text, name) or _binary(head[:_LOOKED_AT])
     if what:
         raise FormatError(f"{name}: no plain text, but {what}; allowed: one segment a line, UTF-8")
 
@@ -146,6 +164,12 @@ def _table(head: str, name: str) -> str:
     if named or (header.intersection(NAMES["src"]) and header.intersection(NAMES["tgt"])):
         return f"a memory (TSV): {_READS_MEMORIES}"
     return ""
+
+
+def _marked(head: str, name: str) -> str:
+    """What has text among keys, times or tags: by its name, or by its beginning where that is sure."""
+    named = _BY_SUFFIX.get(PurePosixPath(bare_name(name)).suffix.lower(), "")
+    return named or next((what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), "")
 
 
 def _binary(head: bytes) -> str:

@@ -83,7 +83,7 @@ class _TmxReader:
         self._source, self._report, self._encoding = source, report, encoding
         self._languages = PairRanks(src_lang, tgt_lang)
         self._document, self._srclang = source.stem, ""
-        self._units_of: dict[str, int] = {}
+        self._units_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
         self.prefixes: frozenset[bytes] = frozenset()  # of namespaces that the root declares
 
     def header(self, data: bytes, line: int) -> None:
@@ -117,9 +117,9 @@ class _TmxReader:
         self._report.cleaned += repaired
         src, tgt, codes, properties = self._children(tu)
         named = _reserved(properties) if properties else {}
-        document = named.get("document", self._document)
-        position = self._units_of.get(document, 0)
-        self._units_of[document] = position + 1
+        document = clean_name(named.get("document", self._document))
+        position = self._units_of.get(hash(document), 0)
+        self._units_of[hash(document)] = position + 1
         if src is None or tgt is None or src is tgt:
             self._report.skip(WRONG_LANGUAGE, line, self._missing(src, tgt, codes))
             return None

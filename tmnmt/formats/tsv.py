@@ -18,7 +18,7 @@ from typing import TextIO
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
-from tmnmt.formats.clean import clean, excerpt
+from tmnmt.formats.clean import clean, clean_name, excerpt
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import MARK, byte_order_mark, lines
 from tmnmt.formats.languages import normal_code, rank
@@ -70,20 +70,33 @@ def parse_columns(text: str) -> Columns:
     """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it says nothing."""
     known = {name: field for field, names in NAMES.items() for name in names}
     found: dict[str, int | str] = {}
+    shown = excerpt(text, 200)
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in known:
             nearest = get_close_matches(key, known, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UsageError(f"columns {text!r}: unknown column {key!r}; {hint}allowed: {_allowed()}")
-        if not equals or not value or value == "0":
-            raise UsageError(f"columns {text!r}: {part!r} needs a column counted from 1, or its name, as in src=5")
-        found[known[key]] = int(value) if value.isdecimal() else value
+            raise UsageError(f"columns {shown!r}: unknown column {excerpt(key)!r}; {hint}allowed: {_allowed()}")
+        column = _column(value) if equals else None
+        if not column:
+            needs = f"needs a column counted from 1, {MAX_COLUMNS:,} at most, or its name, as in src=5"
+            raise UsageError(f"columns {shown!r}: {excerpt(part)!r} {needs}")
+        found[known[key]] = column
     if "src" not in found or "tgt" not in found:
-        raise UsageError(f"columns {text!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
+        raise UsageError(f"columns {shown!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
     if found["src"] == found["tgt"]:
-        raise UsageError(f"columns {text!r}: src and tgt are the same column")
+        raise UsageError(f"columns {shown!r}: src and tgt are the same column")
     return Columns(**found)
+
+
+def _column(value: str) -> int | str | None:
+    """The column that `value` says, by its number or its name; None for a number that no column has."""
+    if not value.isdecimal():
+        return value
+    digits = value.lstrip("0")
+    if not value.isascii() or not digits or len(digits) > len(str(MAX_COLUMNS)) or int(digits) > MAX_COLUMNS:
+        return None
+    return int(digits)
 
 
 def _allowed() -> str:
@@ -202,15 +215,15 @@ class _Rows:
         self._others = places
         self._dates = [field for field in ("created", "changed") if field in places]
         self._needed = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
-        self._lines_of: dict[str, int] = {}
+        self._lines_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
 
     def segment(self, line: int, cells: list[str]) -> Segment | None:
         if len(cells) < self._needed:
             self._report.skip(MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed")
             return None
-        document = self._source.stem if self._document is None else cells[self._document]
-        position = self._lines_of.get(document, 0)
-        self._lines_of[document] = position + 1
+        document = self._source.stem if self._document is None else clean_name(cells[self._document])
+        position = self._lines_of.get(hash(document), 0)
+        self._lines_of[hash(document)] = position + 1
         src, src_cleaned = clean(cells[self._src])
         tgt, tgt_cleaned = clean(cells[self._tgt])
         self._report.cleaned += src_cleaned + tgt_cleaned
