@@ -22,10 +22,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -216,8 +218,12 @@ def _range(data: bytes, draw: random.Random) -> tuple[int, int]:
 MUTATIONS = (_flipped, _flipped, _cut, _doubled, _lengths, _numbers, _spliced, _token, _token, _declared)
 
 
-def case(seed: int, number: int) -> tuple[str, Files]:
-    """The kind and the files of one case: one of them mutated, before or after it is packed."""
+PLACES = ("pipe", "folder", "loop")  # what may stand where the file that is read should: a named pipe with its bytes
+
+
+def case(seed: int, number: int) -> tuple[str, Files, str]:
+    """The kind and the files of one case, one of them mutated, before or after it is packed; and what the first is in
+    place of a file: one of PLACES, or ""."""
     draw = random.Random(f"{seed}/{number}")
     kinds = seeds()
     kind = draw.choice(sorted(kinds))
@@ -231,7 +237,8 @@ def case(seed: int, number: int) -> tuple[str, Files]:
         files[name] = mutated(files[name], draw, others)
         if how > 0.9:
             files[name] = draw.choice((_gzip_quickly, lzma.compress))(files[name])
-    return kind, files
+    place = draw.choice(("pipe", *PLACES)) if draw.random() < 0.04 and files[next(iter(files))] else ""
+    return kind + (place and f" as {place}"), files, place
 
 
 def _inside(name: str, data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
@@ -267,15 +274,23 @@ def _summed(archive: bytes, draw: random.Random) -> bytes:
 # --- running
 
 
-def wrong(files: Files, folder: Path) -> str:
+def wrong(files: Files, folder: Path, place: str) -> str:
     """What is wrong with the reading of these files; "" when nothing is."""
     for name, data in files.items():
         if data:
             (folder / name).write_bytes(data)
     path = folder / next(iter(files))
+    if place:
+        path.unlink()
+        _make(place, path)
+    fed = files[path.name] if place == "pipe" else None
     started = time.process_time()
     try:
-        problem = _wrong_memory(path) or (_wrong_text(path) if path.exists() else "")
+        with _feeding(path, fed):
+            problem = _wrong_memory(path)
+        if not problem and (place or path.exists()):
+            with _feeding(path, fed):
+                problem = _wrong_text(path)
     except Exception as error:
         trace = error.__traceback__
         while trace and trace.tb_next:
@@ -283,9 +298,41 @@ def wrong(files: Files, folder: Path) -> str:
         where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
         problem = f"{type(error).__name__} at {where}: {str(error)[:200]!r}"
     used = time.process_time() - started
+    if place == "folder":
+        path.rmdir()
     for name in files:
         (folder / name).unlink(missing_ok=True)
     return problem or (f"took {used:.1f} s" if used > SECONDS else "")
+
+
+def _make(place: str, path: Path) -> None:
+    if place == "pipe":
+        os.mkfifo(path)
+    elif place == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path)
+
+
+@contextmanager
+def _feeding(path: Path, data: bytes | None) -> Iterator[None]:
+    """Writes `data` once into the named pipe `path` for who reads it inside the block; None: it is none."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):  # where it is refused by its beginning
+            path.write_bytes(data or b"")
+
+    if data is None:
+        yield
+        return
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        while writer.is_alive():  # nobody opened it, or not to its end
+            os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            writer.join(0.01)
 
 
 def _wrong_memory(path: Path) -> str:
@@ -335,8 +382,8 @@ def run_batch(seed: int, first: int, count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
             print(f"case {number}", flush=True)
-            kind, files = case(seed, number)
-            if problem := wrong(files, Path(folder)):
+            kind, files, place = case(seed, number)
+            if problem := wrong(files, Path(folder), place):
                 print(f"wrong {kind}\t{problem}".replace("\n", " "), flush=True)
             if not limited:  # when all is loaded
                 limited = True
