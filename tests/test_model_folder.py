@@ -21,9 +21,12 @@ from tiny_model import write_tiny_model
 from torch import nn
 
 from tmnmt import Translator
-from tmnmt.errors import ModelError
+from tmnmt.errors import DataError, MemoryIndexError, ModelError
+from tmnmt.index.keys import _read_records
 from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.memories.cache_file import load_caches
 from tmnmt.memories.combine import Memories
+from tmnmt.memories.knn import AdaptiveKNN
 from tmnmt.memories.tm import TMKind, TranslationMemory
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
 from tmnmt.models.kinds import make
@@ -243,6 +246,17 @@ def test_what_is_no_regular_file_is_not_read(folder: Path, name: str) -> None:
     assert refusal(folder).startswith(
         f"{folder}: no model folder" if name == "config.toml" else f"{path}: cannot be read: Too many levels of"
     )
+
+
+def test_a_pipe_is_not_waited_for_where_a_session_or_keys_are_to_be(tmp_path: Path) -> None:
+    for name in ("a.session", "knn.safetensors", "offsets"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match=r"a.session: no saved session: no regular file"):
+        load_caches(tmp_path / "a.session", "m", None, 9)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"knn.safetensors: no adaptive kNN: no regular file"):
+        AdaptiveKNN.load(tmp_path / "knn.safetensors", "m")
+    with pytest.raises(MemoryIndexError, match=r"offsets: no regular file; delete its folder"):
+        _read_records(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,8 @@ def _rows(records: Array) -> int:
 def _read_records(folder: Path) -> tuple[Array, int]:
     """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one is damaged."""
     path = folder / OFFSETS_FILE
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
+        raise MemoryIndexError(f"{path}: no regular file; delete its folder and run tmnmt keys again")
     raw = path.read_bytes() if path.exists() else b""
     content = raw.rstrip(b"\0")
     found, at = [np.zeros(0, RECORD)], 0

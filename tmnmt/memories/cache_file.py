@@ -58,6 +58,8 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
     from safetensors import safe_open
 
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ValueError("no regular file")  # a pipe would be waited for
         with safe_open(path, "pt") as file:
             about = json.loads((file.metadata() or {})["session"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}

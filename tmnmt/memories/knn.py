@@ -121,6 +121,8 @@ class AdaptiveKNN(nn.Module):
         from safetensors import safe_open
 
         try:
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ValueError("no regular file")  # a pipe would be waited for
             path.open("rb").close()  # safetensors says of every file that cannot be read that there is none
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {})["adaptive knn"])
