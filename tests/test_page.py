@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -102,7 +103,8 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
             ]
             for read in token["sources"]:  # positions are those of the pieces: the word that is copied stands there
                 piece = of_page["matches"][read["match"]]["pieces"][read["position"]]
-                assert piece == token["text"].replace("▁", " ")
+                if not re.fullmatch("<0x..>", token["text"]):  # a byte's piece is its character, or a part of one
+                    assert piece == token["text"].replace("▁", " ")
     pairs = [(match["src"], "".join(match["pieces"][:-1]).strip()) for match in data[1]["matches"]]
     assert (HOSTILE.src, HOSTILE.tgt) in pairs
 
