@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -107,6 +108,16 @@ def test_a_changed_row_is_reported(path: Path) -> None:
         store.by_ids([3])
     with pytest.raises(MemoryIndexError, match="segment 3 is damaged"):
         list(store)
+
+
+def test_what_sqlite_does_not_understand_is_told_on_one_line(path: Path) -> None:
+    with closing(sqlite3.connect(path / "segments.db")) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = 'CREATE TABLE segments (' || char(127) || char(10) || ')'")
+        db.commit()
+    with pytest.raises(MemoryIndexError, match=r"segments.db: the store cannot be opened: ") as raised:
+        Store(path)
+    assert str(raised.value).isprintable()
 
 
 def test_a_missing_row_is_reported(path: Path) -> None:

@@ -13,7 +13,7 @@ from operator import lt
 from pathlib import Path
 from typing import Any
 
-from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.errors import DataError, MemoryIndexError, shown
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.rows import NewRows, Rows, record
 from tmnmt.segments import Segment
@@ -130,7 +130,7 @@ class Store:
             try:
                 return [number for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)]
             except sqlite3.DatabaseError as error:
-                raise MemoryIndexError(f"{self.path}: the store cannot be read: {error}") from error
+                raise MemoryIndexError(f"{self.path}: the store cannot be read: {_said(error)}") from error
 
 
 class _Limit:
@@ -143,6 +143,12 @@ class _Limit:
     def __call__(self) -> bool:
         self.looks += 1
         return self.looks > self.most
+
+
+def _said(error: Exception) -> str:
+    """What SQLite says, on one line: it tells what it does not understand as it stands in the file."""
+    text = str(error)
+    return text if text.isprintable() else shown(text)
 
 
 def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.Connection:
@@ -158,7 +164,7 @@ def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.C
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, 1000))  # bytes of a value
         held = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
     except (sqlite3.Error, OSError) as error:
-        raise MemoryIndexError(f"{path}: the store cannot be opened: {error}") from error
+        raise MemoryIndexError(f"{path}: the store cannot be opened: {_said(error)}") from error
     if held != [("table", "segments", _SCHEMA)]:
         db.close()
         raise MemoryIndexError(f"{path}: the store cannot be opened: it holds something else than a build makes")
