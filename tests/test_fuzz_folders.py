@@ -19,6 +19,7 @@ from tmnmt.segments import Segment
     [
         ("files", '{"a":null}'), ("files", '{"../../x":[1,"a"]}'), ("generation", '"1/../generation-1"'),
         ("postings", "true"), ("src_lang", '"a\\nb"'), ("last_id", "9" * 4000), ("created", "[" * 100_000),
+        ("settings", '{"a":"\\ud800"}'), ("settings", '{"\\ud800":1}'),
     ],
 )  # fmt: skip
 def test_a_manifest_with_a_right_checksum_and_a_wrong_value_is_one_line(tmp_path: Path, key: str, value: str) -> None:

@@ -40,6 +40,17 @@ def test_every_field_comes_back_and_only_once(path: Path) -> None:
     assert reader.read() == SECOND
 
 
+def test_ids_that_leave_others_out_are_damage_and_stay_unread(path: Path) -> None:
+    _append(path, [(5, SECOND[0][1]), (6, None), (2**31, None)])
+    reader = Journal(path)
+    for _ in range(2):
+        with pytest.raises(
+            MemoryIndexError, match=r"changes.log: damaged \(segment 2147483648 follows segment 6\); take"
+        ):
+            reader.read(4)
+    assert reader.offset == 0 and Journal(path).read(2**31 - 1)[-1] == (2**31, None)
+
+
 def test_a_file_that_is_missing_is_damage(path: Path) -> None:
     reader = Journal(path)
     assert reader.read() == FIRST

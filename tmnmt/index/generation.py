@@ -45,7 +45,7 @@ class Generation:
     def refresh(self) -> None:
         """Takes over the changes that were acknowledged since the last time. Raises MemoryIndexError where the journal
         is missing or damaged."""
-        if changes := self.journal.read():
+        if changes := self.journal.read(self.last_id):
             self._apply(changes)
 
     def append(self, changes: Sequence[Change]) -> None:

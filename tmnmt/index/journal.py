@@ -48,9 +48,10 @@ class Journal:
         self.offset = self.unfinished = 0
         self._synced = 0  # where the last change of our own ended, which is on disk
 
-    def read(self) -> list[Change]:
+    def read(self, last_id: int | None = None) -> list[Change]:
         """The changes made since the last call, in order; what it gives is on disk, for no reader may see a change that
-        a power cut takes back. Raises MemoryIndexError where the file is missing, damaged or no regular file."""
+        a power cut takes back. Raises MemoryIndexError where the file is missing, damaged or no regular file, and, with
+        the greatest id that was given before as `last_id`, where an id leaves others out: none is ever left out."""
         try:
             found = os.lstat(self._name)  # every search asks: half the time of Path.lstat
             self._check_kind(found.st_mode)
@@ -74,6 +75,10 @@ class Journal:
         zeros = self.offset + len(written)
         if used < len(written) < len(content) and zeros % SECTOR:
             raise self._damaged(f"damaged at byte {zeros:,}")
+        for number, _ in changes if last_id is not None else ():
+            if number > last_id + 1:  # memory would be asked for all ids between
+                raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
+            last_id = max(last_id, number)
         self.offset += used
         self.unfinished = len(content) - used
         return changes

@@ -159,7 +159,8 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     yield "files", {name for name in files if "/" not in name} == set(STORE_FILES)
     yield (
         "settings",
-        isinstance(settings, dict) and all(type(value) in (str, int, float) for value in settings.values()),
+        isinstance(settings, dict)
+        and all(is_text(name) and (type(one) in (int, float) or is_text(one)) for name, one in settings.items()),
     )
 
 
