@@ -573,7 +573,9 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
     )  # fmt: skip
     assert code == 0
     test = report(tmp_path)
-    assert (test["segments"], test["documents"], test["warnings"]) == (3, 2, ["one: 1 segment without a translation"])
+    few = "3 distinct segments: no p is given of the paired bootstrap, which wants 30"
+    assert (test["segments"], test["documents"]) == (3, 2)
+    assert test["warnings"] == ["one: 1 segment without a translation", few]
     assert test["systems"][1]["baseline"] and test["systems"][1]["metrics"]["BLEU"]["score"] == pytest.approx(100)
     assert "nrefs:2" in test["systems"][0]["metrics"]["BLEU"]["signature"]
     assert [line["position"] for line in told(tmp_path)] == [1, 1, 2]
