@@ -75,13 +75,18 @@ class Journal:
         zeros = self.offset + len(written)
         if used < len(written) < len(content) and zeros % SECTOR:
             raise self._damaged(f"damaged at byte {zeros:,}")
-        for number, _ in changes if last_id is not None else ():
-            if number > last_id + 1:  # memory would be asked for all ids between
-                raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
-            last_id = max(last_id, number)
+        if last_id is not None:
+            self._expect_no_gap([number for number, _ in changes], last_id)
         self.offset += used
         self.unfinished = len(content) - used
         return changes
+
+    def _expect_no_gap(self, ids: Sequence[int], last_id: int) -> None:
+        """Raises MemoryIndexError where an id leaves others out: memory would be asked for all between."""
+        for number in ids:
+            if number > last_id + 1:
+                raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
+            last_id = max(last_id, number)
 
     def append(self, changes: Sequence[Change]) -> None:
         """Puts `changes` on disk behind what was read. The caller holds the index's lock and has read everything.
