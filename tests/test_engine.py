@@ -507,6 +507,13 @@ def test_what_a_memory_gives_anyway_is_not_added_and_what_is_confirmed_more_ofte
         translator.session().confirm("Notice", tgt)
         assert "".join(one for _, one in pairs_in(tmp_path / "own")) == held
         assert translator.session().translate("Notice").tgt == tgt
+    often = Translator.load(folder, write_to=tmp_path / "often")
+    with MemoryIndex.open(tmp_path / "often") as opened:
+        opened.add([Segment("Notice", "A", changed="2020-01-01T00:00:00Z")] * 2)
+    for tgt, held, answer in (("B", "AAB", "A"), ("A", "AAB", "A"), ("B", "AABB", "B"), ("B", "AABB", "B")):
+        often.session().confirm("Notice", tgt)  # B is the newest, and not the most frequent
+        assert "".join(one for _, one in pairs_in(tmp_path / "often")) == held
+        assert often.session().translate("Notice").tgt == answer
 
 
 def test_half_of_a_surrogate_pair_is_no_text(folder: Path) -> None:

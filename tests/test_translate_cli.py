@@ -255,7 +255,7 @@ def test_what_is_finished_is_checked_before_any_of_it_is_written(
         assert len(opened) == 0
 
 
-@pytest.mark.parametrize("name", ["done.tsv.fr.txt", "done.v2.TSV", "done.tmx.TSV.gz"])
+@pytest.mark.parametrize("name", ["done.tsv.fr.txt", "done.v2.TSV", "done.v2.TSV.gz"])
 def test_the_end_of_its_name_says_what_is_finished(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
