@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import re
@@ -32,7 +33,7 @@ class Terminal:
                 start_new_session=True,
             )  # fmt: skip
         os.close(slave)
-        self._read = ""
+        self._read, self._decoder = "", codecs.getincrementaldecoder("utf-8")("replace")
 
     def until(self, wanted: str) -> str:
         """What was shown since the last call, up to `wanted`, without colours."""
@@ -42,7 +43,8 @@ class Terminal:
             data = self._bytes() if ready else b""
             if not data:
                 raise AssertionError(f"{wanted!r} was not shown, but {self._read!r}")
-            self._read = _ESCAPES.sub("", self._read + data.decode("utf-8", "replace"))
+            text = self._decoder.decode(data)  # a character may come in two parts
+            self._read = _ESCAPES.sub("", self._read + text)
         shown, _, self._read = self._read.partition(wanted)
         return shown
 
