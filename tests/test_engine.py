@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -461,6 +462,7 @@ def pairs_in(index: Path) -> list[tuple[str, str]]:
 def test_with_another_memory_nothing_of_it_is_taken_back_and_what_it_does_not_hold_is_still_found(
     folder: Path, index: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING, logger="tmnmt")  # whatever a test before this one has set
     session = Translator.load(folder, write_to=tmp_path / "own").session()
     for number in ("third", "fourth", "third"):  # as many as the other memory, and the last is there already
         session.confirm(f"Notice of the {number} meeting", f"Avis {number}")
