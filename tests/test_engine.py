@@ -25,7 +25,7 @@ from tmnmt.decode import Hypothesis
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.delta import Delta
-from tmnmt.memories.base import PairKeys
+from tmnmt.memories.base import MemoryState, PairKeys
 from tmnmt.memories.cache import CacheContents, CacheKind
 from tmnmt.models.folder import load_model
 from tmnmt.opened import devices, load_memories
@@ -631,6 +631,40 @@ def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> No
     assert {m.segment.src for m in found[0].matches} == {src for src, _ in PAIRS}
     assert all(source.match < len(found[0].matches) for token in found[0].tokens for source in token.sources)
     assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_long_segment_with_a_good_match_is_translated_whole(folder: Path, tmp_path: Path, in_order: bool) -> None:
+    long = " ".join(f"Article {n} of that Directive is replaced." for n in range(5))
+    build(tmp_path / "long", [Segment(f"{long} Repealed.", "TOUT"), *segments()], "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "long"], cache=0, batch=1)
+    assert translator.longest < len(translator.vocab.encode(long)) <= translator.longest_whole
+    decoded: list[tuple[str, int]] = []
+    decode = translator.decode
+
+    def noted(pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
+        decoded.extend((piece.text, len(piece.matches or ())) for piece in pieces)
+        return decode(pieces, memory, explain)
+
+    translator.decode = noted  # type: ignore[method-assign]
+    documents = [[long, PAIRS[0][0][:-4]]]
+    found = list(translator.stream(documents, True, [[None, None]] if in_order else None))
+    assert [t.src for t in found] == documents[0] and sorted(text for text, _ in decoded) == sorted(documents[0])
+    assert dict(decoded)[long] == len(found[0].matches) >= 1 and found[0].matches[0].segment.tgt == "TOUT"
+    assert found[0].origin == "model" and not translator.counts["had more than 40 subwords, translated in pieces"]
+    other = " ".join(f"Nothing like {n} is here at all." for n in range(3))
+    assert translator.longest < len(translator.vocab.encode(other)) <= translator.longest_whole
+    translator.translate([other])
+    assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+
+
+def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path) -> None:
+    long = " ".join(f"Article {n} of that Directive is replaced." for n in range(5))
+    session = Translator.load(folder, cache=0).session()
+    assert not session.translate(long).matches
+    session.confirm(f"{long} Repealed.", "TOUT")
+    assert [match.segment.tgt for match in session.translate(long).matches] == ["TOUT"]
+    assert session.translator.counts["had more than 40 subwords, translated in pieces"] == 1
 
 
 def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:

@@ -34,13 +34,13 @@ from tmnmt.memories.cache import CacheContents, collate_caches
 from tmnmt.memories.combine import Memories, Mode
 from tmnmt.memories.neighbours import Asked, NeighbourState
 from tmnmt.memories.tm import collate
-from tmnmt.memory_keys import header_of, longest, precomputed
+from tmnmt.memory_keys import header_of, longest, longest_whole, precomputed
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.named_memories import Named, check_memories, open_memories, open_to_write
 from tmnmt.opened import load_memories, load_on
 from tmnmt.pair_keys import PairKeyStore, padded
-from tmnmt.pieces import pieces
+from tmnmt.pieces import fits, pieces
 from tmnmt.progress import ReadProgress
 from tmnmt.provenance import Neighbouring, tokens_of
 from tmnmt.retrieve import Retriever
@@ -54,6 +54,7 @@ from tmnmt.vocab import EOS
 
 Pair = tuple[str, str]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
+AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
 
 @dataclass
@@ -101,6 +102,8 @@ class Translator:
             keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
         self.keys = PairKeyStore(self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held)
+        self.in_pieces = f"had more than {self.longest} subwords, translated in pieces"  # a key of `counts`
+        self.longest_whole = longest_whole(model)
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
         self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
@@ -151,7 +154,8 @@ class Translator:
         parameters = load_memories(model, device)
         if cache is None:
             learned = parameters.cache.kind.size if parameters is not None and parameters.cache is not None else 0
-            cache = learned if remember == "own" or (remember, confirm_to != "memory") == ("confirmed", True) else 0
+            is_written = remember == "own" or (remember == "confirmed" and confirm_to != "memory")
+            cache = learned if is_written else 0
         copies = parameters is not None and "copy" in parameters.modes
         settings = Settings(
             mode or ("copy" if copies or (memories and not verbatim) else "off"), cache, remember, confirm_to,
@@ -227,21 +231,23 @@ class Translator:
         with self.lock:
             batch = self.retrieve(batch, sessions)
             held = [self._held(*pair) for pair in zip(batch, sessions, strict=True)]
-            rows = [row for row, match in enumerate(held) if match is None]
+            rows = [row for row, match in enumerate(held) if match is None and not batch[row].silent]
             caches = [sessions[row].cache for row in rows]
             decoded = iter(self._decoded([batch[row] for row in rows], caches, explain))
             return [
-                next(decoded) if match is None else self._as_it_stands(piece, match, session.cache, explain)
-                for piece, session, match in zip(batch, sessions, held, strict=True)
+                next(decoded) if row in rows else self._as_it_stands(piece, held[row], sessions[row].cache, explain)
+                for row, piece in enumerate(batch)
             ]
 
     def _held(self, piece: Piece, session: Session) -> Match | None:
         """The exact match of the whole segment that is taken as it stands; None where the model is asked."""
         return (session.confirmed.exact(piece.whole) or piece.exact) if self.settings.verbatim else None
 
-    def _as_it_stands(self, piece: Piece, match: Match, cache: CacheContents, explain: bool) -> tuple[Translation, int]:
-        """The target of `match`, and its length; of a segment in pieces the first stands for all."""
-        if piece.part:
+    def _as_it_stands(
+        self, piece: Piece, match: Match | None, cache: CacheContents, explain: bool
+    ) -> tuple[Translation, int]:
+        """The target of `match`, and its length; nothing of a piece for which the first of its segment stands."""
+        if match is None or piece.part:
             return Translation(piece.text, "", 0.0), 0
         if self.settings.remembers:
             keys = self.keys.keys_of([[(match.segment.src, match.segment.tgt)]])[0][0]
@@ -275,33 +281,52 @@ class Translator:
         """The pieces with their matches; those that have them already stay as they are. The keys of all pairs found are
         computed together. `sessions`: of every piece, whose confirmed pairs are searched, too."""
         rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
-        wanted = [pieces[row] for row in rows]
         done = list(pieces)
-        if not wanted:
+        if not rows:
             return done
+        confirmed = [sessions[row].confirmed.similar for row in rows] if sessions else []
         with self.lock, self._timed("search"):
-            matches = self._matches(wanted, [sessions[row].confirmed.similar for row in rows] if sessions else [])
-            for row, piece, found in zip(rows, wanted, matches, strict=True):
-                done[row] = replace(piece, matches=found)
+            for row, piece in zip(rows, self._with_matches([pieces[row] for row in rows], confirmed), strict=True):
+                done[row] = piece
+                self.counts[self.in_pieces] += not piece.part and piece.text != piece.whole
             self._find_exact(done, rows)
         self._keys(done)
         return done
 
-    def _matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[tuple[Match, ...]]:
-        """What the decoder reads of the memories; a part of a long segment that is like nothing reads what the whole
-        segment is like."""
+    def _with_matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces with what the decoder reads of the memories: what they are like, else what their segment is like.
+        Where its match is good the first piece becomes the whole segment, as a piece would read of a pair what is not
+        its own; the others are silent."""
         if not self.settings.retrieves:
-            return [()] * len(wanted)
-        found = self.retriever.search([piece.text for piece in wanted], confirmed)
-        bare = [row for row, piece in enumerate(wanted) if not found[row] and piece.text != piece.whole]
-        first = {id(wanted[row].of_whole): row for row in bare if not wanted[row].of_whole}  # a whole is asked once
+            return [replace(piece, matches=()) for piece in wanted]
+        self._ask_of_wholes(wanted, confirmed)
+        wanted = [self._joined(piece) for piece in wanted]
+        rows = [row for row, piece in enumerate(wanted) if piece.matches is None]
+        own = self.retriever.search(
+            [wanted[row].text for row in rows], [confirmed[row] for row in rows] if confirmed else []
+        )
+        for row, matches in zip(rows, own, strict=True):
+            wanted[row] = replace(wanted[row], matches=matches or next(iter(wanted[row].of_whole), ()))
+        return wanted
+
+    def _ask_of_wholes(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
+        """Looks up every segment in pieces, once."""
+        parts = [row for row, piece in enumerate(wanted) if piece.text != piece.whole and not piece.of_whole]
+        first = {id(wanted[row].of_whole): row for row in reversed(parts)}
         again = [confirmed[row] for row in first.values()] if confirmed else []
         wholes = self.retriever.search([wanted[row].whole for row in first.values()], again)
         for row, matches in zip(first.values(), wholes, strict=True):
             wanted[row].of_whole.append(matches)
-        for row in bare:
-            found[row] = wanted[row].of_whole[0]
-        return found
+
+    def _joined(self, piece: Piece) -> Piece:
+        """The piece, or what becomes of it where its segment is translated whole."""
+        of_whole = next(iter(piece.of_whole), ())
+        good = max((match.score for match in of_whole), default=0.0) >= AT_ONCE
+        if not good or not fits(piece.whole, self.vocab, self.longest_whole):
+            return piece
+        if piece.part:
+            return replace(piece, matches=(), silent=True)
+        return replace(piece, text=piece.whole, ids=tuple(self.vocab.encode(piece.whole)), matches=of_whole)
 
     def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
         """Gives those of the `pieces` in these `rows` that are whole segments their exact match."""
@@ -414,7 +439,6 @@ class Translator:
             if len(texts) > 1 and self.settings.verbatim and self.retriever.exact([cleaned])[0] is not None:
                 texts = [cleaned]
             self.counts[CONTROL] += changed
-            self.counts[f"had more than {self.longest} subwords, translated in pieces"] += len(texts) > 1
         number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
             Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part, of_whole=shared)

@@ -85,9 +85,15 @@ def longest(model: Model) -> int:
     return int(model.config.get("max_subwords", MAX_SUBWORDS))
 
 
+def longest_whole(model: Model) -> int:
+    """Subwords of the longest segment that is translated at once beside a good match."""
+    return 3 * longest(model)
+
+
 def header_of(model: Model) -> Header:
-    """What keys of this model are bound to. A side of a pair is cut at twice the longest piece."""
-    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, 2 * longest(model))
+    """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
+    any segment that is translated at once."""
+    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, 4 * longest(model))
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:

@@ -25,6 +25,7 @@ class Piece:
     part: int = 0  # its place in the segment
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
+    silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated
     # what the whole segment is like, once it was asked; all pieces of a segment share the list

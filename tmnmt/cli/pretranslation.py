@@ -11,8 +11,6 @@ from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
-TOGETHER = 32  # lines of a pipe, at the most
-
 if TYPE_CHECKING:
     from tmnmt.formats.text import DocumentLines
     from tmnmt.pretranslate import Untranslated
@@ -39,6 +37,8 @@ def pretranslate(
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
     """The lines of all inputs: files whole; of a pipe what has come, before more is waited for."""
+    from tmnmt.pretranslate import TOGETHER
+
     for text in inputs:
         if text.trickles:
             yield from text.as_they_come(TOGETHER)
