@@ -34,21 +34,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt import decode, engine
-from tmnmt.engine import Translator
+from tmnmt.engine import beam_search as decode
+from tmnmt.engine import translator as engine
+from tmnmt.engine.opened import load_memories, load_on
+from tmnmt.engine.schedule import InOrder, side_by_side
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
-from tmnmt.memories import combine
-from tmnmt.memories.cache import SessionCache
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.layers import combine
+from tmnmt.layers.cache import SessionCache
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.opened import load_memories, load_on
-from tmnmt.schedule import InOrder, side_by_side
-from tmnmt.settings import Settings
 from tmnmt.vocab import EOS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -30,13 +30,13 @@ PAD, BOS, EOS = 1, 2, 3  # in every vocabulary but ours
 
 def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module, Decode]:
     from tmnmt import vocab
-    from tmnmt.decode import SearchSettings, beam_search
-    from tmnmt.engine import Translator
-    from tmnmt.memories.base import MemoryState
+    from tmnmt.engine.beam_search import SearchSettings, beam_search
+    from tmnmt.engine.settings import Settings
+    from tmnmt.engine.translator import Translator
+    from tmnmt.keys.pair_keys import padded
+    from tmnmt.layers.base import MemoryState
     from tmnmt.models.folder import load_model
     from tmnmt.models.rnnsearch import RNNsearch
-    from tmnmt.pair_keys import padded
-    from tmnmt.settings import Settings
 
     model = load_model(Path(options["model"]))
     assert isinstance(model.backbone, RNNsearch)

@@ -26,9 +26,9 @@ from search_speed import conditions, without
 
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_address import ElasticAddress, parse_address
-from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic.address import ElasticAddress, parse_address
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
 

@@ -30,15 +30,15 @@ import numpy as np
 import torch
 
 from tmnmt import __version__
+from tmnmt.engine.opened import load_memories
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import FAISS_FILE, KINDS, LEAST, Kind, bytes_a_key, load_faiss, update_faiss
-from tmnmt.index.key_search import KeySearch, flat
-from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memory_keys import check_disk, compute, header_of, plan, queries_of
+from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
+from tmnmt.keys.faiss_index import FAISS_FILE, KINDS, LEAST, Kind, bytes_a_key, load_faiss, update_faiss
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.search import KeySearch, flat
 from tmnmt.models.folder import Model, load_model
-from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 

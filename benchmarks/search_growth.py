@@ -26,7 +26,7 @@ from typing import Any
 
 from search_speed import conditions, sizes, without
 
-from tmnmt.eval.svg import line_chart
+from tmnmt.eval.report.svg import line_chart
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment

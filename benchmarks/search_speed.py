@@ -41,8 +41,8 @@ from search_peers import SCANNED_TOGETHER, EverySource, FuzzyMatch, Tantivy
 from tmnmt import __version__
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Manifest, MemoryIndex, build
+from tmnmt.index.embedded.store import STORE_FILES
 from tmnmt.index.fuzzy import SLACK, fuzzy_score
-from tmnmt.index.store import STORE_FILES
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tmnmt.eval.metrics import Counts, Metric, count, metrics
-from tmnmt.eval.significance import TESTS, Scored
+from tmnmt.eval.measures.metrics import Counts, Metric, count, metrics
+from tmnmt.eval.measures.significance import TESTS, Scored
 from tmnmt.progress import Progress
 
 LEVEL, SEED = 0.05, 1

@@ -18,18 +18,18 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from tmnmt.engine import Translator
-from tmnmt.eval.scores import score
+from tmnmt.engine.opened import load_memories
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.pairs import search_pairs
 from tmnmt.index.select import Selection
 from tmnmt.models.folder import load_model
-from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUP = 64  # segments between two notes of what is done

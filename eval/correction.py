@@ -28,16 +28,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tmnmt.engine.opened import load_memories
 from tmnmt.errors import DataError, TmnmtError
-from tmnmt.eval.cache_watch import frequent_words
+from tmnmt.eval.cache.watch import frequent_words
 from tmnmt.formats import read_memory
-from tmnmt.memories.base import MemoryState, PairKeys
-from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory, collate
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.base import MemoryState
+from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.folder import Model, load_model
-from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.training.forced import force_references

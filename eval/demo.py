@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tmnmt.cli.explained import explained
-from tmnmt.engine import Translator
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
-from tmnmt.eval.scores import Scores, closeness, score
+from tmnmt.eval.measures.scores import Scores, closeness, score
 from tmnmt.formats import read_memory
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index import MemoryIndex, build

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.engine import Translator
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.formats.clean import clean

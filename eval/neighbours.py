@@ -22,22 +22,22 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.engine import Translator
-from tmnmt.eval.scores import score
+from tmnmt.engine.opened import load_memories
+from tmnmt.engine.settings import NEIGHBOURS, Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.datastore import Datastore
-from tmnmt.index.key_faiss import KINDS, update_faiss
-from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.knn import CANDIDATES, AdaptiveKNN, squared
-from tmnmt.memory_keys import compute, header_of, longest, plan
+from tmnmt.keys.compute import compute, header_of, longest, plan
+from tmnmt.keys.datastore import Datastore
+from tmnmt.keys.faiss_index import KINDS, update_faiss
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.pair_keys import encode_pair, force_all
+from tmnmt.layers.knn import CANDIDATES, AdaptiveKNN, squared
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.opened import load_memories
-from tmnmt.pair_keys import encode_pair, force_all
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.settings import NEIGHBOURS, Settings
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent

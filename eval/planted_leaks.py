@@ -21,7 +21,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
 
-from tmnmt.eval.prepare import SAME_SOURCE, Settings, prepare
+from tmnmt.eval.data.prepare import SAME_SOURCE, Settings, prepare
 from tmnmt.formats import parse_columns, read_memories, read_memory, write_tsv
 from tmnmt.segments import Segment
 from tmnmt.text import normalise

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from tmnmt.memories.combine import Memories
+from tmnmt.layers.combine import Memories
 from tmnmt.models.folder import load_model, save_model, stamp
 
 

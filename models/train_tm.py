@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.config import load_config

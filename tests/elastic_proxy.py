@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tmnmt.index.elastic_address import ElasticAddress
+from tmnmt.index.elastic.address import ElasticAddress
 
 # What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the connection is cut
 # before it reaches the server ("cut") or after ("lost": it was carried out); half of its parts are refused ("some"); it

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from required import absent
 
-from tmnmt.index.elastic_address import ElasticAddress
+from tmnmt.index.elastic.address import ElasticAddress
 
 SCRIPT = Path(__file__).parents[1] / "index" / "elasticsearch" / "server.py"
 

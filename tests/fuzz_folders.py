@@ -39,9 +39,10 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index import journal as journals
-from tmnmt.index import keys as key_files
-from tmnmt.memory_keys import compute, header_of, plan
+from tmnmt.index.embedded import journal as journals
+from tmnmt.keys import files as key_files
+from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.keys.verify import verify
 from tmnmt.models.folder import load_model, stamp
 from tmnmt.segments import Segment
 
@@ -428,7 +429,7 @@ class Tried:
             ),
             opened(lambda index: (list(index.segments()), len(index), index.changes(), index.get([5]), index.size())),
             self.translated(path),
-            opened(MemoryIndex.verify),
+            opened(lambda index: verify(index.path)),
             opened(lambda index: (index.add([Segment("b", "c")]), index.delete([9]), index.compact())),
         ]
 

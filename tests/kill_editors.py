@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tmnmt.index.base import UnknownIdError
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_address import ElasticAddress, parse_address
-from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic.address import ElasticAddress, parse_address
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.segments import Segment
 
 PAIRS, DOOMED, SOURCES, EDITORS = 12, 400, 5, 3  # those that stay, those that may be deleted

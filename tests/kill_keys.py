@@ -24,11 +24,11 @@ import torch
 from test_index import real_segments
 from tiny_model import segments
 
-import tmnmt.memory_keys
+import tmnmt.keys.compute
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import load_faiss
-from tmnmt.index.keys import OFFSETS_FILE, verify_keys
+from tmnmt.keys.faiss_index import load_faiss
+from tmnmt.keys.files import OFFSETS_FILE, verify_keys
 
 KILLS_A_CHANGE = 5
 Content = dict[str, bytes]  # of every file of the keys, by its name
@@ -37,7 +37,7 @@ Content = dict[str, bytes]  # of every file of the keys, by its name
 def main(folder: Path, model: Path, kills: int, seed: int) -> None:
     torch.set_num_threads(1)
     load_faiss()
-    tmnmt.memory_keys.BLOCK_POSITIONS = 150
+    tmnmt.keys.compute.BLOCK_POSITIONS = 150
     draw = random.Random(seed)
     index, copy = folder / "index", folder / "copy"
     build(index, [*segments(), *real_segments()[:30], replace(segments()[0], document="again")], "en", "fr")

@@ -19,11 +19,11 @@ from tmnmt.cli import run
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
-from tmnmt.index.datastore import Datastore
-from tmnmt.memories.base import MemoryState, Trace
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.knn import KNN, AdaptiveKNN, distinct, knn_weights
-from tmnmt.memories.neighbours import Asked, NeighbourState
+from tmnmt.keys.datastore import Datastore
+from tmnmt.layers.base import MemoryState, Trace
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.knn import KNN, AdaptiveKNN, distinct, knn_weights
+from tmnmt.layers.neighbours import Asked, NeighbourState
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training.adapt_knn import Told, mixed, own_pairs

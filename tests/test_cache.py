@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tmnmt.memories.base import CacheState, MemoryState
-from tmnmt.memories.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.view import seen
+from tmnmt.layers.base import CacheState, MemoryState
+from tmnmt.layers.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.view import seen
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
@@ -365,7 +365,7 @@ def test_many_slots_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch, combini
     hidden, context, state = torch.randn(6, 3), torch.randn(6, 4), collate_caches(contents, 3)
     found = []
     for most in (9, 8):
-        monkeypatch.setattr("tmnmt.memories.cache.PROJECTED", most)
+        monkeypatch.setattr("tmnmt.layers.cache.PROJECTED", most)
         filled = ready(cache, state)
         assert filled.read is not None and filled.read.shape[2] == (6 if most == 9 else 3)
         found.append(cache.fuse(some_word(context), hidden, context, filled))

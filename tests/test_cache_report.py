@@ -13,18 +13,18 @@ import torch
 from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.engine import Translator
+from tmnmt.engine.opened import load_memories
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, UsageError
-from tmnmt.eval.cache_report import TOGETHER, Analysis, Arm, Signs, arms_of
-from tmnmt.eval.cache_watch import Watching, classes, frequent_words
-from tmnmt.eval.plots import ticks
-from tmnmt.eval.scores import score
-from tmnmt.eval.svg import heat_map, line_chart
-from tmnmt.memories.cache import CacheKind
+from tmnmt.eval.cache.report import TOGETHER, Analysis, Arm, Signs, arms_of
+from tmnmt.eval.cache.watch import Watching, classes, frequent_words
+from tmnmt.eval.measures.scores import score
+from tmnmt.eval.report.inline_svg import ticks
+from tmnmt.eval.report.svg import heat_map, line_chart
+from tmnmt.layers.cache import CacheKind
 from tmnmt.models.folder import load_model
-from tmnmt.opened import load_memories
 from tmnmt.segments import Segment
-from tmnmt.settings import Settings
 
 SEGMENTS = [
     Segment(*PAIRS[(document + i) % len(PAIRS)], f"doc{document}") for document in range(TOGETHER + 2) for i in range(3)

@@ -27,8 +27,8 @@ from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import UnknownIdError, corrected, present
 from tmnmt.index.dedupe import duplicates
+from tmnmt.index.embedded.lock import writing
 from tmnmt.index.filter import Filter
-from tmnmt.index.lock import writing
 from tmnmt.index.stats import stats
 from tmnmt.segments import Segment
 
@@ -136,7 +136,7 @@ def test_searches_go_on_while_others_change_and_compact(path: Path) -> None:
 
 
 def test_whoever_cannot_write_is_told_who_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tmnmt.index.memory_index.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("tmnmt.index.embedded.index.SECONDS_TO_WAIT", 0.0)
     with MemoryIndex.open(path) as index, writing(path, 0.0):
         changes: list[Callable[[], object]] = [
             lambda: index.delete([1]),
@@ -397,8 +397,8 @@ def test_stats_count_what_is_there_now(tmp_path: Path) -> None:
 def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.generation.LOOSE", 7)
-    monkeypatch.setattr("tmnmt.index.sealed.MOST_MERGED", 30)
+    monkeypatch.setattr("tmnmt.index.embedded.generation.LOOSE", 7)
+    monkeypatch.setattr("tmnmt.index.embedded.sealed.MOST_MERGED", 30)
     path, draw = tmp_path / "index", random.Random(11)
     build(path, real_segments()[:100], "en", "fr")
     sizes = set()
@@ -425,7 +425,7 @@ def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
 def test_without_room_for_postings_additions_are_found_all_the_same(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.generation.LOOSE", 5)
+    monkeypatch.setattr("tmnmt.index.embedded.generation.LOOSE", 5)
     monkeypatch.setattr(tempfile, "tempdir", str(path / "nowhere"))
     with MemoryIndex.open(path) as index:
         for group in "abcdefg":
@@ -440,7 +440,7 @@ def test_without_room_for_postings_additions_are_found_all_the_same(
 def test_opening_and_changing_a_memory_compiles_nothing(path: Path) -> None:
     with MemoryIndex.open(path) as index:
         index.add([Segment(f"sentence {i}", "") for i in range(2000)])
-    code = "import sys, pathlib, tmnmt.index.memory_index as m; x = m.MemoryIndex.open(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib, tmnmt.index.embedded.index as m; x = m.MemoryIndex.open(pathlib.Path(sys.argv[1]))"
     code += "; x.delete([1]); print(len(list(x.segments())), 'numba' in sys.modules, 'torch' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert out.stdout == "2059 False False\n"

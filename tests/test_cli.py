@@ -16,7 +16,7 @@ import typer
 import tmnmt
 from tmnmt.cli import app, run
 from tmnmt.errors import FormatError, TmnmtError, UsageError
-from tmnmt.index.build import build
+from tmnmt.index.embedded.build import build
 from tmnmt.interrupts import Terminated
 from tmnmt.segments import Segment
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from tmnmt.index import compiling
-from tmnmt.index.compiling import announced, compiled
+from tmnmt.index.kernels import compiling
+from tmnmt.index.kernels.compiling import announced, compiled
 
 
 def _twice(number: int) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.eval.align import Aligner, tokens
-from tmnmt.eval.consistency import Terms, consistency, function_words
-from tmnmt.eval.effort import WEIGHTS, edits_to, weighted_words, words_by_band
-from tmnmt.eval.origin import origins
-from tmnmt.eval.slices import BANDS, band_of, parts, places
+from tmnmt.eval.measures.align import Aligner, tokens
+from tmnmt.eval.measures.consistency import Terms, consistency, function_words
+from tmnmt.eval.measures.effort import WEIGHTS, edits_to, weighted_words, words_by_band
+from tmnmt.eval.measures.origin import origins
+from tmnmt.eval.measures.slices import BANDS, band_of, parts, places
 from tmnmt.segments import Match, Segment
 
 PAIRS = [
@@ -32,7 +32,7 @@ def test_the_aligner_learns_which_words_translate_each_other() -> None:
 def test_one_step_of_model_1_equals_the_sums_worked_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of "a b"/"x y" and "a"/"x", from uniform: x and y of the first pair are explained by a and b at 0.46 each, the
     # x of the second by a at 0.92; the rest by NULL. So a has x 0.46 + 0.92, y 0.46: t(x|a) = 3/4; b has x and y alike.
-    monkeypatch.setattr("tmnmt.eval.align.ITERATIONS", 1)
+    monkeypatch.setattr("tmnmt.eval.measures.align.ITERATIONS", 1)
     chances = Aligner([("a b", "x y"), ("a", "x")]).chances(["a", "b"], ["x", "y"])
     assert chances[:, :2].ravel() == pytest.approx([3 / 4, 1 / 2, 1 / 4, 1 / 2])
 

@@ -13,10 +13,10 @@ import pytest
 import torch
 from tiny_model import PAIRS, write_tiny_model
 
-from tmnmt.memories.cache import CacheFusion, CacheKind
-from tmnmt.memories.combine import Memories
+from tmnmt.engine.opened import load_memories
+from tmnmt.layers.cache import CacheFusion, CacheKind
+from tmnmt.layers.combine import Memories
 from tmnmt.models.folder import Model, load_model
-from tmnmt.opened import load_memories
 from tmnmt.segments import Segment
 
 SCRIPT = Path(__file__).resolve().parent.parent / "eval" / "correction.py"

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.decode import Hypothesis, SearchSettings, beam_search, continuations
-from tmnmt.memories.base import MemoryState
+from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search, continuations
+from tmnmt.layers.base import MemoryState
 from tmnmt.models.base import Backbone, Encoded, Inject
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tmnmt.eval.distinct import once, together, units_of
-from tmnmt.eval.effort import WEIGHTS
-from tmnmt.eval.measure import Measured, Output, TestSet
-from tmnmt.eval.metrics import count, metrics
-from tmnmt.eval.significance import BOOTSTRAP
-from tmnmt.eval.slices import BANDS, HALVES, half_of
+from tmnmt.eval.data.distinct import once, together, units_of
+from tmnmt.eval.measures.effort import WEIGHTS
+from tmnmt.eval.measures.measure import Measured, Output, TestSet
+from tmnmt.eval.measures.metrics import count, metrics
+from tmnmt.eval.measures.significance import BOOTSTRAP
+from tmnmt.eval.measures.slices import BANDS, HALVES, half_of
 from tmnmt.segments import Match, Segment
 
 WORDS = ["vu", "la", "proposition", "du", "conseil", "de", "mer", "et", "des", "droits", "pêche", "dans", "eaux"]

@@ -18,9 +18,10 @@ from tiny_model import segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError
-from tmnmt.index import MemoryIndex, build, lock
-from tmnmt.index.lock import writing
-from tmnmt.memories.knn import AdaptiveKNN
+from tmnmt.index import MemoryIndex
+from tmnmt.index.embedded import build, lock
+from tmnmt.index.embedded.lock import writing
+from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint, kept

@@ -11,14 +11,14 @@ from elastic_server import SCRIPT, Running, at_once, script
 from test_index import DATA, pairs, real_segments
 
 from tmnmt.cli import run
+from tmnmt.engine.named_memories import open_memories, open_to_write
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError, UsageError
-from tmnmt.index.build import IndexExistsError
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_address import ElasticAddress, parse_address, read_secrets
-from tmnmt.index.elastic_build import build_elastic
-from tmnmt.index.elastic_query import candidates, terms
-from tmnmt.index.elastic_server import Server
-from tmnmt.named_memories import open_memories, open_to_write
+from tmnmt.index.elastic.address import ElasticAddress, parse_address, read_secrets
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.index.elastic.query import candidates, terms
+from tmnmt.index.elastic.server import Server
+from tmnmt.index.embedded.build import IndexExistsError
 from tmnmt.segments import Segment
 
 

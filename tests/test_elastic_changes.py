@@ -18,12 +18,12 @@ from test_index import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.base import UnknownIdError
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_build import build_elastic
-from tmnmt.index.elastic_change import Writer
-from tmnmt.index.elastic_generation import read_generation
-from tmnmt.index.elastic_layout import key
-from tmnmt.index.elastic_server import Server
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.change import Writer
+from tmnmt.index.elastic.generation import read_generation
+from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.index.elastic.layout import key
+from tmnmt.index.elastic.server import Server
 from tmnmt.segments import Segment
 
 PROGRAM = str(Path(__file__).with_name("kill_editors.py"))
@@ -236,7 +236,7 @@ def test_compaction_makes_one_part_of_every_shard(server: Running, monkeypatch: 
         assert parts() == 1 and list(index.segments()) == before
         empty = {"exists": {"field": "emptied"}}  # kept a while, for requests whose answer was lost
         assert client.count(index="compact", query=empty)["count"] > 9
-        monkeypatch.setattr("tmnmt.index.elastic_change.KEPT_EMPTY", "0s")
+        monkeypatch.setattr("tmnmt.index.elastic.change.KEPT_EMPTY", "0s")
         index.compact()
         assert client.count(index="compact", query=empty)["count"] == 0 and list(index.segments()) == before
 

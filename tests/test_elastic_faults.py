@@ -19,10 +19,10 @@ from required import absent
 from test_index import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import MemoryIndexError, ServerError
-from tmnmt.index.elastic import ElasticIndex, _Question
-from tmnmt.index.elastic_address import ElasticAddress
-from tmnmt.index.elastic_build import build_elastic
-from tmnmt.index.elastic_hosts import only_reads
+from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.hosts import only_reads
+from tmnmt.index.elastic.index import ElasticIndex, _Question
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -109,7 +109,7 @@ def test_what_others_make_of_an_addition_whose_answer_was_lost_stays(
 def test_where_too_many_have_changed_a_pair_since_it_is_not_known_what_was_done(
     server: Running, between: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.elastic_change.REQUESTS_KEPT", 3)
+    monkeypatch.setattr("tmnmt.index.elastic.change.REQUESTS_KEPT", 3)
     address = server.address("too-many")
     build_elastic(address, real_segments()[:9], "en", "fr", force=True)
 
@@ -264,7 +264,7 @@ def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> 
 def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.elastic_hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
+    monkeypatch.setattr("tmnmt.index.elastic.hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
     build_elastic(server.address("hanging"), real_segments()[:99], "en", "fr")
     with proxy(server.url) as one, proxy(server.url) as two:
         with ElasticIndex.open(ElasticAddress((one.url, two.url), "hanging")) as index:
@@ -291,7 +291,7 @@ def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
 def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.elastic_hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
+    monkeypatch.setattr("tmnmt.index.elastic.hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
     build_elastic(server.address("under-way"), real_segments()[:9], "en", "fr")
     with proxy(server.url) as one, proxy(server.url) as two:
         hosts = ElasticAddress((one.url, two.url), "under-way")
@@ -450,7 +450,7 @@ def test_a_search_that_pages_begins_again_where_the_index_is_replaced(
         read(question, hits)
 
     build("0")
-    monkeypatch.setattr("tmnmt.index.elastic_generation.HITS_A_PAGE", 100)
+    monkeypatch.setattr("tmnmt.index.elastic.generation.HITS_A_PAGE", 100)
     monkeypatch.setattr(_Question, "read", rebuilding)
     with ElasticIndex.open(address) as index:
         found = index.search([some[0].src], 300, 0.0)[0]

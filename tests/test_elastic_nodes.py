@@ -16,9 +16,9 @@ from elastic_server import Running, running_nodes
 
 from tmnmt.errors import ServerError
 from tmnmt.index.base import UnknownIdError
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_address import ElasticAddress
-from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.segments import Segment
 
 BUILT = 60

@@ -13,8 +13,8 @@ from test_memory_training import CONFIG, _interrupt_at, documents, log_of, sente
 from torch import Tensor
 
 from tmnmt.errors import UsageError
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment

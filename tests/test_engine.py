@@ -21,19 +21,19 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from torch import Tensor
 
 from tmnmt import Translator
-from tmnmt.decode import Hypothesis
+from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.opened import devices, load_memories
+from tmnmt.engine.pieces import pieces
+from tmnmt.engine.schedule import InOrder, Piece, by_length, join, side_by_side
+from tmnmt.engine.settings import ConfirmTo, Remember, Settings
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.delta import Delta
-from tmnmt.memories.base import MemoryState, PairKeys
-from tmnmt.memories.cache import CacheContents, CacheKind
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, force
+from tmnmt.layers.base import MemoryState
+from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.models.folder import load_model
-from tmnmt.opened import devices, load_memories
-from tmnmt.pair_keys import PairKeyStore, force
-from tmnmt.pieces import pieces
-from tmnmt.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
-from tmnmt.settings import ConfirmTo, Remember, Settings
 from tmnmt.vocab import EOS, Vocabulary
 
 DOCUMENT = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "Repealed."]
@@ -608,7 +608,7 @@ def test_what_cannot_be_made_keys_of_is_not_confirmed(folder: Path, monkeypatch:
         raise MemoryError
 
     session = Translator.load(folder).session()
-    monkeypatch.setattr("tmnmt.pair_keys.force_all", failing)
+    monkeypatch.setattr("tmnmt.keys.pair_keys.force_all", failing)
     with pytest.raises(MemoryError):
         session.confirm(*PAIRS[0])
     assert session.confirmed.exact(PAIRS[0][0]) is None and session.done == []

@@ -22,16 +22,16 @@ from full_disk import files_of_at_most
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.engine import Translator
+from tmnmt.engine.opened import load_memories
+from tmnmt.engine.schedule import InOrder
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.eval.translated import Kept
 from tmnmt.formats import read_memory, write_tsv
-from tmnmt.index.lock import writing
+from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
-from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
-from tmnmt.schedule import InOrder
 from tmnmt.segments import Segment, Translation
 
 TEST = [

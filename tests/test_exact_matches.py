@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.tiny_model import write_tiny_model
-from tmnmt.engine import Translator
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.formats import read_memory, write_tsv
 

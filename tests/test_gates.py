@@ -16,10 +16,10 @@ from test_memory_training import CONFIG, PAPER, by_steps, documents, learned, lo
 from torch import Tensor
 
 from tmnmt.errors import UsageError
-from tmnmt.memories.base import MemoryState
-from tmnmt.memories.cache import CacheKind, SessionCache, collate_caches
-from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.tm import TMKind, TranslationMemory
+from tmnmt.layers.base import MemoryState
+from tmnmt.layers.cache import CacheKind, SessionCache, collate_caches
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.cache import SideBySide
 from tmnmt.training.forced import force_references

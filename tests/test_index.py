@@ -22,7 +22,7 @@ from tmnmt.errors import LockedError, MemoryIndexError, UsageError
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.cached import open_memory
-from tmnmt.index.lock import writing
+from tmnmt.index.embedded.lock import writing
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
 
@@ -196,7 +196,7 @@ def test_additions_are_found_at_once_by_everybody_and_after_reopening(tmp_path: 
 def test_two_writers_the_second_is_told_who_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "index"
     build(path, real_segments()[:5], "en", "fr")
-    monkeypatch.setattr("tmnmt.index.memory_index.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("tmnmt.index.embedded.index.SECONDS_TO_WAIT", 0.0)
     with MemoryIndex.open(path) as index:
         with writing(path, 0.0):
             with pytest.raises(LockedError, match=str(os.getpid())):

@@ -16,8 +16,8 @@ from test_index import DATES, brute_force, pairs, queries, real_segments, writte
 
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.elastic import ElasticIndex
-from tmnmt.index.elastic_build import build_elastic
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 

@@ -17,9 +17,9 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import interactive, run
 from tmnmt.cli.interactive import Desk
-from tmnmt.engine import Translator
+from tmnmt.engine.session import Session
+from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
-from tmnmt.session import Session
 
 THIRD, FOURTH = "Notice of the third meeting", "Notice of the fourth meeting"
 AVIS = "Avis de la troisième réunion"

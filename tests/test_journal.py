@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.journal import Change, Journal
+from tmnmt.index.embedded.journal import Change, Journal
 from tmnmt.segments import Segment
 
 FULL = Segment(

@@ -12,9 +12,9 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
-from tmnmt.index.inversion import Inversion
-from tmnmt.index.kernels import Arrays, Best, candidates, edit_distance, features, insert, pattern_bits
-from tmnmt.index.postings import Postings
+from tmnmt.index.embedded.inversion import Inversion
+from tmnmt.index.embedded.postings import Postings
+from tmnmt.index.kernels.search import Arrays, Best, candidates, edit_distance, features, insert, pattern_bits
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -76,7 +76,7 @@ def real_sequences() -> list[list[str]]:
 def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_one(
     columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.inversion.MOST_COLUMNS", columns)
+    monkeypatch.setattr("tmnmt.index.embedded.inversion.MOST_COLUMNS", columns)
     sequences = real_sequences()
     inversion = Inversion(tmp_path)
     inversion.add(range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences])

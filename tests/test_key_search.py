@@ -14,15 +14,15 @@ import torch
 from test_index import real_segments
 from tiny_model import write_tiny_model
 
-import tmnmt.index.key_faiss
-import tmnmt.index.key_search
+import tmnmt.keys.faiss_index
+import tmnmt.keys.search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, train, update_faiss
-from tmnmt.index.key_search import KeyPlace, KeySearch, flat
-from tmnmt.index.keys import Array, KeyFiles
-from tmnmt.memories.tm import TMKind, TranslationMemory
-from tmnmt.memory_keys import compute, header_of, plan, queries_of
+from tmnmt.keys.compute import compute, header_of, plan, queries_of
+from tmnmt.keys.faiss_index import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, train, update_faiss
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.search import KeyPlace, KeySearch, flat
+from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 
@@ -77,7 +77,7 @@ def every_score(files: KeyFiles, queries: Array) -> Array:
 def test_flat_is_exact_whatever_the_blocks(
     index: MemoryIndex, model: Model, queries: Array, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.index.key_search, "BLOCK", block)
+    monkeypatch.setattr(tmnmt.keys.search, "BLOCK", block)
     search = KeySearch.open(index, model.hash)
     assert (search.kind, search.files.positions) > ("flat", 10_000)
     scores, positions = search.search(queries, 8)
@@ -213,12 +213,12 @@ def test_fewer_keys_than_asked_for(changing: MemoryIndex, model: Model, queries:
 def test_a_faiss_file_that_names_other_files_is_refused_and_they_are_not_opened(
     changing: MemoryIndex, model: Model, tmp_path: Path
 ) -> None:
-    files, faiss = KeyFiles.open(changing.path, model.hash), tmnmt.index.key_faiss.load_faiss()
+    files, faiss = KeyFiles.open(changing.path, model.hash), tmnmt.keys.faiss_index.load_faiss()
     index, elsewhere = train(files.contexts, "ivf"), tmp_path / "lists"
     lists = faiss.OnDiskInvertedLists(index.nlist, index.code_size, str(elsewhere))
     index.replace_invlists(lists)
     index.add(files.contexts.astype(np.float32))
-    tmnmt.index.key_faiss._write(index, files.folder / FAISS_FILE)
+    tmnmt.keys.faiss_index._write(index, files.folder / FAISS_FILE)
     assert elsewhere.stat().st_size > 0
     with pytest.raises(MemoryIndexError, match=r"faiss.index: cannot be read; delete it"):
         KeySearch.open(changing, model.hash)
@@ -238,16 +238,16 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
             KeySearch.open(changing, model.hash)
     update_faiss(files, "ivf")
     assert path.read_bytes() == content
-    faiss = tmnmt.index.key_faiss.load_faiss()
+    faiss = tmnmt.keys.faiss_index.load_faiss()
     for foreign, message in (("HNSW32_SQfp16", "not of these keys"), ("Flat", "of an unknown kind")):
-        tmnmt.index.key_faiss._write(faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path)
+        tmnmt.keys.faiss_index._write(faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path)
         with pytest.raises(MemoryIndexError, match=message):
             KeySearch.open(changing, model.hash)
 
 
 def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> None:
     files = KeyFiles.open(index.path, model.hash)
-    faiss = tmnmt.index.key_faiss.load_faiss()
+    faiss = tmnmt.keys.faiss_index.load_faiss()
     learnt = [faiss.serialize_index(train(files.contexts, "ivf", seed)).tobytes() for seed in (1, 1, 2)]
     assert learnt[0] == learnt[1] != learnt[2]
 
@@ -255,7 +255,7 @@ def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> No
 def test_progress_tells_how_many_keys_there_are_to_add(
     changing: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.index.key_faiss, "ADDED", 300)
+    monkeypatch.setattr(tmnmt.keys.faiss_index, "ADDED", 300)
     files, told = KeyFiles.open(changing.path, model.hash), list[tuple[int, float]]()
     update_faiss(files, "hnsw", lambda n, share: told.append((n, share)))
     assert sum(n for n, _ in told) == files.positions and len(told) == -(-files.positions // 300)
@@ -284,7 +284,7 @@ class _GPU:
 def test_with_a_gpu_lists_are_filled_and_searched_there_and_written_as_the_cpus(
     changing: MemoryIndex, model: Model, queries: Array, kind: Kind, made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faiss, on_gpu = tmnmt.index.key_faiss.load_faiss(), list[_GPU]()
+    faiss, on_gpu = tmnmt.keys.faiss_index.load_faiss(), list[_GPU]()
 
     def to_gpus(index: Any, options: Any = None) -> Any:
         if isinstance(index, faiss.IndexFlatIP):

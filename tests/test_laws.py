@@ -17,12 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tmnmt.decode import Hypothesis, SearchSettings, beam_search
-from tmnmt.memories.base import CacheState, MemoryState, PairKeys, TMState, Trace
-from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.coverage import CoverageKind
-from tmnmt.memories.tm import Gate, Matching, TMKind, TranslationMemory, collate
+from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.base import CacheState, MemoryState, TMState, Trace
+from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.coverage import CoverageKind
+from tmnmt.layers.tm import Gate, Matching, TMKind, TranslationMemory, collate
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch

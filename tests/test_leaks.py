@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tmnmt.eval.leaks import Leak, leaks
+from tmnmt.eval.data.leaks import Leak, leaks
 from tmnmt.formats import read_memory
 from tmnmt.text import normalise
 

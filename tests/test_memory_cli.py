@@ -13,7 +13,7 @@ from elastic_server import Running
 from tmnmt.cli import run
 from tmnmt.formats import read_memory
 from tmnmt.index.cached import open_index
-from tmnmt.index.elastic_address import is_address
+from tmnmt.index.elastic.address import is_address
 from tmnmt.index.from_files import build_at
 from tmnmt.segments import Segment
 

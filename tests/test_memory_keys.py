@@ -21,19 +21,18 @@ from test_index import real_segments
 from tiny_model import PAIRS, segments, write_tiny_model
 
 import tmnmt
-import tmnmt.memory_keys
+import tmnmt.keys.compute
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.key_faiss import update_faiss
-from tmnmt.index.key_search import KeySearch
-from tmnmt.index.keys import KeyFiles, Keys, KeyWriter, keys_dir
-from tmnmt.index.verify import verify
-from tmnmt.memories.base import PairKeys
-from tmnmt.memory_keys import compute, header_of, parts_of, plan, precomputed, queries_of, read_shard
+from tmnmt.keys.compute import compute, header_of, parts_of, plan, precomputed, queries_of, read_shard
+from tmnmt.keys.faiss_index import update_faiss
+from tmnmt.keys.files import KeyFiles, Keys, KeyWriter, keys_dir
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.keys.search import KeySearch
+from tmnmt.keys.verify import verify
 from tmnmt.models.folder import Model, load_model
-from tmnmt.pair_keys import PairKeyStore
 from tmnmt.segments import Segment
 
 KILLS = Path(__file__).parent / "kill_keys.py"
@@ -43,7 +42,7 @@ MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="a
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    monkeypatch.setattr(tmnmt.memory_keys, "BLOCK_POSITIONS", 400)
+    monkeypatch.setattr(tmnmt.keys.compute, "BLOCK_POSITIONS", 400)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +106,7 @@ def test_translating_reads_them_and_computes_none(
     def force(*_: object) -> list[PairKeys]:
         raise AssertionError("computed what was there")
 
-    monkeypatch.setattr("tmnmt.pair_keys.force", force)
+    monkeypatch.setattr("tmnmt.keys.pair_keys.force", force)
     after = Translator.load(folder, [index.path], mode="both").translate(texts)
     assert any(translation.matches for translation in after)
     assert [t.tgt for t in after] == [t.tgt for t in before]
@@ -188,7 +187,7 @@ def test_an_interrupted_run_loses_one_block_at_most(
 
 def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, folder: Path) -> None:
     program = (
-        "import sys, pathlib, tmnmt.memory_keys as m\n"
+        "import sys, pathlib, tmnmt.keys.compute as m\n"
         "from tmnmt.index import MemoryIndex\n"
         "from tmnmt.models.folder import load_model\n"
         "m.BLOCK_POSITIONS = 200\n"
@@ -321,7 +320,7 @@ def test_keys_of_another_model_are_an_error(index: MemoryIndex, model: Model, tm
 
 def test_keys_of_pairs_cut_elsewhere_are_an_error(index: MemoryIndex, model: Model) -> None:
     header = compute_all(index, model).header
-    with pytest.raises(MemoryIndexError, match=r"cut at 80 subwords, not .* cut at 90"):
+    with pytest.raises(MemoryIndexError, match=r"cut at 160 subwords, not .* cut at 90"):
         precomputed(index.path, replace(header, max_subwords=90))
 
 
@@ -334,7 +333,7 @@ def test_two_cannot_compute_the_same(index: MemoryIndex, model: Model) -> None:
 def test_a_number_too_great_for_16_bits_is_an_error(model: Model) -> None:
     keys = PairKeys(torch.full((1, 32), 1e5), torch.zeros(1, 32), torch.zeros(1, dtype=torch.int64))
     with pytest.raises(DataError, match="16 bits"):
-        tmnmt.memory_keys._halved(keys)
+        tmnmt.keys.compute._halved(keys)
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/2/3", "-1/2"])
@@ -362,7 +361,7 @@ def test_nothing_is_written_when_the_disk_is_full(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tmnmt.index.keys._put", full)
+        patch.setattr("tmnmt.keys.files._put", full)
         with pytest.raises(MemoryIndexError, match="nothing was added: No space left"):
             compute_all(index, model)
     assert KeyFiles(files.folder, files.header).positions == files.positions
@@ -438,7 +437,7 @@ def test_arrays_come_back_as_they_were_written(tmp_path: Path, model: Model) -> 
         Keys(*(draw.normal(size=(n, 32)).astype("<f2") for _ in range(2)), draw.integers(0, 99, n).astype("<i4"))
         for n in (1, 2, 7, 300)
     ]
-    from tmnmt.index.keys import digest_of
+    from tmnmt.keys.files import digest_of
 
     with KeyWriter.open(tmp_path / "keys", header) as writer:
         for number, (pair, keys) in enumerate(zip(pairs, written, strict=True), 1):

@@ -14,18 +14,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.decode import SearchSettings, beam_search
+from tmnmt.engine.beam_search import SearchSettings, beam_search
+from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
 from tmnmt.index.select import Selection
-from tmnmt.memories.base import MemoryState
-from tmnmt.memories.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.tm import TMKind, TranslationMemory, collate
+from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.layers.base import MemoryState
+from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.tm import TMKind, TranslationMemory, collate
 from tmnmt.models.base import shift
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.pair_keys import PairKeyStore
-from tmnmt.retrieve import Retriever
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 from tmnmt.training.cache import CachePart, SideBySide, Told, stretches

@@ -22,12 +22,12 @@ from torch import nn
 
 from tmnmt import Translator
 from tmnmt.errors import DataError, MemoryIndexError, ModelError
-from tmnmt.index.keys import _read_records
-from tmnmt.memories.cache import CacheKind, SessionCache
-from tmnmt.memories.cache_file import load_caches
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.knn import AdaptiveKNN
-from tmnmt.memories.tm import TMKind, TranslationMemory
+from tmnmt.keys.files import _read_records
+from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.cache_file import load_caches
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.knn import AdaptiveKNN
+from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
 from tmnmt.models.kinds import make
 from tmnmt.models.rnnsearch import RNNsearch

@@ -16,15 +16,15 @@ from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.datastore import Datastore, keys_state
-from tmnmt.index.key_faiss import update_faiss
-from tmnmt.index.key_search import KeySearch
-from tmnmt.index.keys import Header, KeyFiles, Keys, KeyWriter, digest_of, keys_dir
-from tmnmt.memories.base import MemoryState
-from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.knn import KNN, knn_weights
-from tmnmt.memories.neighbours import Asked, NeighbourState
-from tmnmt.memory_keys import compute, header_of, plan
+from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.keys.datastore import Datastore, keys_state
+from tmnmt.keys.faiss_index import update_faiss
+from tmnmt.keys.files import Header, KeyFiles, Keys, KeyWriter, digest_of, keys_dir
+from tmnmt.keys.search import KeySearch
+from tmnmt.layers.base import MemoryState
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.knn import KNN, knn_weights
+from tmnmt.layers.neighbours import Asked, NeighbourState
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment, Translation

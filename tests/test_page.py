@@ -19,7 +19,7 @@ from browser import Browser
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.engine import Translator
+from tmnmt.engine.translator import Translator
 from tmnmt.index import build
 from tmnmt.records import spelt
 from tmnmt.segments import Segment

@@ -16,9 +16,9 @@ from full_disk import files_of_at_most
 from test_jrc import publish, tei
 
 from tmnmt.cli import run
-from tmnmt.eval import prepare as module
-from tmnmt.eval.editions import find_edition
-from tmnmt.eval.leaks import leaks
+from tmnmt.eval.data import prepare as module
+from tmnmt.eval.data.editions import find_edition
+from tmnmt.eval.data.leaks import leaks
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Segment
@@ -280,7 +280,7 @@ def test_ctrl_c_leaves_nothing(
 
 KILLED = """
 import os, signal, sys
-from tmnmt.eval import prepare
+from tmnmt.eval.data import prepare
 prepare._overlap = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
 from tmnmt.cli import run
 run(sys.argv[1:])

@@ -12,11 +12,11 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.engine.provenance import origin_of
 from tmnmt.index import build
-from tmnmt.memories import combine
-from tmnmt.memories.cache import CacheKind, SessionCache
+from tmnmt.layers import combine
+from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.provenance import origin_of
 from tmnmt.segments import Translation
 
 DOCUMENT = [PAIRS[0][0], "It shall apply from 3 March 1997.", PAIRS[0][0], "Repealed."]

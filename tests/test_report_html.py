@@ -18,9 +18,9 @@ from browser import Browser
 from run_folders import segments, write, write_run
 
 from tmnmt.cli import run
-from tmnmt.eval.plots import Series, log_ticks, swatch, ticks
-from tmnmt.eval.report_html import in_script, write_report
-from tmnmt.eval.report_segments import CHUNK, runs
+from tmnmt.eval.report.html import in_script, write_report
+from tmnmt.eval.report.inline_svg import Series, log_ticks, swatch, ticks
+from tmnmt.eval.report.segments import CHUNK, runs
 
 HOSTILE = (
     "</script><script>document.title = 'broken'</script><img src=x onerror=alert(1)>\u2028'\"&amp; \u202eשלום\u202c"

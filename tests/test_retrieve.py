@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tmnmt.confirmed import Confirmed, Done
+from tmnmt.engine.confirmed import Confirmed, Done
+from tmnmt.engine.retrieve import Retriever
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.delta import Delta
+from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.select import Method, Selection, Similarity
-from tmnmt.retrieve import Retriever
 from tmnmt.segments import Segment
 
 QUERY = "a b c d e f g h"

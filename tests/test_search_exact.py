@@ -70,7 +70,7 @@ def test_the_score_is_symmetric_and_1_only_for_equal_token_sequences(index: Memo
 
 def test_threads_do_not_change_the_answers(index: MemoryIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = queries(120, 17)
-    monkeypatch.setattr("tmnmt.index.postings.QUERIES_A_CALL", 5)
+    monkeypatch.setattr("tmnmt.index.embedded.postings.QUERIES_A_CALL", 5)
     alone = [index.search([query], 4, 0.4, threads=1)[0] for query in batch]
     assert index.search(batch, 4, 0.4, threads=1) == alone
     assert index.search(batch, 4, 0.4, threads=16) == alone
@@ -80,7 +80,7 @@ def test_threads_do_not_change_the_answers(index: MemoryIndex, monkeypatch: pyte
 
 
 def test_opening_reads_no_postings_and_compiles_nothing(index: MemoryIndex) -> None:
-    code = "import sys, pathlib, tmnmt.index.memory_index as m; m.MemoryIndex.open(pathlib.Path(sys.argv[1])).close()"
+    code = "import sys, pathlib, tmnmt.index.embedded.index as m; m.MemoryIndex.open(pathlib.Path(sys.argv[1])).close()"
     code += "; print([name for name in ('numba', 'torch') if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code, str(index.path)], capture_output=True, text=True, check=True)
     assert out.stdout == "[]\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tmnmt import Translator
-from tmnmt.eval.scores import score
+from tmnmt.engine.settings import Settings
+from tmnmt.eval.measures.scores import score
 from tmnmt.formats import read_memory
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
-from tmnmt.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "models" / "law.en-fr"

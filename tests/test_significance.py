@@ -13,8 +13,8 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
-from tmnmt.eval.metrics import MAIN, Metric, bleu_of, count, metrics, sentence_bleu
-from tmnmt.eval.significance import (
+from tmnmt.eval.measures.metrics import MAIN, Metric, bleu_of, count, metrics, sentence_bleu
+from tmnmt.eval.measures.significance import (
     Scored,
     approximate_randomisation,
     binomial_two_sided,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import DataError, UsageError
-from tmnmt.eval.splits import Split, fresh_split, listed_split, point_of, split_id
+from tmnmt.formats.splits import Split, fresh_split, listed_split, point_of, split_id
 
 LISTS = Path(__file__).parent.parent / "eval" / "splits"
 SIZES = {f"doc{n}": random.Random(n).randrange(1, 200) for n in range(500)}

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.embedded.rows import record, segment_of
+from tmnmt.index.embedded.store import NewStore, Store
 from tmnmt.index.filter import Filter
-from tmnmt.index.rows import record, segment_of
-from tmnmt.index.store import NewStore, Store
 from tmnmt.segments import Segment
 
 FULL = Segment(

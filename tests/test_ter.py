@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import lib_ter
 
-from tmnmt.eval.ter import BeamEditDistance, edits
+from tmnmt.eval.measures.ter import BeamEditDistance, edits
 from tmnmt.formats import read_memory
 
 HELD_OUT = Path(__file__).parents[1] / "memories/held-out/jrc-acquis.test.en-fr.tsv.gz"

@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from tmnmt.index.build import build
+from tmnmt.index.embedded.build import build
 from tmnmt.segments import Segment
 from tmnmt.visible import visible
 

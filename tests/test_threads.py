@@ -15,10 +15,9 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.index import MemoryIndex, build
-from tmnmt.memories.base import PairKeys
-from tmnmt.memory_keys import compute, header_of, plan
+from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.models.folder import load_model
-from tmnmt.pair_keys import PairKeyStore
 
 THREADS = 8
 TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "Repealed.", PAIRS[4][0]]
@@ -99,9 +98,9 @@ def test_keys_are_kept_once_whoever_computes_them(folder: Path, monkeypatch: pyt
         time.sleep(0.01)
         return forced(*arguments)
 
-    from tmnmt.pair_keys import force_all as forced
+    from tmnmt.keys.pair_keys import force_all as forced
 
-    monkeypatch.setattr("tmnmt.pair_keys.force_all", slowly)
+    monkeypatch.setattr("tmnmt.keys.pair_keys.force_all", slowly)
     found: Sequence[list[PairKeys]] = in_threads(lambda _: store.keys_of([PAIRS])[0])
     for keys in found:
         for one, other in zip(keys, expected, strict=True):

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor
 
 from tmnmt.errors import ModelError, UsageError
-from tmnmt.memories.base import MemoryState, PairKeys, TMState
-from tmnmt.memories.cache import SessionCache
-from tmnmt.memories.combine import Memories, Mode
-from tmnmt.memories.coverage import Coverage, CoverageKind
-from tmnmt.memories.rows import Rows
-from tmnmt.memories.tm import Matching, TMKind, TranslationMemory, mix_copy
-from tmnmt.memories.tm import collate as collate_scored
-from tmnmt.memories.view import compact, first_of, seen
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.base import MemoryState, TMState
+from tmnmt.layers.cache import SessionCache
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.coverage import Coverage, CoverageKind
+from tmnmt.layers.rows import Rows
+from tmnmt.layers.tm import Matching, TMKind, TranslationMemory, mix_copy
+from tmnmt.layers.tm import collate as collate_scored
+from tmnmt.layers.view import compact, first_of, seen
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS
 

@@ -20,7 +20,7 @@ import torch
 
 from tmnmt.cli import run as run_command
 from tmnmt.errors import DataError, LockedError, TmnmtError, UsageError
-from tmnmt.index.lock import writing
+from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment

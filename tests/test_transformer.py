@@ -12,11 +12,11 @@ from test_memory_training import sentences
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.decode import SearchSettings, beam_search
-from tmnmt.engine import Translator
+from tmnmt.engine.beam_search import SearchSettings, beam_search
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
-from tmnmt.memories.base import MemoryState
+from tmnmt.layers.base import MemoryState
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.transformer import CAPACITY, Transformer, _dropout

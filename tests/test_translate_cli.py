@@ -20,11 +20,11 @@ from elastic_server import Running
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.engine import Translator
+from tmnmt.engine.schedule import Piece
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.elastic_build import build_elastic
-from tmnmt.schedule import Piece
+from tmnmt.index.elastic.build import build_elastic
 from tmnmt.segments import Segment, Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"

@@ -12,7 +12,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import build
-from tmnmt.memories.combine import Mode
+from tmnmt.layers.combine import Mode
 from tmnmt.segments import Segment
 
 

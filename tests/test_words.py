@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.formats import read_memory
-from tmnmt.index.words import UNKNOWN, NewWords, Words, encode, numbered
+from tmnmt.index.kernels.tokens import UNKNOWN, NewWords, Words, encode, numbered
 from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.memories.cache import CacheKind, SessionCache
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tmnmt.engine import Translator
+    from tmnmt.engine.session import Session
+    from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
-    from tmnmt.session import Session
 
 __version__ = "0.1.0"
 __all__ = ["Session", "TmnmtError", "Translator", "__version__"]
@@ -22,7 +22,7 @@ __all__ = ["Session", "TmnmtError", "Translator", "__version__"]
 def __getattr__(name: str) -> Any:
     # `import tmnmt` is part of every command's start: torch comes in only with the first use of these names.
     if name in ("Session", "Translator"):
-        from tmnmt import engine
+        from tmnmt.engine import translator as engine
 
         return getattr(engine, name)
     if name == "TmnmtError":

@@ -46,8 +46,8 @@ def adapt(
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")
     import torch
 
+    from tmnmt.engine.opened import load_on
     from tmnmt.index.cached import open_memory
-    from tmnmt.opened import load_on
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
     from tmnmt.training.memory_config import MemoryConfig

@@ -44,9 +44,9 @@ def adapt_knn(
         raise UsageError(f"--knn-temperature is {knn_temperature}; it must be greater than 0 and finite")
     import torch
 
+    from tmnmt.engine.opened import load_on
     from tmnmt.formats import read_memories
     from tmnmt.index.cached import open_memory
-    from tmnmt.opened import load_on
     from tmnmt.training.adapt_knn import KNNConfig
     from tmnmt.training.adapt_knn import adapt_knn as run
 

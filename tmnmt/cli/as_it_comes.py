@@ -7,7 +7,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tmnmt.engine import Translator
+    from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -52,8 +52,8 @@ def translations(
 def _as_they_come(
     translator: Translator, text: DocumentLines, explain: bool, threads: Threads
 ) -> Iterator[Translation]:
+    from tmnmt.engine.schedule import SORTED_BATCHES
     from tmnmt.formats.text import documents
-    from tmnmt.schedule import SORTED_BATCHES
 
     settings = translator.settings
     session = translator.session()

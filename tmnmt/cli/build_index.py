@@ -12,8 +12,8 @@ from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.index.elastic_layout import ElasticManifest
-    from tmnmt.index.manifest import Manifest
+    from tmnmt.index.elastic.layout import ElasticManifest
+    from tmnmt.index.embedded.manifest import Manifest
 
 
 def build_index(
@@ -39,7 +39,7 @@ def build_index(
 
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
-    from tmnmt.index.elastic_address import is_address, parse_address
+    from tmnmt.index.elastic.address import is_address, parse_address
     from tmnmt.index.from_files import build_elastic_from_files, build_from_files
     from tmnmt.progress import Progress
 

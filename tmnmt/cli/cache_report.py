@@ -57,10 +57,10 @@ def cache_report(
 
     import torch
 
-    from tmnmt.eval.cache_files import SCORES, score_lines, write_report
-    from tmnmt.eval.cache_report import Analysis, Arm, arms_of, sizes_of
-    from tmnmt.opened import load_memories, load_on
-    from tmnmt.settings import Settings, check
+    from tmnmt.engine.opened import load_memories, load_on
+    from tmnmt.engine.settings import Settings, check
+    from tmnmt.eval.cache.files import SCORES, score_lines, write_report
+    from tmnmt.eval.cache.report import Analysis, Arm, arms_of, sizes_of
 
     if threads:
         torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tmnmt.counted import counted
-from tmnmt.eval.verdict import TEST, differs
+from tmnmt.eval.measures.verdict import TEST, differs
 
 
 def compare(

@@ -63,7 +63,7 @@ def prepare(
 
     Whole documents are kept out, by the sha256 of their ids. OUT gets train, memory, dev and test (.tsv.gz, which every
     other command reads), the lists of documents, and manifest.json with every count and the sha256 of every file."""
-    from tmnmt.eval import prepare as preparation
+    from tmnmt.eval.data import prepare as preparation
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
 
@@ -87,7 +87,7 @@ def prepare(
 
 def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Path]:
     """The memory files that are meant. DataError names all that are absent at once."""
-    from tmnmt.eval.editions import find_edition
+    from tmnmt.eval.data.editions import find_edition
     from tmnmt.formats.moses import moses_pair
 
     if JRC in form:

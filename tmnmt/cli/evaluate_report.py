@@ -19,6 +19,6 @@ def report(
 ) -> None:
     """Write the report of a run as one HTML page that needs no network: scores, plots, and every segment with what the
     systems made of it and where the words came from. Prints the page's path."""
-    from tmnmt.eval.report_html import write_report
+    from tmnmt.eval.report.html import write_report
 
     print(write_report(run, output))

@@ -14,7 +14,7 @@ from tmnmt.cli.text_options import readable
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.eval.measure import Output, TestSet
+    from tmnmt.eval.measures.measure import Output, TestSet
     from tmnmt.index.cached import OpenIndex
 
 OUT = Annotated[
@@ -119,7 +119,7 @@ def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: l
     may not."""
     from dataclasses import replace
 
-    from tmnmt.eval.memory import Memory, leak_warnings
+    from tmnmt.eval.data.memory import Memory, leak_warnings
     from tmnmt.eval.score import best_matches
     from tmnmt.progress import Progress
 
@@ -138,7 +138,7 @@ def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: l
 def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
     """The memory; an index knows its languages, of a memory file they have to be given."""
     from tmnmt.index.cached import open_index, open_memory
-    from tmnmt.index.elastic_address import is_address
+    from tmnmt.index.elastic.address import is_address
     from tmnmt.progress import Progress
 
     if is_address(memory) or Path(memory).is_dir():
@@ -152,10 +152,10 @@ def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
 def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> None:
     import time
 
-    from tmnmt.eval.effort import WEIGHTS
-    from tmnmt.eval.measure import Measured
-    from tmnmt.eval.metrics import metrics
-    from tmnmt.eval.write import write_report
+    from tmnmt.eval.measures.effort import WEIGHTS
+    from tmnmt.eval.measures.measure import Measured
+    from tmnmt.eval.measures.metrics import metrics
+    from tmnmt.eval.report.write import write_report
     from tmnmt.progress import Progress
 
     start = time.monotonic()
@@ -167,8 +167,8 @@ def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> 
 
 def tell(run: Path) -> None:
     """Writes the page of a run that is measured, and prints its table."""
-    from tmnmt.eval.report_html import write_report
-    from tmnmt.eval.write import TABLE
+    from tmnmt.eval.report.html import write_report
+    from tmnmt.eval.report.write import TABLE
 
     page = write_report(run)
     print((run / TABLE).read_text(encoding="utf-8"), end="")

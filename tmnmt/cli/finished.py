@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.confirmed import Done
-    from tmnmt.session import Session
+    from tmnmt.engine.confirmed import Done
+    from tmnmt.engine.session import Session
 
 PAIRS = {".tsv", ".tmx"}  # at the end of the names of files that hold both sides, before .gz and .xz
 
@@ -20,7 +20,7 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
     each; TSV and TMX have sources, too, in the order of the document.
 
     Raises UsageError where it is not of this document or cannot be confirmed, FormatError where it cannot be read."""
-    from tmnmt.confirmed import confirmable
+    from tmnmt.engine.confirmed import confirmable
 
     told = _told(path, lines, src_lang, tgt_lang)
     for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):

@@ -15,8 +15,8 @@ from tmnmt.formats.clean import clean
 from tmnmt.visible import visible
 
 if TYPE_CHECKING:
+    from tmnmt.engine.session import Session
     from tmnmt.segments import Match, Translation
-    from tmnmt.session import Session
 
 BACK, END = "<", ":q"  # alone on a line
 KEYS = (

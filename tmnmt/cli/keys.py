@@ -16,7 +16,7 @@ from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.index import MemoryIndex
-    from tmnmt.memory_keys import Plan, Shard
+    from tmnmt.keys.compute import Plan, Shard
     from tmnmt.models.folder import Model
 
 MOST_SHARDS = 100_000
@@ -58,7 +58,7 @@ def keys(
 
     On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders part-I-of-N from
     every INDEX/keys/MODEL-HASH into that of one machine, and run it there without --shard, which joins them."""
-    from tmnmt.index.elastic_address import is_address
+    from tmnmt.index.elastic.address import is_address
 
     if is_address(index):
         raise UsageError("keys can be computed for an index in a folder only")
@@ -71,9 +71,9 @@ def keys(
 
     import torch
 
+    from tmnmt.engine.opened import load_on
     from tmnmt.index import MemoryIndex
-    from tmnmt.memory_keys import read_shard
-    from tmnmt.opened import load_on
+    from tmnmt.keys.compute import read_shard
 
     part = read_shard(shard) if shard is not None else None
     if part is not None and part[1] > MOST_SHARDS:
@@ -90,8 +90,8 @@ def keys(
 
 
 def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str) -> None:
-    from tmnmt.index.key_faiss import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
-    from tmnmt.memory_keys import check_disk, compute, header_of, plan
+    from tmnmt.keys.compute import check_disk, compute, header_of, plan
+    from tmnmt.keys.faiss_index import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
     from tmnmt.progress import Progress
 
     wanted = plan(index, header_of(model), model.vocab, shard)
@@ -124,9 +124,9 @@ def _size(wanted: Plan) -> str:
 
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
-    from tmnmt.index.key_search import KeySearch
-    from tmnmt.memory_keys import queries_of
-    from tmnmt.opened import load_memories
+    from tmnmt.engine.opened import load_memories
+    from tmnmt.keys.compute import queries_of
+    from tmnmt.keys.search import KeySearch
 
     memories = load_memories(model, device)
     queries, ids = queries_of(model, memories.tm if memories is not None else None, src, tgt, device)

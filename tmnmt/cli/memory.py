@@ -163,7 +163,7 @@ def compact(index: INDEX) -> None:
     """Merge all changes into the index, so that searches are at their fastest. Searches go on meanwhile, in every
     process; additions wait, but on a server. Interrupted at any moment, everything is as it was before."""
     from tmnmt.index.cached import open_index
-    from tmnmt.index.elastic_address import is_address
+    from tmnmt.index.elastic.address import is_address
     from tmnmt.progress import Progress
 
     since = "it was built" if is_address(index) else "the last time"
@@ -180,10 +180,13 @@ def compact(index: INDEX) -> None:
 def verify(index: INDEX) -> None:
     """Read everything and compare it with its checksums; on a server, with what it is found by. The first damage is an
     error, with exit code 1."""
+    from tmnmt.index import MemoryIndex
     from tmnmt.index.cached import open_index
+    from tmnmt.keys.verify import verify as verify_with_keys
 
     with open_index(index) as opened:
-        segments = counted(opened.verify(), "segment")
+        found = verify_with_keys(opened.path) if isinstance(opened, MemoryIndex) else opened.verify()
+        segments = counted(found, "segment")
     print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
 

@@ -21,7 +21,7 @@ from tmnmt.records import spelt
 from tmnmt.segments import Match, Token, Translation
 
 if TYPE_CHECKING:
-    from tmnmt.engine import Translator
+    from tmnmt.engine.translator import Translator
 
 DIGITS = 6  # of probabilities: their sums stay exact to 1e-5
 SCALARS = (
@@ -120,7 +120,7 @@ class Page:
     def _match(self, match: Match, furthest: int) -> dict[str, Any]:
         """`pieces`: the positions of the pair that can be read, as text, the last of them its end; all that there are
         where words were taken from further on, as they stand."""
-        from tmnmt.pair_keys import encode_pair
+        from tmnmt.keys.pair_keys import encode_pair
         from tmnmt.vocab import EOS
 
         segment, vocab = match.segment, self.translator.vocab

@@ -12,8 +12,8 @@ from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
+    from tmnmt.engine.pretranslate import Untranslated
     from tmnmt.formats.text import DocumentLines
-    from tmnmt.pretranslate import Untranslated
     from tmnmt.segments import Translation
 
 
@@ -22,8 +22,8 @@ def pretranslate(
     write: Callable[[Translation], None], untranslated: Untranslated, top_k: int, threshold: float,
 ) -> None:  # fmt: skip
     """Writes what the memories hold, and tells how much that was."""
-    from tmnmt.named_memories import open_memories
-    from tmnmt.pretranslate import Pretranslator
+    from tmnmt.engine.named_memories import open_memories
+    from tmnmt.engine.pretranslate import Pretranslator
 
     src_lang, tgt_lang = _languages(memory, languages)
     with Progress("indexing", "segments", lazy=True) as progress:
@@ -37,7 +37,7 @@ def pretranslate(
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
     """The lines of all inputs: files whole; of a pipe what has come, before more is waited for."""
-    from tmnmt.pretranslate import TOGETHER
+    from tmnmt.engine.pretranslate import TOGETHER
 
     for text in inputs:
         if text.trickles:
@@ -57,7 +57,7 @@ def _told(exact: int, untranslated: int, empty: bool) -> str:
 def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
     """The languages asked for, else those of the first built index. Raises UsageError where nobody says them."""
     from tmnmt.index.cached import open_index
-    from tmnmt.index.elastic_address import is_address
+    from tmnmt.index.elastic.address import is_address
 
     src_lang, tgt_lang = asked
     if src_lang and tgt_lang:

@@ -34,7 +34,7 @@ from tmnmt.progress import Progress
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from tmnmt.engine import Translator
+    from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -198,7 +198,7 @@ def translate(
             )
             return
 
-        from tmnmt.engine import Translator
+        from tmnmt.engine.translator import Translator
 
         document = work.document(texts[0], model) if work.confirms else None
         page = stack.enter_context(writing(explain_html, keep_unfinished=True)) if explain_html is not None else None
@@ -351,7 +351,7 @@ def _also_on_page(
 
 
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
-    from tmnmt.engine import CONTROL
+    from tmnmt.engine.translator import CONTROL
 
     told = any(text.control for text in inputs)  # at its end every input says so itself
     for what, count in translator.counts.items():

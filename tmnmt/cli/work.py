@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.confirmed import Done
-    from tmnmt.engine import Translator
+    from tmnmt.engine.confirmed import Done
+    from tmnmt.engine.session import Session
+    from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
-    from tmnmt.session import Session
 
 
 @dataclass(frozen=True)

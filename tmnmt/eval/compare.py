@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import DataError
-from tmnmt.eval.distinct import once, units_of
-from tmnmt.eval.metrics import MAIN, count, metrics
-from tmnmt.eval.run_folder import SEGMENTS, Node, read_report, read_segments
-from tmnmt.eval.significance import Scored, approximate_randomisation, holm
+from tmnmt.eval.data.distinct import once, units_of
+from tmnmt.eval.measures.metrics import MAIN, count, metrics
+from tmnmt.eval.measures.significance import Scored, approximate_randomisation, holm
+from tmnmt.eval.report.run_folder import SEGMENTS, Node, read_report, read_segments
 
 
 @dataclass

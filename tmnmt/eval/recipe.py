@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from tmnmt.config.bounds import Bound, Count, Name, Share
+from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import DataError, UsageError
-from tmnmt.eval.effort import WEIGHTS
-from tmnmt.eval.slices import BANDS, NONE
+from tmnmt.eval.measures.effort import WEIGHTS
+from tmnmt.eval.measures.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
-from tmnmt.index.elastic_address import is_address, parse_address
-from tmnmt.training.bounds import Bound, Count, Name, Share
-from tmnmt.training.tables import build, read_toml
+from tmnmt.index.elastic.address import is_address, parse_address
 
 OWN = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
@@ -60,7 +60,7 @@ class SystemConfig:
     # where what is confirmed goes: a session cache, a memory of the document's own, or both; own words: the cache
     confirm_to: Literal["both", "memory", "cache"] = "both"
     cache: int | None = None  # slots of the session cache; not given: as many as it has learned with, where it is used
-    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.settings.Settings`
+    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.engine.settings.Settings`
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
     top_k: Count = 4
     threshold: Share = 0.5

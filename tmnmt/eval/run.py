@@ -16,29 +16,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tmnmt.counted import counted
-from tmnmt.engine import Translator
+from tmnmt.engine.opened import load_memories
+from tmnmt.engine.settings import Remember, Settings, check
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
-from tmnmt.eval.confirmed import WRITES, Pair, confirmed_by
-from tmnmt.eval.measure import Measured, Output, TestSet
-from tmnmt.eval.memory import Memory, leak_warnings
-from tmnmt.eval.metrics import metrics
+from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
+from tmnmt.eval.data.memory import Memory, leak_warnings
+from tmnmt.eval.measures.measure import Measured, Output, TestSet
+from tmnmt.eval.measures.metrics import metrics
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig, caches, confirms
+from tmnmt.eval.report.write import write_report
 from tmnmt.eval.score import best_matches, output_warnings, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
-from tmnmt.eval.write import write_report
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
-from tmnmt.index.datastore import keys_state
+from tmnmt.index.embedded.lock import writing
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.lock import writing
 from tmnmt.index.select import Selection
-from tmnmt.memories.combine import Memories
+from tmnmt.keys.datastore import keys_state
+from tmnmt.layers.combine import Memories
 from tmnmt.models.folder import Model, load_model
-from tmnmt.opened import load_memories
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
-from tmnmt.settings import Remember, Settings, check
 from tmnmt.text import match_tokens
 
 TRANSLATIONS = "translations"  # the folder for them in a run's folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
-from tmnmt.eval.measure import Output, TestSet
+from tmnmt.eval.measures.measure import Output, TestSet
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index.base import Index
 from tmnmt.segments import Match

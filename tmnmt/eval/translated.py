@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import append, make_folder
-from tmnmt.engine import Translator
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.progress import Progress
 from tmnmt.records import match_record, token_record

@@ -12,15 +12,15 @@ from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
-from tmnmt.index.build import HalfIndexError, IndexExistsError
-from tmnmt.index.elastic_address import is_address, parse_address
+from tmnmt.index.elastic.address import is_address, parse_address
+from tmnmt.index.embedded.build import HalfIndexError, IndexExistsError
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import FORMAT, MANIFEST_FILE
 from tmnmt.index.from_files import build_from_files
-from tmnmt.index.manifest import FORMAT, MANIFEST_FILE
-from tmnmt.index.memory_index import MemoryIndex
 from tmnmt.progress import ReadProgress
 
 if TYPE_CHECKING:
-    from tmnmt.index.elastic import ElasticIndex
+    from tmnmt.index.elastic.index import ElasticIndex
 
     OpenIndex = MemoryIndex | ElasticIndex
 
@@ -33,7 +33,7 @@ def open_index(index: str | Path, src_lang: str | None = None, tgt_lang: str | N
     """The built index in a folder, or at an Elasticsearch address. Raises MemoryIndexError and ServerError; UsageError
     for what is no address."""
     if is_address(index):
-        from tmnmt.index.elastic import ElasticIndex
+        from tmnmt.index.elastic.index import ElasticIndex
 
         return ElasticIndex.open(parse_address(str(index)), src_lang, tgt_lang)
     return MemoryIndex.open(Path(index), src_lang, tgt_lang)

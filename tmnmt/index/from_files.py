@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats import Columns, Reader, Report, read_memories
-from tmnmt.index.build import build
-from tmnmt.index.elastic_address import ElasticAddress, is_address, parse_address
-from tmnmt.index.manifest import Manifest
+from tmnmt.index.elastic.address import ElasticAddress, is_address, parse_address
+from tmnmt.index.embedded.build import build
+from tmnmt.index.embedded.manifest import Manifest
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
-    from tmnmt.index.elastic_layout import ElasticManifest
+    from tmnmt.index.elastic.layout import ElasticManifest
 
 
 def build_at(
@@ -30,7 +30,7 @@ def build_at(
 ) -> Manifest | ElasticManifest:
     """`build` for a folder, `build_elastic` for an address."""
     if is_address(where):
-        from tmnmt.index.elastic_build import build_elastic
+        from tmnmt.index.elastic.build import build_elastic
 
         told = None if progress is None else lambda n, _: progress(n)
         return build_elastic(parse_address(where), segments, src_lang, tgt_lang, force=force, progress=told)
@@ -70,7 +70,7 @@ def build_elastic_from_files(
 ) -> tuple[ElasticManifest, Report]:
     """`build_elastic` over the segments of memory files, and what became of their units; errors as `build_from_files`
     and ServerError. `progress` is told of units read, then `sending` of segments that the server has taken."""
-    from tmnmt.index.elastic_build import build_elastic
+    from tmnmt.index.elastic.build import build_elastic
 
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     manifest = build_elastic(

@@ -16,8 +16,8 @@ from pathlib import Path
 from tmnmt.counted import counted
 from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import DataError, UsageError
-from tmnmt.eval.splits import point_of
-from tmnmt.memories.combine import Memories
+from tmnmt.formats.splits import point_of
+from tmnmt.layers.combine import Memories
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise

@@ -24,10 +24,10 @@ from torch import Tensor
 from tmnmt.durable import make_folder, rename, replacing
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.base import Index
-from tmnmt.index.datastore import Datastore, keys_state
-from tmnmt.memories.knn import AdaptiveKNN, nearest
-from tmnmt.memories.tm import mix_gold
-from tmnmt.memory_keys import longest
+from tmnmt.keys.compute import longest
+from tmnmt.keys.datastore import Datastore, keys_state
+from tmnmt.layers.knn import AdaptiveKNN, nearest
+from tmnmt.layers.tm import mix_gold
 from tmnmt.models.folder import Model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.memories.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.memories.view import seen, view_of
+from tmnmt.layers.cache import CacheContents, SessionCache, collate_caches
+from tmnmt.layers.view import seen, view_of
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs

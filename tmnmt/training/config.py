@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tmnmt.errors import UsageError
-from tmnmt.training.bounds import (
+from tmnmt.config.bounds import (
     AboveZero,
     Bound,
     Count,
@@ -22,8 +21,9 @@ from tmnmt.training.bounds import (
     Size,
     Where,
 )
+from tmnmt.config.tables import build, read_toml
+from tmnmt.errors import UsageError
 from tmnmt.training.memory_config import MemoryConfig, check
-from tmnmt.training.tables import build, read_toml
 
 
 @dataclass(frozen=True)

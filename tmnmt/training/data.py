@@ -16,8 +16,8 @@ from torch import Tensor
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
-from tmnmt.eval.splits import point_of
 from tmnmt.formats import parse_columns, read_memory
+from tmnmt.formats.splits import point_of
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.config import CorpusConfig, DataConfig

@@ -12,7 +12,7 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
-from tmnmt.memories.tm import TranslationMemory
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.training.forced import force_references, gold_log_probs
 from tmnmt.training.parts import Unit

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tmnmt.memories.tm import mix_gold
+from tmnmt.keys.pair_keys import padded
+from tmnmt.layers.tm import mix_gold
 from tmnmt.models.base import Backbone, shift
-from tmnmt.pair_keys import padded
 from tmnmt.segments import Segment
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 

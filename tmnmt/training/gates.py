@@ -15,9 +15,9 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
-from tmnmt.memories.base import TMState
-from tmnmt.memories.cache import CacheContents
-from tmnmt.memories.combine import Memories
+from tmnmt.layers.base import TMState
+from tmnmt.layers.cache import CacheContents
+from tmnmt.layers.combine import Memories
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.parts import Part, Unit

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import torch
 
-from tmnmt.decode import SearchSettings, beam_search
-from tmnmt.memories.base import MemoryState
+from tmnmt.engine.beam_search import SearchSettings, beam_search
+from tmnmt.keys.pair_keys import padded
+from tmnmt.layers.base import MemoryState
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
-from tmnmt.pair_keys import padded
 from tmnmt.progress import Progress
 from tmnmt.training.cache import Stretch
 from tmnmt.training.checkpoint import digest_of

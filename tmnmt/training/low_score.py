@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tmnmt.decode import SearchSettings, beam_search
-from tmnmt.memories.base import MemoryState
+from tmnmt.engine.beam_search import SearchSettings, beam_search
+from tmnmt.keys.pair_keys import padded
+from tmnmt.layers.base import MemoryState
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
-from tmnmt.pair_keys import padded
 
 SHARE = 0.01  # of dev text scores lower
 TOGETHER = 32

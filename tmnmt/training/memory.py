@@ -14,9 +14,9 @@ import torch
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import UsageError
-from tmnmt.memories.cache import CacheKind, SessionCache
-from tmnmt.memories.combine import Memories
-from tmnmt.memories.tm import TMKind, TranslationMemory
+from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tmnmt.config.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, NotNegative, Seed, Share, ShareBelowOne
 from tmnmt.errors import UsageError
 from tmnmt.index.select import Method, Selection, Similarity
-from tmnmt.memories.cache import CacheFusion, CacheGate, CacheMatching, Combining
-from tmnmt.memories.coverage import CoverageKind
-from tmnmt.memories.tm import FusionGate, Matching
-from tmnmt.training.bounds import AboveZero, AtLeastTwo, AtLeastZero, Count, NotNegative, Seed, Share, ShareBelowOne
+from tmnmt.layers.cache import CacheFusion, CacheGate, CacheMatching, Combining
+from tmnmt.layers.coverage import CoverageKind
+from tmnmt.layers.tm import FusionGate, Matching
 from tmnmt.training.retrieve import Shares
 
 History = Literal["confirmed", "own"]

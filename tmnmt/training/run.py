@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, UsageError
-from tmnmt.index.lock import writing
+from tmnmt.index.embedded.lock import writing
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import Model, load_model, parameters, save_model
 from tmnmt.models.kinds import make

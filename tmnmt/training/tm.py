@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tmnmt.memories.base import TMState
-from tmnmt.memories.tm import TranslationMemory, collate, mix_gold
+from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.layers.base import TMState
+from tmnmt.layers.tm import TranslationMemory, collate, mix_gold
 from tmnmt.models.base import Backbone, shift
-from tmnmt.pair_keys import PairKeyStore
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit

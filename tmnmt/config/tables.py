@@ -1,0 +1,103 @@
+"""A TOML file as small dataclasses, one a table; unknown keys and values out of bounds are errors that say where.
+
+No torch: what is wrong in a file is told before anything heavy is loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+import tomllib
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from tmnmt.config.bounds import Bound
+from tmnmt.errors import DataError, UsageError
+
+T = TypeVar("T")
+PASSWORD, API_KEY = "TMNMT_ES_PASSWORD", "TMNMT_ES_API_KEY"
+SECRETS = (PASSWORD, API_KEY)  # variables that no configuration may name: it would be printed
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: no valid TOML: {error}") from error
+
+
+def build(kind: type[T], table: dict[str, Any], where: str) -> T:
+    """A dataclass from a TOML table, nested tables included."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for key in table:
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(hints))}"
+            raise UsageError(f"{where}: unknown key `{key}`{hint}")
+    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        no_default = entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+        if no_default and entry.name not in table:
+            raise UsageError(f"{where}: key `{entry.name}` is missing")
+    return kind(**{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _bounded(_value(arguments[0], value, where), arguments[1], where)
+    if origin in (typing.Union, types.UnionType):
+        kinds = {a.kind: a for a in arguments if dataclasses.is_dataclass(a) and hasattr(a, "kind")}
+        return _value(_of_kind(kinds, value, where) if kinds else arguments[0], value, where)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1))
+    if origin is dict and isinstance(value, dict):
+        return {key: _value(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return build(hint, value, where)  # type: ignore[arg-type]
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is str and isinstance(value, str):
+        return _expand(value, where)
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+        raise UsageError(f"{where}: {value!r} is none of {', '.join(arguments)}")
+    if type(value) is hint:
+        return value
+    raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")
+
+
+def _of_kind(kinds: dict[str, Any], table: Any, where: str) -> Any:
+    """The dataclass whose `kind` the table names; the first one's where it names none."""
+    kind = table.get("kind", next(iter(kinds))) if isinstance(table, dict) else next(iter(kinds))
+    if kind not in kinds:
+        raise UsageError(f"{where}: kind: {kind!r} is none of {', '.join(kinds)}")
+    return kinds[kind]
+
+
+def _bounded(value: Any, bound: Bound, where: str) -> Any:
+    if bound.holds(value):
+        return value
+    shown = repr(value) if value else "empty" if value in ("", ()) else "0"
+    raise UsageError(f"{where}: {shown}; it must be {bound.allowed}")
+
+
+def _expand(text: str, where: str) -> str:
+    def variable(found: re.Match[str]) -> str:
+        if found[1] in SECRETS:
+            raise UsageError(f"{where}: {found[1]} is secret; it is read from the environment and stands in no file")
+        try:
+            return os.environ[found[1]]
+        except KeyError:
+            raise UsageError(f"{where}: the environment variable {found[1]} is not set") from None
+
+    return re.sub(r"\$\{(\w+)\}", variable, text)

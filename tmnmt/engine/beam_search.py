@@ -1,0 +1,373 @@
+"""Beam search over any backbone with any memories, in steps that can be tested alone.
+
+n: sentences still live   K: beam   R = n K: rows   W = 2 K: candidates kept a sentence and step   V: vocabulary
+
+A step extends every row, keeps the W best candidates of each sentence (`continuations`), takes those among the first K
+that end in </s> as finished (`Finished.take`), and lets the K best others live on. A sentence leaves the batch when
+none that lives can still win (`_decided`), or at its maximal length. Contexts, hidden states and traces are gathered at
+the end along the back-pointers of the winner (`_WalkBack`), never decoded a second time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tmnmt.layers.base import MemoryState, Trace
+from tmnmt.layers.combine import Memories, Mode
+from tmnmt.models.base import Backbone, Encoded
+from tmnmt.vocab import BOS, EOS, PAD, UNK
+
+NEVER = torch.tensor([PAD, BOS, UNK])  # what no translation holds
+BLOCK = 64  # words compared by their maximum alone before any is looked at
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """`keep_states`: give the contexts and hidden states of the result (for the session cache).
+
+    `n_best`: so many of the best finished hypotheses are given; more than the beam are never found."""
+
+    beam: int = 5
+    length_penalty: float = 1.0  # score = log probability / length ** length_penalty, length counting </s>
+    mode: Mode = "off"
+    keep_states: bool = False
+    explain: bool = False
+    n_best: int = 1
+
+
+@dataclass(frozen=True)
+class TokenTrace:
+    """What one step says of the token that was chosen: probabilities and gates in [0, 1], 0 where a part is off."""
+
+    probability: float
+    p_copy: float
+    p_recall: float
+    p_plain: float
+    p_cache: float
+    p_gen: float
+    copy_gate: float
+    recall_gate: float
+    fusion_gate: float
+    cache_gate: float
+    q: Tensor | None  # (P,) attention over the memory's positions
+    slots: Tensor | None  # (C,) matching probability of the session cache's slots
+    found: Tensor | None  # (k,) where the neighbours, the last k of q, stand in the datastore
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """The best translation found. `finished` is False when it was cut at the maximal length."""
+
+    ids: tuple[int, ...]  # without </s>
+    score: float
+    log_prob: float  # natural log, </s> included when finished
+    finished: bool
+    contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
+    hiddens: Tensor | None = None  # (T, d) the s_t
+    traces: tuple[TokenTrace, ...] = ()
+    others: tuple[Hypothesis, ...] = ()  # the next best, where more than one was asked for, best first
+
+    @property
+    def per_subword(self) -> float:
+        """log_prob by the number of subwords that it is of."""
+        return self.log_prob / max(len(self.ids) + self.finished, 1)
+
+
+@dataclass
+class Live:
+    """The rows that are still decoded: K consecutive rows a sentence."""
+
+    sentence: Tensor  # (n,) which of the batch's sentences
+    max_len: Tensor  # (n,) longest output, </s> included
+    scores: Tensor  # (n, K) log probability so far; -inf: not a hypothesis
+    prev: Tensor  # (R,)
+    state: Any  # of R rows, as the backbone has it
+    encoded: Encoded  # n rows, or R when the backbone wants one for each
+    memory: MemoryState
+
+
+@dataclass
+class Candidates:
+    """The W best extensions of every live sentence, best first: each (n, W)."""
+
+    scores: Tensor
+    parents: Tensor  # row that is extended, in [0, R)
+    tokens: Tensor
+
+
+@dataclass
+class Step:
+    """What a step leaves for the way back. C = n W candidates, R rows before the step, R' after."""
+
+    parents: Tensor  # (C,)
+    tokens: Tensor  # (C,)
+    live: Tensor  # (R',) the candidate each next row came from
+    contexts: Tensor | None  # (R, l)
+    hiddens: Tensor | None  # (R, d)
+    trace: CandidateTrace | None
+
+
+@dataclass
+class CandidateTrace:
+    """`Trace` at the candidates only, so that no step keeps anything of the vocabulary's size."""
+
+    probability: Tensor  # (C,)
+    p_copy: Tensor
+    p_recall: Tensor
+    p_plain: Tensor
+    p_cache: Tensor
+    p_gen: Tensor
+    copy_gate: Tensor
+    recall_gate: Tensor
+    fusion_gate: Tensor
+    cache_gate: Tensor
+    q: Tensor | None  # (R, P)
+    slots: Tensor | None  # (R, C)
+    found: Tensor | None  # (R, k)
+
+
+class Finished:
+    """The k best hypotheses of every sentence so far, best first: their scores, and the step and candidate where each
+    ended. All (N, k) but `count` (N,), of all that were found; a score of -inf is no hypothesis."""
+
+    def __init__(self, sentences: int, k: int, device: torch.device) -> None:
+        shape = sentences, k
+        self.score = torch.full(shape, -torch.inf, device=device)
+        self.log_prob = torch.full(shape, -torch.inf, device=device)
+        self.step = torch.zeros(shape, dtype=torch.long, device=device)
+        self.candidate = torch.zeros(shape, dtype=torch.long, device=device)
+        self.count = torch.zeros(sentences, dtype=torch.long, device=device)
+        self.ended = torch.zeros(shape, dtype=torch.bool, device=device)
+
+    def take(self, live: Live, found: Candidates, ends: Tensor, at: int, length_penalty: float, eos: bool) -> None:
+        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of equals the earlier."""
+        log_prob = found.scores.masked_fill(~ends, -torch.inf)
+        who, k = live.sentence, self.score.shape[1]
+        scores = torch.cat([self.score[who], log_prob / (at + 1) ** length_penalty], 1)  # (n, k + W)
+        self.score[who], best = (part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True))
+        candidates = torch.arange(ends.numel(), device=ends.device).view_as(ends)
+        for held, new in (
+            (self.log_prob, log_prob), (self.step, torch.full_like(candidates, at)), (self.candidate, candidates),
+            (self.ended, torch.full_like(ends, eos)),
+        ):  # fmt: skip
+            held[who] = torch.cat([held[who], new], 1).gather(1, best)
+        self.count[who] += (ends & found.scores.isfinite()).sum(1)
+
+
+def beam_search(
+    backbone: Backbone, memories: Memories | None, encoded: Encoded, memory: MemoryState,
+    max_len: Sequence[int], settings: SearchSettings,
+) -> list[Hypothesis]:  # fmt: skip
+    """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence, or is empty.
+
+    max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are never produced."""
+    with torch.inference_mode():
+        live = _begin(backbone, encoded, memory, max_len, settings.beam)
+        done = Finished(len(max_len), settings.n_best, encoded.mask.device)
+        history: list[Step] = []
+        while live.sentence.numel():
+            state, context, hidden = backbone.step(live.prev, live.state, live.encoded)
+            log_probs, moved, trace = predict(
+                backbone, memories, live, hidden, context, settings.mode, settings.explain
+            )
+            found = continuations(live.scores, log_probs, 2 * settings.beam)
+            step = Step(
+                found.parents.flatten(), found.tokens.flatten(), found.tokens.new_empty(0),
+                context if settings.keep_states else None, hidden if settings.keep_states else None,
+                _at_candidates(trace, log_probs, found) if trace is not None else None,
+            )  # fmt: skip
+            live = _survivors(backbone, live, state, moved, found, done, step, len(history), settings)
+            history.append(step)
+        return _results(history, done)
+
+
+def predict(
+    backbone: Backbone, memories: Memories | None, live: Live, hidden: Tensor, context: Tensor, mode: Mode,
+    explain: bool,
+) -> tuple[Tensor, MemoryState, Trace | None]:  # fmt: skip
+    """Log probabilities (R, V) of the next word, with what can never be produced at -inf, and the memories moved on.
+
+    Without any memory this is the plain model and nothing else."""
+    trace: Trace | None = None
+    memory = live.memory
+    if memories is None or not (memory.reads_pairs or memory.cache):
+        log_probs = torch.log_softmax(backbone.readout(live.prev, hidden, context).float(), -1)
+        if explain:
+            plain = log_probs.exp()
+            trace = Trace(None, None, None, None, None, None, None, plain, plain, plain)
+    else:
+        log_probs, memory, trace = memories.step(backbone, live.prev, hidden, context, memory, mode, explain)
+    log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
+    return log_probs, memory, trace
+
+
+def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
+    """The `width` best of all K V extensions of each sentence: scores (n, K), log_probs (R, V) -> each (n, width).
+
+    Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those are searched."""
+    n, beam = scores.shape
+    if over := -log_probs.shape[1] % BLOCK:
+        log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
+    blocks = log_probs.view(n, -1, BLOCK)  # (n, K V / BLOCK, BLOCK)
+    per_row = blocks.shape[1] // beam
+    heads = blocks.amax(-1).view(n, beam, per_row) + scores[..., None]
+    chosen = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
+    words = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)) + scores.gather(1, chosen // per_row)[..., None]
+    best, at = words.flatten(1).topk(width)
+    block = chosen.gather(1, at // BLOCK)
+    row = block // per_row + _starts(n, beam, scores.device)
+    return Candidates(best, row, block % per_row * BLOCK + at % BLOCK)
+
+
+@lru_cache(maxsize=256)
+def _starts(n: int, each: int, device: torch.device) -> Tensor:
+    """Where each of n groups of `each` begins: (n, 1)."""
+    return torch.arange(n, device=device)[:, None] * each
+
+
+def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: Sequence[int], beam: int) -> Live:
+    n, device = len(max_len), encoded.mask.device
+    sentence = torch.arange(n, device=device)
+    rows = sentence.repeat_interleave(beam)
+    scores = torch.full((n, beam), -torch.inf, device=device)
+    scores[:, 0] = 0  # all rows of a sentence are the same at first: one of them may be extended
+    state, encoded = backbone.reordered(backbone.start(encoded), rows), backbone.for_beam(encoded)
+    if not backbone.shares_encoded:
+        encoded = encoded.rows(rows)
+    limits = torch.tensor(max_len, device=device)
+    return Live(sentence, limits, scores, torch.full_like(rows, BOS), state, encoded, memory.rows(rows))
+
+
+def _survivors(
+    backbone: Backbone, live: Live, state: Any, memory: MemoryState, found: Candidates, done: Finished, step: Step,
+    at: int, settings: SearchSettings,
+) -> Live:  # fmt: skip
+    """Note what is finished and move on to the rows that live; writes their back-pointers to `step.live`."""
+    beam, (n, width) = settings.beam, found.scores.shape
+    ends = found.tokens == EOS
+    order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, K) the best that go on
+    ends[:, beam:] = False  # an end that is not among the K best is no hypothesis
+    if ends.any():
+        done.take(live, found, ends, at, settings.length_penalty, eos=True)
+    scores = found.scores.gather(1, order)
+    last = live.max_len <= at + 1
+    if last.any():
+        cut = last & (done.count[live.sentence] == 0)
+        first = torch.zeros_like(ends).scatter_(1, order[:, :1], cut[:, None])
+        done.take(live, found, first, at, settings.length_penalty, eos=False)
+    over = last | _decided(live, scores[:, 0], done, at, settings)
+    keep = (~over).nonzero()[:, 0]
+    candidates = (order + _starts(n, width, order.device))[keep].flatten()
+    step.live = candidates
+    rows = step.parents[candidates]
+    if len(keep) == n:
+        moved = replace(live, scores=scores, memory=memory.reordered(rows))
+    else:
+        encoded = _keep_encoded(live.encoded, keep, beam, n)
+        left = live.sentence[keep], live.max_len[keep], scores[keep]
+        moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
+    return replace(moved, prev=step.tokens[candidates], state=backbone.reordered(state, rows))
+
+
+def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:
+    """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of them is `best` (n,).
+
+    Log probabilities only fall: what a live hypothesis can still reach is its present one over its length at the end.
+    That is at most the maximal length, of which callers leave twice what is likely. So once K are finished the best is
+    held against what ends within half of it, or at the next step. To end at K, whatever lives, is wrong: where one
+    hypothesis is nearly certain, as in copying, the other rows hold junk, and that ends early."""
+    power, ends = settings.length_penalty, live.sentence
+    soon = (live.max_len / 2).clamp_min(at + 2)
+    likely = (done.count[ends] >= settings.beam) & (done.score[ends, 0] >= best / soon**power)
+    return likely | (done.score[ends, -1] >= best / live.max_len**power)
+
+
+def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
+    """The sentences `keep` of n, and no longer than the longest of them."""
+    if encoded.mask.shape[0] != n:  # one row for each of the beam
+        keep = (keep[:, None] * beam + torch.arange(beam, device=keep.device)).flatten()
+    kept = encoded.rows(keep)
+    length = int(kept.mask.sum(1).max()) if len(keep) else 0
+    return kept.cut(length)
+
+
+def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> CandidateTrace:
+    rows, tokens = found.parents.flatten(), found.tokens.flatten()
+    zero = log_probs.new_zeros(len(rows))
+
+    def words(p: Tensor | None) -> Tensor:
+        return zero if p is None else p[rows, tokens]
+
+    def gates(gate: Tensor | None) -> Tensor:
+        return zero if gate is None else gate[rows]
+
+    return CandidateTrace(
+        log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_recall), words(trace.p_plain),
+        words(trace.p_cache), words(trace.p_gen), gates(trace.copy_gate), gates(trace.recall_gate),
+        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q, trace.slots, trace.found,
+    )  # fmt: skip
+
+
+def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
+    walk = _WalkBack(history)
+    told = (done.step, done.candidate, done.score, done.log_prob, done.ended)
+    results = []
+    for sentence in zip(*(x.tolist() for x in told), strict=True):
+        best, *others = zip(*sentence, strict=True)
+        found = [_hypothesis(history, walk, *end) for end in others if end[2] > -math.inf]
+        results.append(replace(_hypothesis(history, walk, *best), others=tuple(found)))
+    return results
+
+
+def _hypothesis(
+    history: list[Step], walk: _WalkBack, at: int, candidate: int, score: float, log_prob: float, ended: bool
+) -> Hypothesis:
+    way = walk.to(at, candidate)
+    if ended:
+        way.pop()
+    rows = [row for row, _ in way]
+    ids = tuple(walk.tokens[t][c] for t, (_, c) in enumerate(way))
+    contexts, hiddens = (_pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens"))
+    traces = [(s.trace, row, c) for s, (row, c) in zip(history, way, strict=False)]
+    told = tuple(_token_trace(trace, row, c) for trace, row, c in traces if trace is not None)
+    return Hypothesis(ids, score, log_prob, ended, contexts, hiddens, told)
+
+
+class _WalkBack:
+    """The back-pointers of all steps as Python lists."""
+
+    def __init__(self, history: list[Step]) -> None:
+        self.parents: list[list[int]] = [step.parents.tolist() for step in history]
+        self.tokens: list[list[int]] = [step.tokens.tolist() for step in history]
+        self.live: list[list[int]] = [step.live.tolist() for step in history]
+
+    def to(self, at: int, candidate: int) -> list[tuple[int, int]]:
+        """The row that was extended and the candidate chosen at every step 0..at on the way to `candidate`."""
+        way = [(self.parents[at][candidate], candidate)]
+        for t in range(at - 1, -1, -1):
+            chosen = self.live[t][way[-1][0]]
+            way.append((self.parents[t][chosen], chosen))
+        return way[::-1]
+
+
+def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
+    """One row of every step, (T, ...); None where nothing was kept."""
+    kept = [step for step in steps if step is not None]
+    if kept and rows:
+        return torch.stack([step[row] for step, row in zip(kept, rows, strict=False)])
+    return kept[0][:0] if kept else None
+
+
+def _token_trace(trace: CandidateTrace, row: int, candidate: int) -> TokenTrace:
+    names = [f.name for f in fields(trace) if f.name not in ("q", "slots", "found")]
+    numbers = {name: float(getattr(trace, name)[candidate]) for name in names}
+    q, slots, found = (kept[row].cpu() if kept is not None else None for kept in (trace.q, trace.slots, trace.found))
+    return TokenTrace(q=q, slots=slots, found=found, **numbers)

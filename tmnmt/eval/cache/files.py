@@ -1,0 +1,126 @@
+"""The files of a cache report: report.json, tables as TSV, plots as SVG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tmnmt.eval.cache.report import Found, Shown
+from tmnmt.eval.cache.watch import CLASSES, FREQUENT
+from tmnmt.eval.report.svg import heat_map, line_chart
+from tmnmt.formats.atomic import writing
+
+AGES_SHOWN = 100  # in the plot; the table has all
+SCORES = ("test", "slots", "overwriting", "hypotheses written", "BLEU", "chrF", "better", "worse", "p", "words/s")
+
+
+def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Found]) -> dict[str, Any]:
+    """Writes all files, each whole or not at all, and gives back what report.json says."""
+    report = about | {"tests": {one.name: _record(one) for one in tests}}
+    _write(folder / "report.json", json.dumps(report, ensure_ascii=False, indent=1) + "\n")
+    _write(folder / "scores.tsv", _tsv([SCORES, *score_lines(tests)]))
+    _write(folder / "size.svg", size_chart(tests))
+    for one in tests:
+        _write(folder / f"matching.{one.name}.tsv", _tsv(_ages(one)))
+        _write(folder / f"matching.{one.name}.svg", age_chart(one))
+        _write(folder / f"gates.{one.name}.tsv", _tsv(_gates(one)))
+        _write(folder / f"gates.{one.name}.svg", gate_chart(one))
+        _write(folder / f"matrix.{one.name}.tsv", _tsv(_matrix(one.shown)))
+        _write(folder / f"matrix.{one.name}.svg", matrix_map(one))
+    return report
+
+
+def score_lines(tests: Sequence[Found]) -> list[list[str]]:
+    """The table of scores, without its head: what the paper's tables 2 to 5 say."""
+    lines = []
+    for one in tests:
+        for row in one.rows:
+            arm, signs = row.arm, row.signs
+            kind = [str(arm.size), *([("on" if arm.overwrite else "off"), str(arm.best)] if arm.size else ["", ""])]
+            told = [str(signs.better), str(signs.worse), f"{signs.p:.4f}"] if signs else ["", "", ""]
+            speed = f"{row.outcome.words / row.outcome.seconds:.1f}"
+            lines.append([one.name, *kind, f"{row.scores.bleu:.2f}", f"{row.scores.chrf:.2f}", *told, speed])
+    return lines
+
+
+def size_chart(tests: Sequence[Found]) -> str:
+    sizes = [str(row.arm.size) for row in tests[0].by_size]
+    lines = {one.name: [row.scores.bleu for row in one.by_size] for one in tests}
+    return line_chart("BLEU over the size of the session cache", "slots (0: no cache)", "BLEU, 0 to 100", sizes, lines)
+
+
+def age_chart(one: Found) -> str:
+    lines = {
+        f"{row.arm.size} slots": [mean.value for mean in row.outcome.matching[:AGES_SHOWN]]
+        for row in one.by_size if row.outcome.matching
+    }  # fmt: skip
+    ages = [str(age) for age in range(max(map(len, lines.values())))]
+    return line_chart(
+        f"{one.name}: matching by age", "age of the slot, in slots written later", "mean matching probability", ages,
+        lines,
+    )  # fmt: skip
+
+
+def gate_chart(one: Found) -> str:
+    gates = one.row(one.main).outcome.gates
+    lines = {
+        where: [gate.value if gate.count else None for kind in CLASSES if (gate := gates[f"{kind}, {where}"])]
+        for where in ("in the cache", "not in the cache")
+    }
+    return line_chart(
+        f"{one.name}: gate by class of word, slots: {one.main.name}", f"class ({FREQUENT} words are frequent)",
+        "mean gate, 0 to 1", CLASSES, lines, joined=False,
+    )  # fmt: skip
+
+
+def matrix_map(one: Found) -> str:
+    shown = one.shown
+    return heat_map(
+        f"{one.name}, segment {shown.segment}: matching probability", "subwords of the translation",
+        "slots, the latest first", [*map(_legible, shown.words)], [*map(_legible, shown.slots)], shown.weights,
+    )  # fmt: skip
+
+
+def _legible(subword: str) -> str:
+    """A subword by itself: what begins a word as it is, what goes on with one after a plus."""
+    return subword.removeprefix("▁") or "▁" if subword.startswith("▁") else f"+{subword}"
+
+
+def _record(one: Found) -> dict[str, Any]:
+    return {
+        "segments": one.segments, "documents": one.documents, "arms": [row.record() for row in one.rows],
+        "matrix": asdict(one.shown),
+    }  # fmt: skip
+
+
+def _ages(one: Found) -> Iterable[Sequence[str]]:
+    yield "slots", "overwriting", "hypotheses written", "age", "mean matching probability", "subwords"
+    for row in one.rows:
+        arm = row.arm
+        kind = str(arm.size), "on" if arm.overwrite else "off", str(arm.best)
+        for age, mean in enumerate(row.outcome.matching):
+            yield *kind, str(age), f"{mean.value:.6f}", str(mean.count)
+
+
+def _gates(one: Found) -> Iterable[Sequence[str]]:
+    yield "class", "slot", "mean gate", "subwords"
+    for name, gate in one.row(one.main).outcome.gates.items():
+        yield *name.split(", "), f"{gate.value:.6f}", str(gate.count)
+
+
+def _matrix(shown: Shown) -> Iterable[Sequence[str]]:
+    yield "slot", *shown.words
+    for slot, weights in zip(shown.slots, shown.weights, strict=True):
+        yield slot, *(f"{weight:.6f}" for weight in weights)
+
+
+def _tsv(lines: Iterable[Sequence[str]]) -> str:
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _write(path: Path, text: str) -> None:
+    with writing(path) as out:
+        out.write(text)

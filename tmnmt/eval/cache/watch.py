@@ -1,0 +1,150 @@
+"""What a session cache does while documents are translated: which slots are read, and how far its gate opens.
+
+Seen on the best hypotheses, from the contexts and states that are about to be written; nothing is decoded twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.schedule import Piece, side_by_side
+from tmnmt.engine.session import Session
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.layers.base import CacheState, MemoryState
+from tmnmt.layers.combine import Memories
+from tmnmt.layers.view import seen
+from tmnmt.models.folder import Model
+from tmnmt.segments import Translation
+from tmnmt.vocab import BOS
+
+FREQUENT = 100  # words that count as frequent
+FREQUENT_WORD, OTHER_WORD, NUMBER, PUNCTUATION = CLASSES = ("frequent word", "other word", "number", "punctuation")
+_PARTS = re.compile(r"(?P<word>[^\W\d_]+)|(?P<number>\d+)|\S")
+
+
+@dataclass
+class Mean:
+    """Of numbers that come one after another."""
+
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, total: float, count: int = 1) -> None:
+        self.total, self.count = self.total + total, self.count + count
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """P_m of one sentence: `weights` (T, C) of its subwords over the slots, the one written last first."""
+
+    words: list[int]
+    slots: list[int]  # the subword of every slot
+    weights: Tensor
+
+
+@dataclass
+class Watched:
+    """What was seen of subwords that had a filled cache to read."""
+
+    matching: list[Mean] = field(default_factory=list)  # P_m by age: how many slots were written later
+    gates: dict[tuple[str, bool], Mean] = field(default_factory=lambda: defaultdict(Mean))  # class, has it a slot
+    by_segment: dict[int, Mean] = field(default_factory=lambda: defaultdict(Mean))  # gate
+    matrix: Matrix | None = None  # of the sentence seen last
+
+
+class Watching(Translator):
+    """A translator without translation memory that fills `watched`; documents go side by side even without a cache, so
+    that times compare.
+
+    frequent: the words of the first class. The time it takes to watch is `seconds["watch"]`, apart from "decode"."""
+
+    def __init__(self, model: Model, memories: Memories | None, settings: Settings, frequent: Set[str]) -> None:
+        super().__init__(model, memories, [], settings)
+        self.frequent, self.watched = frequent, Watched()
+        self._latest: Sequence[list[int]] = ()
+
+    def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
+        return side_by_side(prepared, self.settings.batch, self.retrieve)
+
+    def translate_batch(
+        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
+    ) -> list[tuple[Translation, int]]:
+        self._latest = [session.cache.latest for session in sessions]
+        return super().translate_batch(batch, sessions, explain)
+
+    def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
+        found = super().decode(pieces, memory, explain)
+        if memory.cache is not None:
+            with self._timed("watch"), torch.inference_mode():
+                self._watch(pieces, found, memory.cache)
+        return found
+
+    def _watch(self, pieces: Sequence[Piece], found: Sequence[Hypothesis], state: CacheState) -> None:
+        """P_m and lambda of every subword of the best hypotheses, once more, all at once."""
+        assert self.memories is not None and self.memories.cache is not None
+        cache, lengths = self.memories.cache, torch.tensor([len(best.ids) for best in found])
+        contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
+        hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
+        before = [BOS if not at else best.ids[at - 1] for best in found for at in range(len(best.ids))]
+        prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
+        sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
+        rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
+        weights = cache.match(prev, hiddens, contexts, rows)
+        if cache.kind.fusion == "deep":
+            gates = cache.fuse(prev, hiddens, contexts, rows)[1].mean(-1)
+        else:
+            gates = cache.recall(prev, hiddens, contexts, rows)[1].sigmoid()
+        of_each = torch.split(weights, lengths.tolist()), torch.split(gates, lengths.tolist())
+        for piece, best, latest, ids, weight, gate in zip(
+            pieces, found, self._latest, state.ids, *of_each, strict=True
+        ):
+            if latest and best.ids:
+                self._note(
+                    piece.segment, Matrix(list(best.ids), ids[latest].tolist(), weight[:, latest]), gate.tolist()
+                )
+
+    def _note(self, segment: int, matrix: Matrix, gates: list[float]) -> None:
+        watched, slots = self.watched, set(matrix.slots)
+        watched.matrix = matrix
+        watched.by_segment[segment].add(sum(gates), len(gates))
+        watched.matching += [Mean() for _ in range(len(matrix.slots) - len(watched.matching))]
+        for mean, total in zip(watched.matching, matrix.weights.sum(0).tolist(), strict=False):
+            mean.add(total, len(gates))
+        subwords = [self.vocab.piece(word) for word in matrix.words]
+        for word, kind, gate in zip(matrix.words, classes(subwords, self.frequent), gates, strict=True):
+            watched.gates[kind, word in slots].add(gate)
+
+
+def frequent_words(texts: Iterable[str], most: int = FREQUENT) -> frozenset[str]:
+    """The `most` most frequent words of letters, in lower case; of equals the first in the alphabet.
+
+    OURS: they stand for function words, since they are found for any language without a list."""
+    counts = Counter(part[0].lower() for text in texts for part in _PARTS.finditer(text) if part["word"])
+    return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:most])
+
+
+def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
+    """The class of the word, number or mark that each subword of a sentence begins in; a bare space is punctuation."""
+    text, found = "".join(subwords).replace("▁", " "), dict[int, str]()
+    for part in _PARTS.finditer(text):
+        word = FREQUENT_WORD if part[0].lower() in frequent else OTHER_WORD
+        kind = word if part["word"] else NUMBER if part["number"] else PUNCTUATION
+        found |= dict.fromkeys(range(*part.span()), kind)
+    kinds, at = [], 0
+    for subword in subwords:
+        begins = at + (subword.startswith("▁") and len(subword) > 1)
+        kinds.append(found.get(begins, PUNCTUATION))
+        at += len(subword)
+    return kinds

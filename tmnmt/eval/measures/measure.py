@@ -1,0 +1,284 @@
+"""Everything that is measured of the systems on one test set: what `tmnmt evaluate` writes into a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tmnmt.counted import counted
+from tmnmt.eval.data.distinct import once, together, units_of
+from tmnmt.eval.measures.align import Aligner, tokens
+from tmnmt.eval.measures.compared import Compared
+from tmnmt.eval.measures.consistency import Terms, function_words
+from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
+from tmnmt.eval.measures.metrics import MAIN, Metric, count, metrics, sentence_bleu
+from tmnmt.eval.measures.origin import origins
+from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, holm
+from tmnmt.eval.measures.slices import BANDS, HALVES, LENGTHS, NONE, POSITIONS, band_of, half_of, parts, places
+from tmnmt.progress import ReadProgress
+from tmnmt.segments import Match
+from tmnmt.text import match_tokens, words
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """What systems translate: as many sources (none where unknown), references (R lists) and documents as segments.
+
+    best: for every segment the best match of its memory at any score, None where it has no memory. pairs: sources and
+    targets of that memory, for the aligner."""
+
+    __test__ = False  # no test of pytest's
+
+    name: str
+    src_lang: str
+    tgt_lang: str
+    sources: Sequence[str]
+    references: Sequence[Sequence[str]]
+    documents: Sequence[str]
+    best: Sequence[Match | None] | None = None
+    pairs: Iterable[tuple[str, str]] = ()
+    warnings: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def of(self, segment: int) -> list[str]:
+        """The references of one segment."""
+        return [lines[segment] for lines in self.references]
+
+    @cached_property
+    def bands(self) -> list[str]:
+        """The band of every segment."""
+        return [band_of(match) for match in self.best] if self.best is not None else [NONE] * len(self)
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """What lengths and words are counted in: the sources, the references where those are unknown."""
+        return self.sources or self.references[0]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one system wrote. records: reads again, segment by segment, {"matches": [...], "tokens": [...]}, as
+    `tmnmt translate --json` says them; None for a system of which only the text is known."""
+
+    name: str
+    lines: Sequence[str]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    records: Callable[[], Iterator[Mapping[str, Any]]] | None = None
+    explained: bool = False
+    cost: Mapping[str, float | int | None] | None = None
+
+
+class Measured:
+    """The outputs of several systems on one test set, counted; `entry` is their part of report.json, `lines` theirs of
+    segments.jsonl. baseline: the name of the system that the others are compared with."""
+
+    def __init__(
+        self, test: TestSet, outputs: Sequence[Output], baseline: str, weights: Mapping[str, float],
+        progress: ReadProgress | None = None,
+    ) -> None:  # fmt: skip
+        self.test, self.outputs, self.weights = test, outputs, weights
+        self.baseline = next(i for i, output in enumerate(outputs) if output.name == baseline)
+        self.metrics = metrics(test.tgt_lang)
+        written = [output.lines for output in outputs]
+        self.counts = {metric.name: count(metric, test.references, written, progress) for metric in self.metrics}
+        self.units = units_of(test.sources, test.references)
+        whole = {name: [together(rows, self.units) for rows in counts] for name, counts in self.counts.items()}
+        self.whole = Compared(self.metrics, whole, self.baseline)
+        self.distinct = self._part(range(len(test)))
+        self.edits = [
+            [edits_to(line, test.of(segment)) for segment, line in enumerate(output.lines)] for output in outputs
+        ]
+
+    @property
+    def main(self) -> list[Metric]:
+        return [metric for metric in self.metrics if metric.name in MAIN]
+
+    def entry(self) -> dict[str, Any]:
+        """The test set and its systems, in the form of report.json."""
+        test, consistency = self.test, self._consistency()
+        versus, bands, halves = self._versus(), self._grouped(test.bands, (*BANDS, NONE)), self._halves()
+        by_band, by_half = self._compared(bands), self._compared(halves)
+        by_position = self._parts(places(test.documents), POSITIONS)
+        by_length = self._parts([len(match_tokens(text)) for text in test.texts], LENGTHS)
+        return {
+            "name": test.name, "src_lang": test.src_lang, "tgt_lang": test.tgt_lang, "segments": len(test),
+            "distinct": self.distinct.units,
+            "documents": len(set(test.documents)), "words": sum(map(words, test.references[0])),
+            "has_sources": bool(test.sources), "warnings": [*test.warnings, *self._few()],
+            "bands": self._sizes(bands), "halves": self._sizes(halves),
+            "reference": consistency(test.references[0]) if consistency else None,
+            "systems": [
+                {
+                    "name": output.name, "settings": dict(output.settings), "baseline": number == self.baseline,
+                    "metrics": self._scores(number), "gain": self.whole.gains(number), "versus": versus[number],
+                    "by_band": by_band[number], "by_half": by_half[number],
+                    "by_position": by_position[number], "by_length": by_length[number],
+                    "origin": self._origin(output), "consistency": consistency(output.lines) if consistency else None,
+                    "effort": self._effort(number), "cost": output.cost,
+                }
+                for number, output in enumerate(self.outputs)
+            ],
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The segments in order, in the form of segments.jsonl; "position" counts from 1 in the document."""
+        test = self.test
+        bleu = [sentence_bleu(counts) for counts in self.counts["BLEU"]]
+        records = [output.records() if output.records else None for output in self.outputs]
+        for segment, place in enumerate(places(test.documents)):
+            references = test.of(segment)
+            systems = {}
+            for number, (output, more) in enumerate(zip(self.outputs, records, strict=True)):
+                systems[output.name] = {
+                    "hyp": output.lines[segment], "bleu": round(float(bleu[number][segment]), 2),
+                    "edit_rate": round(self.edits[number][segment].rate, 4),
+                    **(_told(next(more), output.explained) if more else {}),
+                }  # fmt: skip
+            yield {
+                "test": test.name, "document": test.documents[segment], "position": place,
+                "src": test.sources[segment] if test.sources else None, "ref": references[0],
+                **({"refs": references} if len(references) > 1 else {}),
+                "band": test.bands[segment], "best": self._best(segment), "systems": systems,
+            }  # fmt: skip
+
+    def _best(self, segment: int) -> dict[str, Any] | None:
+        match = self.test.best[segment] if self.test.best is not None else None
+        if match is None:
+            return None
+        found = match.segment
+        return {"score": round(match.score, 4), "src": found.src, "tgt": found.tgt, "document": found.document}
+
+    def _scores(self, number: int) -> dict[str, dict[str, Any]]:
+        """Of all segments, with intervals by resampled units."""
+        scores, intervals = self.whole.scores(number), self.whole.intervals(number)
+        references = len(self.test.references)
+        return {
+            metric.name: {
+                "score": scores[metric.name], **intervals[metric.name], "signature": metric.signature(references),
+            }
+            for metric in self.metrics
+        }  # fmt: skip
+
+    def _versus(self) -> list[list[dict[str, Any]]]:
+        """For every system how it differs from the baseline, every unit counted once; Holm's correction is for the
+        number of systems. The bootstrap has no p where there are too few units to draw from."""
+        found: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
+        others = [number for number in range(len(self.outputs)) if number != self.baseline]
+        against = self.outputs[self.baseline].name
+        for metric in self.main:
+            scored = self.distinct.scored[metric.name]
+            for test, p_value in TESTS.items():
+                p = [p_value(scored[self.baseline], scored[number]) for number in others]
+                shown = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
+                for number, one, corrected in zip(others, p, holm(p), strict=True):
+                    found[number].append({
+                        "test": test, "metric": metric.name, "against": against,
+                        "difference": scored[number].score - scored[self.baseline].score,
+                        "p": one if shown else None, "p_holm": corrected if shown else None,
+                    })  # fmt: skip
+        return found
+
+    def _few(self) -> list[str]:
+        """What is to be noted where there are too few units for the bootstrap's p."""
+        if len(self.outputs) < 2 or self.distinct.units >= FEWEST_UNITS:
+            return []
+        units = counted(self.distinct.units, "distinct segment")
+        return [f"{units}: no p is given of the {BOOTSTRAP}, which wants {FEWEST_UNITS}"]
+
+    def _halves(self) -> dict[str, list[int]]:
+        """The segments below and above what is looked up by default; none where there is no memory."""
+        return self._grouped([half_of(band) for band in self.test.bands], HALVES)
+
+    def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
+        """Of every value that there is, in this order, the segments that have it."""
+        of = {value: [i for i, own in enumerate(values) if own == value] for value in order}
+        return {value: some for value, some in of.items() if some}
+
+    def _sizes(self, groups: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
+        """How many segments a part has, how many words they have, and what share of all that is; a segment that is
+        there several times counts once."""
+        seen = dict(zip(self.units.tolist(), self.test.texts, strict=True))
+        of = {name: {int(self.units[segment]) for segment in some} for name, some in groups.items()}
+        counted = {name: sum(words(seen[unit]) for unit in units) for name, units in of.items()}
+        total = max(sum(words(text) for text in seen.values()), 1)
+        return [
+            {
+                "band": name, "segments": len(units), "words": counted[name],
+                "share": len(units) / len(seen), "word_share": counted[name] / total,
+            }
+            for name, units in of.items()
+        ]  # fmt: skip
+
+    def _compared(self, groups: Mapping[str, Sequence[int]]) -> list[list[dict[str, Any]]]:
+        """For every system its scores in every part, with intervals, and what it gains there."""
+        parts = [(name, self._part(some)) for name, some in groups.items()]
+        return [
+            [
+                {
+                    "band": name, "segments": part.units, "metrics": part.scores(number),
+                    "intervals": part.intervals(number), "gain": part.gains(number),
+                }
+                for name, part in parts
+            ]
+            for number in range(len(self.outputs))
+        ]  # fmt: skip
+
+    def _parts(self, values: Sequence[int], starts: Sequence[int]) -> list[list[dict[str, Any]]]:
+        """For every system its scores in the parts that begin at `starts`."""
+        found = [(start, end, self._part(some)) for start, end, some in parts(values, starts)]
+        return [
+            [
+                {"from": start, "to": end, "segments": part.units, "metrics": part.scores(number)}
+                for start, end, part in found
+            ]
+            for number in range(len(self.outputs))
+        ]
+
+    def _part(self, some: Sequence[int]) -> Compared:
+        """All systems on some segments, each unit of them counted once."""
+        rows = np.array(some)
+        counts = {m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]] for m in self.main}
+        return Compared(self.main, counts, self.baseline)
+
+    def _origin(self, output: Output) -> dict[str, Any] | None:
+        if output.records is None or not output.explained:
+            return None
+        told = (record["tokens"] for record in output.records())
+        return origins((tokens, self.test.of(segment)) for segment, tokens in enumerate(told))
+
+    def _effort(self, number: int) -> dict[str, Any]:
+        edits = self.edits[number]
+        counted = words_by_band(self.test.texts, self.test.bands)
+        return {
+            "edit_rate": sum(one.edits for one in edits) / max(sum(one.words for one in edits), 1),
+            "words_by_band": counted, "weighted_words": weighted_words(counted, self.weights),
+        }  # fmt: skip
+
+    def _consistency(self) -> Callable[[Sequence[str]], dict[str, float | None]] | None:
+        """What gives the shares of a text; None where no sources are known."""
+        test = self.test
+        if not test.sources:
+            return None
+        taught = [*test.pairs, *zip(test.sources, test.references[0], strict=True)]
+        aligner = Aligner(taught)
+        common = set().union(*(function_words([tokens(text) for text in side]) for side in zip(*taught, strict=True)))
+        terms = Terms(test.sources, test.documents, common)
+
+        def shares(lines: Sequence[str]) -> dict[str, float | None]:
+            aligned = terms.by_alignment(lines, aligner)
+            return {
+                "LTCR": aligned.ltcr, "LTCR-1": aligned.ltcr_1, "LTCR (string)": terms.by_strings(lines).ltcr
+            }  # fmt: skip
+
+        return shares
+
+
+def _told(record: Mapping[str, Any], explained: bool) -> dict[str, Any]:
+    matches = [{name: match[name] for name in ("src", "tgt", "score", "document")} for match in record["matches"]]
+    return {"matches": matches, **({"tokens": record["tokens"]} if explained else {})}

@@ -1,0 +1,292 @@
+"""The tables of a test set: the summary that is read first, and what stands behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from urllib.parse import urlencode
+from xml.etree.ElementTree import Element
+
+from tmnmt.eval.measures.slices import NONE
+from tmnmt.eval.measures.verdict import RULE, differs
+from tmnmt.eval.report.markup import UNKNOWN, Cell, Child, e, figure, share, table
+from tmnmt.eval.report.plots import baseline_of, span
+from tmnmt.eval.report.run_folder import Node
+
+ORIGINS = ("memory", "cache", "model")
+
+
+def summary(test: Node) -> Element:
+    """Every system with its metrics: the best in bold, intervals below, ▲ and ▼ where it differs from the baseline."""
+    names = metrics_of(test)
+    more = [column for column in _MORE if any(column[1](system) is not None for system in test.nodes("systems"))]
+    rows: list[list[Child | Cell]] = []
+    for system in test.nodes("systems"):
+        rows.append([
+            _named(test, system), *(_score(test, system, name) for name in names),
+            *(Cell(show(value(system))) for _, value, show in more), _links(test, system),
+        ])  # fmt: skip
+    columns = ["System", *(_headed(name) for name in names), *(title for title, _, _ in more), "Segments"]
+    return table(f"{test.name('name')}: scores of all segments. {_legend(test)}", columns, rows)
+
+
+_MORE: list[tuple[str, Callable[[Node], float | None], Callable[[float | None], str]]] = [
+    ("Edit rate ↓", lambda system: system.node("effort").number("edit_rate"), share),
+    ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), share),
+    ("Words a second", lambda system: system.node("cost").number("words_per_second"), lambda value: figure(value, 0)),
+]
+
+
+def metrics_of(test: Node) -> list[str]:
+    """Names of all metrics, in the order in which the systems have them."""
+    return list(dict.fromkeys(name for system in test.nodes("systems") for name in system.node("metrics").keys()))
+
+
+def _lower_is_better(metric: str) -> bool:
+    return metric.upper().startswith("TER")
+
+
+def _headed(metric: str) -> str:
+    return f"{metric} {'↓' if _lower_is_better(metric) else '↑'}"
+
+
+def _named(test: Node, system: Node) -> Element:
+    name = system.name("name")
+    return e("span", name, e("small", "baseline")) if system.flag("baseline") else e("span", name)
+
+
+def _score(test: Node, system: Node, metric: str) -> Cell:
+    score = system.node("metrics").node(metric)
+    value, low, high = score.number("score"), score.number("low"), score.number("high")
+    if value is None:
+        return Cell(UNKNOWN)
+    mark, told = _difference(test, system, metric)
+    return Cell(figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, told)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
+
+
+def _best(test: Node, metric: str) -> str:
+    scores = (system.node("metrics").node(metric).number("score") for system in test.nodes("systems"))
+    known = [score for score in scores if score is not None]
+    return figure((min if _lower_is_better(metric) else max)(known))
+
+
+def _difference(test: Node, system: Node, metric: str) -> tuple[str, str]:
+    """▲ or ▼ and what it says, where the system differs from the baseline by this metric."""
+    baseline = baseline_of(test)
+    if baseline is None:
+        return "", ""
+    name = baseline.name("name")
+    made = [v for v in system.nodes("versus") if v.text("metric") == metric and v.text("against") == name]
+    if not any(differs(v.text("test"), v.number("p_holm")) for v in made):
+        return "", ""
+    better = ((made[0].number("difference") or 0) > 0) != _lower_is_better(metric)
+    return ("▲", f"significantly better than {name}") if better else ("▼", f"significantly worse than {name}")
+
+
+def _legend(test: Node) -> str:
+    baseline = baseline_of(test)
+    parts = ["Best in bold; below, 95 % intervals."]
+    if baseline is not None and any(system.nodes("versus") for system in test.nodes("systems")):
+        parts.append(f"▲ better, ▼ worse than {baseline.name('name')}: {RULE}.")
+    return " ".join(parts)
+
+
+def _links(test: Node, system: Node) -> Element:
+    def link(text: str, order: str) -> Element:
+        where = urlencode({"test": test.name("name"), "system": system.name("name"), "order": order})
+        return e("a", text, href=f"#{where}")
+
+    if system.flag("baseline") or baseline_of(test) is None:
+        return e("span", link("read", "text"), class_="links")
+    return e("span", link("losses", "loss"), " ", link("gains", "gain"), class_="links")
+
+
+def tables(test: Node) -> Iterator[tuple[str, Element]]:
+    """(title, table) of everything else that is known of a test set."""
+    for title, make in (
+        ("Gain by match band", _gains), ("Significance", _significance), ("Match bands", _bands),
+        ("Where the words come from", _origins),
+        ("Lexical consistency", _consistency), ("Post-editing effort", _effort), ("Cost", _cost),
+        ("Settings", _settings), ("Signatures", _signatures),
+    ):  # fmt: skip
+        made = make(test)
+        if made is not None:
+            yield title, made
+    for key, title in (("by_band", "match band"), ("by_position", "position"), ("by_length", "length")):
+        by_metric = [_by_place(test, key, title, metric) for metric in _place_metrics(test, key)]
+        if by_metric:
+            yield f"By {title}", e("div", *by_metric)
+
+
+def _significance(test: Node) -> Element | None:
+    rows = [
+        [
+            system.name("name"), versus.text("against"), versus.text("metric"), versus.text("test"),
+            figure(versus.number("difference")), _p(versus.number("p")), _p(versus.number("p_holm")),
+        ]
+        for system in test.nodes("systems")
+        for versus in system.nodes("versus")
+    ]  # fmt: skip
+    columns = ["System", "Against", "Metric", "Test", "Difference", "p", "p after Holm"]
+    return table("Tests of the differences", columns, rows, text_columns=4) if rows else None
+
+
+def _p(value: float | None) -> str:
+    return "< 0.001" if value is not None and value < 0.001 else figure(value, 3)
+
+
+def _bands(test: Node) -> Element | None:
+    rows: list[list[Child | Cell]] = [
+        [
+            band.text("band"), figure(band.number("segments"), 0), share(band.number("share")),
+            figure(band.number("words"), 0), share(band.number("word_share")),
+        ]
+        for band in (*test.nodes("halves"), *test.nodes("bands"))
+    ]  # fmt: skip
+    words = "Source words" if test.flag("has_sources") else "Reference words"
+    columns = ["Best fuzzy match", "Segments", "Share", words, "Share of them"]
+    return table("Segments by their best match in the memory, each once", columns, rows) if rows else None
+
+
+def _gains(test: Node) -> Element | None:
+    """What every system gains over the baseline, of all segments and by the best match, and what share has it."""
+    baseline = baseline_of(test)
+    others = [system for system in test.nodes("systems") if not system.flag("baseline")]
+    parts = (part for system in others for part in system.nodes("by_band"))
+    metrics = list(dict.fromkeys(name for part in parts for name in part.node("gain").keys()))
+    if baseline is None or not metrics:
+        return None
+    return e("div", *(_gain_table(test, others, baseline.name("name"), metric) for metric in metrics))
+
+
+def _gain_table(test: Node, others: list[Node], baseline: str, metric: str) -> Element:
+    rows: list[list[Child | Cell]] = [["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in others)]]
+    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+        for part in test.nodes(size):
+            if (band := part.text("band")) != NONE:
+                gains = (next((p for p in s.nodes(by) if p.text("band") == band), None) for s in others)
+                cells = [Cell(UNKNOWN) if own is None else _gain(own.node("gain"), metric) for own in gains]
+                rows.append([band, share(part.number("share")), share(part.number("word_share")), *cells])
+    columns = ["Best fuzzy match", "Segments", "Words", *(system.name("name") for system in others)]
+    return table(f"{metric}: gain over {baseline}", columns, rows)
+
+
+def _gain(gains: Node, metric: str) -> Cell:
+    gain = gains.node(metric)
+    value = gain.number("difference")
+    if value is None:
+        return Cell(UNKNOWN)
+    return Cell(f"{'+' if value >= 0 else ''}{figure(value)}", _interval(gain.number("low"), gain.number("high")))
+
+
+def _origins(test: Node) -> Element | None:
+    rows: list[list[Child | Cell]] = []
+    for system in test.nodes("systems"):
+        for origin in ORIGINS:
+            found = system.node("origin").node(origin)
+            if found:
+                tokens, part, precision = (found.number(key) for key in ("tokens", "share", "precision"))
+                rows.append([system.name("name"), origin, figure(tokens, 0), share(part), share(precision)])
+    columns = ["System", "From", "Tokens", "Share", "Precision"]
+    caption = "Output tokens by origin; precision: the share of them that the reference has"
+    return table(caption, columns, rows, text_columns=2) if rows else None
+
+
+def _consistency(test: Node) -> Element | None:
+    found = [(system.name("name"), system.node("consistency")) for system in test.nodes("systems")]
+    found.append(("reference", test.node("reference")))
+    names = list(dict.fromkeys(key for _, measures in found for key in measures.keys()))
+    rows: list[list[Child | Cell]] = [
+        [name, *(share(measures.number(key)) for key in names)] for name, measures in found
+    ]
+    caption = "Terms translated alike within a document; a translation can be consistent and wrong"
+    return table(caption, ["System", *names], rows) if names else None
+
+
+def _effort(test: Node) -> Element | None:
+    systems = [system for system in test.nodes("systems") if system.node("effort")]
+    rows: list[list[Child | Cell]] = []
+    for system in systems:
+        effort = system.node("effort")
+        words = effort.node("words_by_band")
+        counts = "; ".join(f"{band}: {figure(words.number(band), 0)}" for band in words.keys())
+        rows.append([
+            system.name("name"), share(effort.number("edit_rate")), figure(effort.number("weighted_words"), 0), counts,
+        ])  # fmt: skip
+    columns = ["System", "Edit rate", "Weighted words", "Words by band"]
+    return (
+        table("Word edits against the reference, and words as a CAT analysis counts them", columns, rows)
+        if rows
+        else None
+    )
+
+
+def _cost(test: Node) -> Element | None:
+    rows: list[list[Child | Cell]] = []
+    for system in test.nodes("systems"):
+        cost = system.node("cost")
+        peak = cost.number("peak_bytes")
+        memory = UNKNOWN if peak is None else f"{peak / 2**20:,.0f} MiB"
+        if cost:
+            rate, seconds = cost.number("words_per_second"), cost.number("seconds")
+            rows.append([system.name("name"), figure(seconds, 1), figure(rate, 1), memory])
+    return table("Time and memory", ["System", "Seconds", "Words a second", "Peak memory"], rows) if rows else None
+
+
+def _settings(test: Node) -> Element | None:
+    systems = test.nodes("systems")
+    keys = list(dict.fromkeys(key for system in systems for key in system.node("settings").keys()))
+    rows = [[system.name("name"), *(_value(system.node("settings").raw(key)) for key in keys)] for system in systems]
+    return table("Settings of the systems", ["System", *keys], rows, text_columns=len(keys) + 1) if keys else None
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return UNKNOWN
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _signatures(test: Node) -> Element | None:
+    """Every metric with its signature, once where all systems have the same."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for system in test.nodes("systems"):
+        for metric in system.node("metrics").keys():
+            signature = system.node("metrics").node(metric).text("signature")
+            if signature:
+                found.setdefault((metric, signature), []).append(system.name("name"))
+    count = len(test.nodes("systems"))
+    rows: list[list[Child]] = [
+        [metric, e("code", signature), "all" if len(names) == count else ", ".join(names)]
+        for (metric, signature), names in found.items()
+    ]
+    return (
+        table("Signatures of the metrics", ["Metric", "Signature", "Systems"], rows, text_columns=3) if rows else None
+    )
+
+
+def _place_metrics(test: Node, key: str) -> list[str]:
+    rows = (row for system in test.nodes("systems") for row in system.nodes(key))
+    return list(dict.fromkeys(name for row in rows for name in row.node("metrics").keys()))
+
+
+def _by_place(test: Node, key: str, title: str, metric: str) -> Element:
+    """A metric of all systems at every place: a band, or a span of positions or lengths."""
+    places: dict[str, float | None] = {}
+    scores: dict[tuple[str, str], Cell] = {}
+    systems = [system.name("name") for system in test.nodes("systems")]
+    for system in test.nodes("systems"):
+        for row in system.nodes(key):
+            place = row.text("band") if key == "by_band" else span(row)
+            places.setdefault(place, row.number("segments"))
+            around = row.node("intervals").node(metric)
+            interval = _interval(around.number("low"), around.number("high"))
+            scores[place, system.name("name")] = Cell(figure(row.node("metrics").number(metric)), interval)
+    rows: list[list[Child | Cell]] = [
+        [place, figure(count, 0), *(scores.get((place, system), Cell(UNKNOWN)) for system in systems)]
+        for place, count in places.items()
+    ]
+    return table(f"{metric} by {title}", [title.capitalize(), "Segments", *systems], rows)

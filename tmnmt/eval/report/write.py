@@ -1,0 +1,180 @@
+"""A run's folder: report.json, report.md and segments.jsonl, each whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tmnmt import __version__
+from tmnmt.counted import counted
+from tmnmt.eval.measures.measure import Measured
+from tmnmt.eval.measures.metrics import LOWER_CASED, TOKENISED
+from tmnmt.eval.measures.slices import NONE
+from tmnmt.eval.measures.verdict import RULE, differs
+from tmnmt.formats.atomic import writing
+
+FORMAT = 1
+REPORT, TABLE, SEGMENTS = "report.json", "report.md", "segments.jsonl"
+PAPERS = {LOWER_CASED: "as Tu et al. 2018", TOKENISED: "as Gu et al. 2018"}
+
+
+def made(seconds: float, recipe_sha256: str | None) -> dict[str, Any]:
+    """What made a report: version, UTC date, machine, seconds it took, the command, and the recipe's hash."""
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    command = shlex.join(["tmnmt", *sys.argv[1:]])
+    date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "version": __version__, "date": date, "machine": machine, "seconds": round(seconds, 1), "command": command,
+        "recipe_sha256": recipe_sha256,
+    }  # fmt: skip
+
+
+def write_report(
+    folder: Path, name: str, description: str, measured: Sequence[Measured], start: float, recipe_sha256: str | None
+) -> dict[str, Any]:
+    """Writes the three files; what report.json holds. start: by `time.monotonic`, of the whole command. Raises
+    FormatError where they cannot be written."""
+    tests = [one.entry() for one in measured]
+    said = made(time.monotonic() - start, recipe_sha256)
+    report = {"format": FORMAT, "name": name, "description": description, "made": said, "tests": tests}
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(line, ensure_ascii=False) + "\n" for one in measured for line in one.lines())
+    _write(folder / SEGMENTS, lines)
+    _write(folder / TABLE, [table(report)])
+    _write(folder / REPORT, [json.dumps(report, ensure_ascii=False, indent=1) + "\n"])
+    return report
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
+    """A byte of a file's name that is no UTF-8, a lone surrogate here, becomes a question mark."""
+    with writing(path) as file:
+        for part in parts:
+            file.write(part.encode(errors="replace").decode())
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """The report as Markdown: for every test set the systems, the bands, and what the numbers are."""
+    made = report["made"]
+    lines = [f"# {report['name']}", ""]
+    lines += [report["description"], ""] if report["description"] else []
+    for test in report["tests"]:
+        lines += [f"## {test['name']}", "", *_test(test), ""]
+    lines += [f"`{made['command']}`", "", f"tmnmt {made['version']}, {made['date']}, {made['machine']}", ""]
+    return "\n".join(lines)
+
+
+def _test(test: Mapping[str, Any]) -> Iterable[str]:
+    nouns = {"documents": "document", "words": "reference word"}
+    again = f", {test['distinct']:,} of them distinct" if test["distinct"] < test["segments"] else ""
+    count = [counted(test["segments"], "segment") + again, *(counted(test[key], noun) for key, noun in nouns.items())]
+    languages = " to ".join(filter(None, (test["src_lang"], test["tgt_lang"])))
+    yield f"{', '.join([*count, *([languages] if languages else [])])}."
+    for warning in test["warnings"]:
+        yield f"Note: {warning}."
+    metrics = list(test["systems"][0]["metrics"])
+    yield from ("", _row(["system", *metrics, "edit rate", "LTCR", "LTCR-1", "words/s"]))
+    yield "|---|" + "---|" * (len(metrics) + 4)
+    for system in test["systems"]:
+        yield _row([system["name"], *(_score(system, name) for name in metrics), *_rest(system)])
+    if test["reference"]:
+        shares = [_share(test["reference"][name]) for name in ("LTCR", "LTCR-1")]
+        yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, ""])
+    yield from ("", *_bands(test), *_gains(test), "", *_notes(test))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _score(system: Mapping[str, Any], metric: str) -> str:
+    """Score, interval, and a star where it differs from the baseline's."""
+    told = system["metrics"][metric]
+    star = any(v["metric"] == metric and differs(v["test"], v["p_holm"]) for v in system["versus"])
+    return f"{told['score']:.2f}{'*' if star else ''} ({told['low']:.2f}-{told['high']:.2f})"
+
+
+def _rest(system: Mapping[str, Any]) -> Iterable[str]:
+    yield f"{system['effort']['edit_rate']:.3f}"
+    shares = system["consistency"] or {}
+    yield from (_share(shares.get(name)) for name in ("LTCR", "LTCR-1"))
+    yield f"{system['cost']['words_per_second']:,.0f}" if system["cost"] else ""
+
+
+def _share(share: float | None) -> str:
+    return f"{share:.3f}" if share is not None else ""
+
+
+def _bands(test: Mapping[str, Any]) -> Iterable[str]:
+    """BLEU by the score of the best match, with intervals."""
+    yield from _head(["best match", *_counted(test), *(system["name"] for system in test["systems"])])
+    for number, band in enumerate(test["bands"]):
+        scores = (_in_band(system["by_band"][number]) for system in test["systems"])
+        yield _row([band["band"], f"{band['segments']:,}", f"{band['words']:,}", *scores])
+
+
+def _gains(test: Mapping[str, Any]) -> Iterable[str]:
+    """What is gained over the baseline, of all segments and by the best match, beside the share that has such one."""
+    others = [system for system in test["systems"] if not system["baseline"]]
+    if not others:
+        return
+    names = (system["name"] for system in others)
+    yield from ("", *_head([f"gain over {_baseline(test)['name']}", *_counted(test), *names]))
+    yield _row(["all", "100.0 %", "100.0 %", *(_gain(system["gain"]) for system in others)])
+    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+        for number, part in enumerate(test[size]):
+            if part["band"] != NONE:
+                shares = (f"{100 * part[key]:.1f} %" for key in ("share", "word_share"))
+                yield _row([part["band"], *shares, *(_gain(system[by][number]["gain"]) for system in others)])
+
+
+def _head(columns: Sequence[str]) -> Iterable[str]:
+    yield _row(columns)
+    yield "|" + "---|" * len(columns)
+
+
+def _counted(test: Mapping[str, Any]) -> list[str]:
+    return ["segments", f"{_side(test)} words"]
+
+
+def _baseline(test: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(system for system in test["systems"] if system["baseline"])
+    return found
+
+
+def _gain(gain: Mapping[str, Any]) -> str:
+    told = gain["BLEU"]
+    return f"{told['difference']:+.2f} ({told['low']:+.2f} to {told['high']:+.2f})"
+
+
+def _in_band(part: Mapping[str, Any]) -> str:
+    interval = part["intervals"]["BLEU"]
+    return f"{part['metrics']['BLEU']:.2f} ({interval['low']:.2f}-{interval['high']:.2f})"
+
+
+def _side(test: Mapping[str, Any]) -> str:
+    """What the words of bands are of."""
+    return "source" if test["has_sources"] else "reference"
+
+
+def _notes(test: Mapping[str, Any]) -> Iterable[str]:
+    baseline = _baseline(test)
+    yield "- in brackets: 95 % bootstrap interval; by best match: BLEU, not comparable from band to band"
+    yield (
+        "- scores are of all segments; those of one source and reference are drawn as one for intervals and tests, and "
+        "count once by best match"
+    )
+    if len(test["systems"]) > 1:
+        yield f"- \\*: differs from {baseline['name']}, {RULE}"
+    effort = baseline["effort"]
+    total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
+    yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
+    for name, told in baseline["metrics"].items():
+        yield f"- {name}{', ' + PAPERS[name] if name in PAPERS else ''}: {told['signature']}"

@@ -1,0 +1,106 @@
+"""Where an Elasticsearch index lives, as one text: `elasticsearch+https://host1:9200,host2:9200/NAME`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tmnmt.config.tables import API_KEY, PASSWORD
+from tmnmt.errors import UsageError
+
+PREFIX = "elasticsearch+"
+PORT = 9200
+_FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")  # what Elasticsearch allows, and no more letters than everybody reads
+USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
+
+
+@dataclass(frozen=True)
+class ElasticAddress:
+    """The hosts of one cluster as URLs, and the name under which the index is found there."""
+
+    hosts: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        scheme = self.hosts[0].partition("://")[0]
+        return f"{PREFIX}{scheme}://{','.join(host.partition('://')[2] for host in self.hosts)}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """How to prove who asks, and whom to believe; never shown."""
+
+    basic: tuple[str, str] | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    ca: Path | None = None
+
+
+def is_address(text: object) -> bool:
+    """Whether `text` means an index on a server, well or badly; everything else is a path."""
+    return isinstance(text, str) and (text.startswith(PREFIX) or "://" in text)
+
+
+def parse_address(text: str) -> ElasticAddress:
+    """The parts of an address. Raises UsageError where it is not of the form, or has a password in it."""
+    shown = _without_secrets(text)
+    if "@" in text:
+        where = f"{USER} and {PASSWORD}, or {API_KEY}"
+        raise UsageError(f"{shown}: no password in an address; set {where} in the environment")
+    scheme, _, rest = text.removeprefix(PREFIX).partition("://")
+    hosts, _, name = rest.partition("/")
+    if not text.startswith(PREFIX) or scheme not in ("http", "https") or not hosts:
+        raise UsageError(f"{shown}: an Elasticsearch address has the form {_FORM}")
+    if not _NAME.fullmatch(name):
+        allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
+        raise UsageError(f"{shown}: the name {_without_secrets(name)!r} must be {allowed}")
+    return ElasticAddress(tuple(_host(scheme, host, shown) for host in hosts.split(",")), name)
+
+
+def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
+    """The secrets of the environment. Raises UsageError where they are incomplete or contradict each other."""
+    user, password, key, ca = (environment.get(name) or None for name in (USER, PASSWORD, API_KEY, CA))
+    if (user is None) != (password is None):
+        raise UsageError(f"{USER} and {PASSWORD} must both be set, or neither")
+    if user is not None and key is not None:
+        raise UsageError(f"{API_KEY} and {USER} exclude each other")
+    if ca is not None and not Path(ca).is_file():
+        raise UsageError(f"{CA}: {ca}: no such file")
+    return Secrets((user, password) if user and password else None, key, Path(ca) if ca else None)
+
+
+def open_hosts(address: ElasticAddress) -> list[str]:
+    """Those to which everything goes as anybody on the way can read it."""
+    return [host for host in address.hosts if host.startswith("http://") and not _is_loopback(host)]
+
+
+def _is_loopback(host: str) -> bool:
+    name = urlsplit(host).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def _host(scheme: str, host: str, shown: str) -> str:
+    try:
+        parts = urlsplit(f"{scheme}://{host}")
+        port = parts.port or PORT
+    except ValueError:  # not told as it is: it quotes what stands in the place of the port
+        parts, port = urlsplit(""), PORT
+    if not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(f"{shown}: {_without_secrets(host)!r} is no host; the form is {_FORM}")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{scheme}://{name}:{port}"
+
+
+def _without_secrets(text: str) -> str:
+    """The text without what stands before an @, after a ? or #, and in the place of a port that is none."""
+    _, at, rest = text.rpartition("@")
+    shown = re.sub(r"[?#].*", "...", f"{PREFIX}...@{rest}" if at else text, flags=re.DOTALL)
+    return re.sub(r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*", lambda found: found[1] or ":...", shown)

@@ -1,0 +1,129 @@
+"""The generation of an index that answers on a server, and reading all of it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from operator import attrgetter
+from typing import Any
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.elastic.layout import ElasticManifest, only, read, read_meta
+from tmnmt.index.elastic.server import Server, Waiting
+from tmnmt.segments import Segment
+
+HITS_A_PAGE = 1000
+KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
+SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it does by itself
+HOLDS_PAIRS = {"exists": {"field": "ids"}}
+MOVING = {"exists": {"field": "moving"}}  # documents with pairs that are about to become pairs of another one
+BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
+
+Hit = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ElasticGeneration:
+    """What a name on a server stands for at one moment."""
+
+    concrete: str
+    manifest: ElasticManifest
+
+    @property
+    def only(self) -> str:
+        """The alias that changes of this generation are written to."""
+        return only(self.concrete)
+
+    @property
+    def number(self) -> int:
+        return int(self.concrete.rpartition("-")[2])
+
+
+class GenerationGone(MemoryIndexError):
+    """The generation that was being read has been replaced."""
+
+
+def read_generation(server: Server) -> ElasticGeneration:
+    """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another format."""
+    from elasticsearch import NotFoundError
+
+    name, where = server.address.name, str(server.address)
+    waiting = Waiting(server)
+    found: Any = None
+    while found is None:
+        try:
+            found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
+        except NotFoundError as error:
+            _check_there(server)
+            waiting.pause("does not know its indexes yet", error)
+    if len(found) != 1 or name in found:
+        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
+    ((concrete, content),) = found.items()
+    return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), where))
+
+
+def _check_there(server: Server) -> None:
+    """Raises MemoryIndexError where there is no index. A node that has just started names none of its indexes. A search
+    it refuses as long as it does not know them, and that is waited for."""
+    from elasticsearch import NotFoundError
+
+    try:
+        server.ask(server.client.search, expected=(404,), index=server.address.name, size=0)
+    except NotFoundError as error:
+        raise MemoryIndexError(f"{server.address}: no such index; make one with tmnmt build-index") from error
+
+
+def pages(
+    server: Server, query: Mapping[str, Any], sort: Sequence[Mapping[str, str]], **asked: Any
+) -> Iterator[list[Hit]]:
+    """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the index is replaced
+    meanwhile."""
+    from elastic_transport import TransportError
+    from elasticsearch import ApiError, NotFoundError
+
+    client = server.client
+    point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)["id"]
+    after: dict[str, Any] = asked
+    try:
+        while True:
+            answer = server.ask(
+                client.search, expected=(404,), query=query, sort=sort, size=HITS_A_PAGE,
+                pit={"id": point, "keep_alive": KEPT_OPEN}, track_total_hits=False,
+                allow_partial_search_results=False, **after,
+            )  # fmt: skip
+            point = answer["pit_id"]
+            hits = answer["hits"]["hits"]
+            yield hits
+            if len(hits) < HITS_A_PAGE:
+                return
+            after = asked | {"search_after": hits[-1]["sort"]}
+    except NotFoundError as error:
+        raise GenerationGone(f"{server.address}: was built anew while it was read; ask again") from error
+    finally:
+        with suppress(ApiError, TransportError):  # gone, or ended by the server after a while
+            client.options(request_timeout=SECONDS_TO_CLOSE).close_point_in_time(id=point)
+
+
+def every_segment(server: Server) -> Iterator[Segment]:
+    """All segments in order of id, once each also where one is moving from a document to another. The documents come in
+    order of their smallest id; the others wait for their turn."""
+    waiting: list[tuple[int, int, Segment]] = []
+    number = count()  # segments have no order
+    for page in pages(server, HOLDS_PAIRS, BY_ID):
+        for hit in page:
+            for pair in map(read, hit["_source"]["pairs"]):
+                heapq.heappush(waiting, (pair.id, next(number), pair))
+            yield from _before(hit["sort"][0], waiting)
+    yield from _before(None, waiting)
+
+
+def _before(smallest: int | None, waiting: list[tuple[int, int, Segment]]) -> Iterator[Segment]:
+    """Takes those with ids below this one out of the heap; of two versions the later one."""
+    while waiting and (smallest is None or waiting[0][0] < smallest):
+        segment = heapq.heappop(waiting)[2]
+        while waiting and waiting[0][0] == segment.id:
+            segment = max(segment, heapq.heappop(waiting)[2], key=attrgetter("changed"))
+        yield segment

@@ -1,0 +1,321 @@
+"""A memory on an Elasticsearch cluster, with the same answers as the embedded index."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Self
+
+from tmnmt.errors import MemoryIndexError, ServerError
+from tmnmt.index.base import best_of, check_languages, check_search, dated
+from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.change import Writer
+from tmnmt.index.elastic.generation import (
+    BY_ID,
+    HITS_A_PAGE,
+    ElasticGeneration,
+    GenerationGone,
+    every_segment,
+    pages,
+    read_generation,
+)
+from tmnmt.index.elastic.layout import read
+from tmnmt.index.elastic.query import FLOAT_SLACK, candidates
+from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
+from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, stored_bytes, verify
+from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+
+FIRST_PAGE = 200  # candidates: nearly every query is settled by them
+QUERIES_A_REQUEST = 32
+ASKED = tuple(f"responses.{name}" for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs"))
+Version = tuple[int, str]  # of a segment: its id, and when it was changed
+BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
+
+
+class ElasticIndex:
+    """An index on a server, open for searches and additions; an `Index`. Use from any thread; close it, or use `with`.
+
+    `requests` counts the searches the server was asked for, one for nearly every query."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.address = server.address
+        self.manifest = read_generation(server).manifest
+        self.src_lang, self.tgt_lang = self.manifest.src_lang, self.manifest.tgt_lang
+        self.requests = 0
+
+    @classmethod
+    def open(
+        cls, address: ElasticAddress, src_lang: str | None = None, tgt_lang: str | None = None, *,
+        patience: float = PATIENCE, seconds_to_answer: float = SECONDS_TO_ANSWER,
+    ) -> ElasticIndex:  # fmt: skip
+        """The index at `address`. Lost connections and a busy server are waited for, `patience` seconds in all.
+        Raises ServerError, and MemoryIndexError: no index, not ours, of another format or of other languages."""
+        server = Server(address, patience, seconds_to_answer)
+        try:
+            index = cls(server)
+            check_languages(str(address), (index.src_lang, index.tgt_lang), src_lang, tgt_lang)
+        except BaseException:
+            server.close()
+            raise
+        return index
+
+    @property
+    def place(self) -> str:
+        """The address."""
+        return str(self.address)
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+    ) -> list[list[Match]]:
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+        Raises ServerError, which says how many of the queries were answered."""
+        check_search(queries, k, threshold, exclude_documents)
+        documents = exclude_documents or [""] * len(queries)
+        keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
+        questions = {key: _Question(key[0], k, threshold, exclude_sources, key[1]) for key in keys}
+        asked = [question for question in questions.values() if question.tokens]
+        for i in range(0, len(asked), QUERIES_A_REQUEST):
+            some = asked[i : i + QUERIES_A_REQUEST]
+            try:
+                while some:
+                    self._answer(some)
+                    some = self._outdated(some) + [question for question in some if question.doubt()]
+            except ServerError as error:
+                if len(asked) == 1:
+                    raise
+                raise ServerError(f"{error} ({i:,} of {len(asked):,} queries had been answered)") from error
+        return [questions[key].best() for key in keys]
+
+    def add(self, segments: Sequence[Segment]) -> list[int]:
+        """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
+        `changed` (or `created`) they get the present time. Several may add at once. Raises ServerError with what was
+        added and what perhaps, DataError."""
+        return self._writer().add(dated(segments))
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a ServerError says how
+        many were corrected. Where somebody else changes a segment at once, `change` is called again with what that has
+        made of it; where somebody deletes it, an UnknownIdError says so."""
+        return self._writer().edit(ids, change)
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """As `MemoryIndex.delete`, but as far as a ServerError says where the server goes away meanwhile."""
+        self._writer().delete(ids)
+
+    def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
+        """Deletes those of all segments, as they are when this begins, that `choose` names by id; their ids."""
+        writer = self._writer()
+        ids = list(dict.fromkeys(choose(self.segments())))
+        writer.delete(ids)
+        return ids
+
+    def get(self, ids: Iterable[int]) -> list[Segment]:
+        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        return self._writer().get(ids)
+
+    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, as they are when the first is asked for. All are read."""
+        return filter(wanted.keeps, every_segment(self._server))
+
+    def changes(self) -> tuple[int, int, int]:
+        """How many segments were added, corrected and deleted since the index was built."""
+        return count_changes(self._server, self._current())
+
+    def __len__(self) -> int:
+        """How many segments the index holds now."""
+        return count_segments(self._server, self._current())
+
+    def compact(self, progress: Callable[[int], None] | None = None) -> None:
+        """Drops what was deleted and makes one part of every shard, so that searches are at their fastest; the server
+        does it, while searches and changes go on. Corrections that were broken off are carried to their end."""
+        self._writer().finish()
+        merge(self._server)
+
+    def verify(self) -> int:
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first document that is not as
+        it was written."""
+        return verify(self._server)
+
+    def generation(self) -> int:
+        """How many times the index was built."""
+        return self._current().number
+
+    def size(self) -> int:
+        """Bytes on disk, of one copy of every shard."""
+        return stored_bytes(self._server)
+
+    def close(self) -> None:
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _current(self) -> ElasticGeneration:
+        """The generation that answers now. Raises MemoryIndexError where its languages are others than when opened."""
+        now = read_generation(self._server)
+        languages = now.manifest.src_lang, now.manifest.tgt_lang
+        if languages != (self.src_lang, self.tgt_lang):
+            raise MemoryIndexError(f"{self.address}: was replaced by an index from {' to '.join(languages)}")
+        return now
+
+    def _writer(self) -> Writer:
+        return Writer(self._server, self._current())
+
+    def _answer(self, questions: Sequence[_Question]) -> None:
+        """First pages in one request; where that raised the bound, once more above it; the rest page by page."""
+        page = FIRST_PAGE
+        asked = list(questions)
+        while asked:
+            bounds = [question.bound() for question in asked]
+            for question, hits in zip(asked, self._pages(asked, bounds, page), strict=True):
+                question.restart()
+                question.read(hits)
+                question.settled |= len(hits) < page
+            open_ones = [(q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled]
+            asked = [question for question, bound in open_ones if question.bound() > bound and page == FIRST_PAGE]
+            page = HITS_A_PAGE
+            for question, _ in open_ones:
+                if question not in asked:
+                    self._read_on(question)
+
+    def _outdated(self, questions: Sequence[_Question]) -> list[_Question]:
+        """Those that have met a segment on its way that has arrived already, to be asked again."""
+        moving = {number for question in questions for number, _ in question.moving}
+        if not moving:
+            return []
+        found = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
+        pairs = (pair for page in found for hit in page for pair in hit["_source"]["pairs"] if "becomes" not in pair)
+        try:
+            arrived = moving.intersection(pair["id"] for pair in pairs)
+        except GenerationGone:
+            for question in questions:
+                question.restart()
+            return list(questions)
+        return [question for question in questions if question.forget(arrived)]
+
+    def _read_on(self, question: _Question) -> None:
+        """All candidates from the first on, from one point in time, until the question is settled or they end; in the
+        new generation where the index was replaced meanwhile."""
+        bound = question.bound()
+        while True:
+            question.restart()
+            try:
+                for page in pages(self._server, candidates(question.tokens, bound), BEST_FIRST):
+                    self.requests += 1
+                    question.read(page)
+                    if question.settled:
+                        return
+                return
+            except GenerationGone:
+                bound = question.threshold
+
+    def _pages(self, questions: Sequence[_Question], bounds: Sequence[float], size: int) -> list[list[Any]]:
+        """The first page of every question, by one request; again for those a busy server has refused."""
+        waiting = Waiting(self._server)
+        found: dict[int, list[Any]] = {}
+        while left := [i for i in range(len(questions)) if i not in found]:
+            lines: list[Mapping[str, Any]] = []
+            header = {"index": self.address.name, "allow_partial_search_results": False}  # a part is a wrong answer
+            for i in left:
+                query = candidates(questions[i].tokens, bounds[i])
+                lines += [header, {"query": query, "size": size, "track_total_hits": False}]
+            answer = self._server.ask(self._server.client.msearch, searches=lines, filter_path=ASKED)
+            self.requests += len(left)
+            refused = None
+            for i, response in zip(left, answer["responses"], strict=True):
+                if "error" not in response:
+                    found[i] = response["hits"]["hits"] if "hits" in response else []
+                elif response["status"] in BUSY:
+                    refused = response["error"]
+                else:
+                    raise self._server.error(f"the search failed: {reason_in(response['error'])}")
+            if refused is not None:
+                waiting.pause(f"is too busy: {reason_in(refused)}")
+        return [found[i] for i in range(len(questions))]
+
+
+def _version(pair: Mapping[str, Any]) -> Version:
+    return pair["id"], pair.get("changed", "")
+
+
+class _Question:
+    """One query while its candidates come, best bound first."""
+
+    def __init__(
+        self, tokens: tuple[str, ...], k: int, threshold: float, without_equal: bool, without_document: str
+    ) -> None:
+        self.tokens, self._k, self.threshold = tokens, k, threshold
+        self._without_equal, self._without_document = without_equal, without_document
+        self._matches: list[Match] = []
+        self._scores: list[float] = []  # heap of the k best
+        self.settled = self._doubted = False
+        self.moving: set[Version] = set()  # segments that were met on their way to another document
+        self._arrived: set[Version] = set()  # those that are known to be there already
+
+    def bound(self) -> float:
+        """What a score must reach to be among the k best as known by now."""
+        return max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
+
+    def doubt(self) -> bool:
+        """Begins again, once, if it has met a segment twice: shards are not read at one moment, so one that moves may
+        be met where it was and where it is."""
+        met = {match.segment.id for match in self._matches}
+        if self._doubted or len(met) == len(self._matches):
+            return False
+        self._doubted = True
+        self.restart()
+        return True
+
+    def restart(self) -> None:
+        """Forgets the candidates: they come again, from another state of the index perhaps."""
+        self._matches, self._scores = [], []
+        self.moving, self.settled = set(), False
+
+    def forget(self, arrived: Set[int]) -> bool:
+        """Begins again, without the earlier versions of these segments, if it has met any of them."""
+        met = {version for version in self.moving if version[0] in arrived}
+        if met:
+            self._arrived |= met
+            self.restart()
+        return bool(met)
+
+    def read(self, hits: Iterable[Mapping[str, Any]]) -> None:
+        """Verifies candidates; `settled` when those that follow cannot matter."""
+        for hit in hits:
+            if hit["_score"] < self.bound() - FLOAT_SLACK:
+                self.settled = True
+                return
+            self._verify(hit["_source"]["pairs"])
+
+    def best(self) -> list[Match]:
+        latest = {match.segment.id: match for match in sorted(self._matches, key=lambda one: one.segment.changed)}
+        return best_of(latest.values(), self._k)
+
+    def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
+        tokens = match_tokens(pairs[0]["src"])
+        edits, longer = edit_distance(self.tokens, tokens), max(len(self.tokens), len(tokens))
+        score = score_of(edits, longer)
+        if score < self.bound() - SLACK or (self._without_equal and edits == 0):
+            return
+        without = self._without_document
+        wanted = [pair for pair in pairs if not without or pair.get("document", "") != without]
+        if moving := {_version(pair) for pair in pairs if "becomes" in pair}:
+            self.moving |= moving - self._arrived
+            wanted = [pair for pair in wanted if "becomes" not in pair or _version(pair) not in self._arrived]
+        for pair in wanted[: self._k]:  # newest first: no more than k of them can be among the best
+            self._matches.append(Match(read(pair), score, edits))
+            push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
+            push(self._scores, score)

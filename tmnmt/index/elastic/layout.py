@@ -1,0 +1,148 @@
+"""What lies on the server: one document a distinct token sequence, the pairs of that source inside it, newest first.
+
+NAME            alias: the generation that answers
+NAME-7          concrete index: documents {tokens, n, ids, pairs}, the manifest in the mapping's _meta
+NAME-7-only     alias of this generation for ever. Changes are written to it: once the generation is gone nothing makes
+                it again, and what was meant for one generation never reaches the next
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any
+
+import orjson
+
+from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.elastic.query import terms
+from tmnmt.index.embedded.manifest import TOKENISATION
+from tmnmt.segments import Segment
+
+FORMAT = 5
+COUNTER = "counter"  # the document that holds the last id given
+_META = "tmnmt"
+_FIELDS = tuple(field.name for field in fields(Segment) if field.name != "id")
+_values = attrgetter(*_FIELDS)
+
+
+@dataclass(frozen=True)
+class ElasticManifest:
+    """What an index on a server held when it was built; its ids were 1 to `segments` then."""
+
+    src_lang: str
+    tgt_lang: str
+    segments: int
+    sources: int  # distinct token sequences
+    tokens: int  # distinct match tokens
+    created: str
+    tokenisation: str = TOKENISATION
+    format: int = FORMAT
+
+    def meta(self) -> dict[str, Any]:
+        """As it stands in a mapping's `_meta`."""
+        return {_META: asdict(self)}
+
+
+def read_meta(meta: Any, where: str) -> ElasticManifest:
+    """The manifest in a mapping's `_meta`. Raises MemoryIndexError: not ours, of another format, damaged."""
+    content = meta.get(_META) if isinstance(meta, Mapping) else None
+    if not isinstance(content, Mapping) or "format" not in content:
+        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
+    if (content["format"], content.get("tokenisation")) != (FORMAT, TOKENISATION):
+        have, want = f"format {content['format']}, {content.get('tokenisation')}", f"format {FORMAT}, {TOKENISATION}"
+        raise MemoryIndexError(f"{where}: {have}, but this version reads {want}; build the index again with --force")
+    if set(content) != {field.name for field in fields(ElasticManifest)}:
+        raise MemoryIndexError(f"{where}: damaged manifest (keys missing or unknown); build it again with --force")
+    return ElasticManifest(**content)
+
+
+def mappings() -> dict[str, Any]:
+    """The fields. `tokens` is for finding only; the texts in `pairs` are for answering only."""
+    return {
+        "dynamic": "strict",
+        "properties": {
+            # cut at blanks alone, of which no token has one; by boolean similarity every term that is found counts 1.
+            # As a list of keywords, and with it left out of `_source`, a build takes the server 1.8 times as long
+            "tokens": {
+                "type": "text",
+                "analyzer": "whitespace",
+                "similarity": "boolean",
+                "norms": False,
+                "index_options": "docs",
+            },
+            "n": {"type": "integer"},  # |x'|, not 0: a source without tokens has none, so that nothing finds it
+            "ids": {"type": "long"},  # of the pairs: for finding one, for reading in their order, for counting
+            "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
+            "corrected": {"type": "long", "index": False},  # ids of pairs of the build that were changed since
+            "moving": {"type": "long"},  # ids of pairs that are about to become pairs of another document
+            "requests": {"type": "keyword", "index": False, "doc_values": False},  # the last that have changed it
+            "emptied": {"type": "date"},  # when the last pair has left, of a document without pairs
+            "pairs": {"type": "object", "enabled": False},
+            "last_id": {"type": "long", "index": False, "doc_values": False},
+        },
+    }
+
+
+def only(concrete: str) -> str:
+    """The alias under which this generation is known, and never another."""
+    return f"{concrete}-only"
+
+
+def key(tokens: str, number: int) -> str:
+    """The id of the document that segment `number` of these tokens, joined by spaces, belongs to: 128 bits of a
+    cryptographic hash. Segments without tokens stand alone."""
+    content = tokens or f" {number}"  # no token has or is a space
+    return urlsafe_b64encode(blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest())[:22].decode()
+
+
+def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes: str = "") -> bytes:
+    """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of `changes`."""
+    ids, texts = zip(*pairs, strict=True)
+    found_by = b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens)) if tokens else b""
+    return b'{%b%b"ids":%b,"pairs":[%b]}' % (found_by, changes.encode(), orjson.dumps(ids), b",".join(texts))
+
+
+def changes(
+    ids: Iterable[int], built: int, corrected: Iterable[int], moving: Iterable[int], requests: Sequence[str]
+) -> str:
+    """The fields of what was changed since an index of `built` segments was built; "" for nothing."""
+    added = sum(number > built for number in ids)
+    lists = {"corrected": sorted(corrected), "moving": sorted(moving), "requests": list(requests)}
+    fields: dict[str, Any] = {"added": added, **lists}
+    return "".join(f'"{name}":{orjson.dumps(value).decode()},' for name, value in fields.items() if value)
+
+
+def emptied(requests: Sequence[str] = ()) -> bytes:
+    """A document that holds no pairs, as JSON, emptied now by the last of these requests."""
+    return orjson.dumps({"pairs": [], "requests": list(requests), "emptied": datetime.now(UTC)})
+
+
+def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
+    """A segment with the id `number` as JSON, and what it is about to become in another document; what is empty is left
+    out. Raises DataError: a text is no Unicode."""
+    fields = zip(_FIELDS, _values(segment), strict=True)
+    content: dict[str, Any] = {"id": number, **{name: value for name, value in fields if value}}
+    if becomes:
+        content["becomes"] = orjson.Fragment(written(becomes, number))
+    try:
+        return orjson.dumps(content)
+    except orjson.JSONEncodeError as error:
+        raise DataError(f"segment {number} has a character that is no Unicode text: {error}") from error
+
+
+def read(pair: Mapping[str, Any]) -> Segment:
+    """The segment that `written` wrote."""
+    if "becomes" in pair:
+        pair = {name: value for name, value in pair.items() if name != "becomes"}
+    properties = tuple((name, value) for name, value in pair.get("properties", ()))
+    return Segment(**{"src": "", "tgt": "", **pair, "properties": properties})
+
+
+def becoming(pair: Mapping[str, Any]) -> Segment | None:
+    """What it is about to become in another document; None: it stays."""
+    return read(pair["becomes"]) if "becomes" in pair else None

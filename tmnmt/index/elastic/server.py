@@ -1,0 +1,119 @@
+"""Requests to Elasticsearch that are tried again while that can help, and whose errors speak to the user."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tmnmt.config.tables import API_KEY, PASSWORD
+from tmnmt.errors import ServerError
+from tmnmt.index.elastic.address import CA, USER, ElasticAddress, open_hosts, read_secrets
+
+if TYPE_CHECKING:
+    from elasticsearch import ApiError, Elasticsearch
+
+PATIENCE = 30.0  # seconds for which a request is tried again: a node restarts, a queue empties
+SECONDS_TO_ANSWER = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 3.0  # seconds between tries, doubled every time
+BUSY = (429, 502, 503, 504)  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
+_REFUSED = f"; set {USER} and {PASSWORD}, or {API_KEY}"
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class Server:
+    """The cluster of an address. Every failure is a ServerError that names the address; use from any thread."""
+
+    def __init__(
+        self, address: ElasticAddress, patience: float = PATIENCE, seconds_to_answer: float = SECONDS_TO_ANSWER
+    ) -> None:
+        from elasticsearch import Elasticsearch
+
+        from tmnmt.index.elastic.hosts import FirstHost, Hosts
+
+        secrets = read_secrets()
+        if (secrets.basic or secrets.api_key) and (readable := open_hosts(address)):
+            said = "the password or key goes to %s unencrypted; use elasticsearch+https"
+            log.warning("%s: " + said, address, ", ".join(readable))
+        self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
+        tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
+        self.client: Elasticsearch = Elasticsearch(
+            list(address.hosts), basic_auth=secrets.basic, api_key=secrets.api_key, request_timeout=seconds_to_answer,
+            max_retries=len(address.hosts) - 1, retry_on_timeout=False, retry_on_status=(), transport_class=Hosts,
+            node_selector_class=FirstHost, **tls,
+        )  # fmt: skip
+
+    def ask(self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any) -> T:
+        """What a method of the client returns for `parameters`. A lost connection and a busy server are tried again
+        until patience ends, so the request must be harmless when it is made twice. Raises ServerError; ApiError for the
+        HTTP codes in `expected`."""
+        from elastic_transport import TlsError
+        from elasticsearch import ApiError, ConnectionTimeout, TransportError
+
+        waiting = Waiting(self)
+        while True:
+            try:
+                return request(**parameters)
+            except ConnectionTimeout as error:
+                said = f"no answer within {self.seconds_to_answer:g} s; ask again when the server is less busy"
+                raise self.error(said) from error
+            except TlsError as error:
+                said = f"the certificate is not trusted: {error.message}; {CA} names the authority's file"
+                raise self.error(said) from error
+            except TransportError as error:
+                waiting.pause(f"cannot be reached: {error.message}", error)
+            except ApiError as error:
+                if error.status_code in expected:
+                    raise
+                if error.status_code not in BUSY:
+                    refused = error.status_code in (401, 403)
+                    said = f"access refused{_REFUSED}" if refused else reason(error)
+                    raise self.error(f"HTTP {error.status_code}: {said}") from error
+                waiting.pause(f"is too busy (HTTP {error.status_code}): {reason(error)}", error)
+
+    def error(self, said: str) -> ServerError:
+        """An error of this server, to be raised."""
+        return ServerError(f"{self.address}: {said}")
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class Waiting:
+    """Pauses that grow, until the server's patience ends: then `pause` raises."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._start = time.monotonic()
+        self._seconds = FIRST_PAUSE
+        self._told = False
+
+    def pause(self, said: str, cause: Exception | None = None) -> None:
+        """Waits for the next try. Raises ServerError when there is no time left for one."""
+        waited = time.monotonic() - self._start
+        if waited + self._seconds > self._server.patience:
+            raise self._server.error(f"{said} (tried for {waited:.0f} s); try again later") from cause
+        if not self._told and self._seconds >= LONGEST_PAUSE:
+            self._told = True
+            log.warning("%s %s; trying again", self._server.address, said)
+        time.sleep(self._seconds)
+        self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
+
+
+def reason(error: ApiError) -> str:
+    """Why the server refused, in its own words, without its stack."""
+    body: Any = error.body
+    return reason_in(body.get("error", body)) if isinstance(body, Mapping) else str(body or error.message)
+
+
+def reason_in(problem: Any) -> str:
+    """The words of an `error` object as Elasticsearch answers it."""
+    if not isinstance(problem, Mapping):
+        return str(problem)
+    inner = problem.get("failed_shards") or problem.get("root_cause") or ()
+    deepest = inner[0].get("reason", inner[0]) if inner and isinstance(inner[0], Mapping) else problem
+    said = deepest if isinstance(deepest, Mapping) and deepest.get("reason") else problem
+    return f"{said.get('type', 'error')}: {said.get('reason', problem)}"

@@ -1,0 +1,160 @@
+"""Keeping an index on a server in shape: what is known of it, merging its parts, reading all of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.elastic.generation import BY_ID, HOLDS_PAIRS, MOVING, ElasticGeneration, Hit, pages
+from tmnmt.index.elastic.layout import key, read
+from tmnmt.index.elastic.server import Server, reason_in
+from tmnmt.text import match_tokens
+
+TERMS_A_REQUEST = 10_000  # of 65,536 that a server allows
+SECONDS_TO_MERGE = 3600.0  # minutes for some ten million pairs
+
+
+def count_segments(server: Server, generation: ElasticGeneration) -> int:
+    """How many segments the index holds."""
+    return _sums(server, generation)["all"]
+
+
+def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, int, int]:
+    """How many segments were added, corrected and deleted since the index was built, and stay so."""
+    sums = _sums(server, generation)
+    return sums["added"], sums["corrected"], generation.manifest.segments - (sums["all"] - sums["added"])
+
+
+def stored_bytes(server: Server) -> int:
+    """Bytes on disk of one copy of every shard."""
+    found = server.ask(server.client.indices.stats, index=server.address.name, metric="store")
+    return int(found["_all"]["primaries"]["store"]["size_in_bytes"])
+
+
+def merge(server: Server) -> None:
+    """Makes every shard one part, without what was deleted (but of late: that is kept for a while, for replicas).
+    Searches and changes go on; the server ends what it has begun, also where nobody waits. Raises ServerError."""
+    patient = server.client.options(request_timeout=SECONDS_TO_MERGE)
+    answer = server.ask(patient.indices.forcemerge, index=server.address.name, max_num_segments=1)
+    if failures := answer["_shards"].get("failures"):
+        raise server.error(f"not all was merged, nothing is lost: {reason_in(failures[0]['reason'])}")
+    server.ask(server.client.indices.refresh, index=server.address.name)
+
+
+def verify(server: Server) -> int:
+    """Reads everything; how many segments there are. Raises MemoryIndexError at the first document that is not as it
+    was written. That every byte is as it was, Elasticsearch sees for itself by checksums when it reads it."""
+    seen = bytearray()  # one bit an id
+    count = 0
+    twice: list[int] = []
+    for page in pages(server, HOLDS_PAIRS, BY_ID, docvalue_fields=["n", "ids", "moving"]):
+        for hit in page:
+            if wrong := _wrong(hit):
+                raise _damaged(server, hit, wrong)
+            ids = [pair["id"] for pair in hit["_source"]["pairs"]]
+            again = [number for number in ids if not _note(seen, number)]
+            count += len(ids) - len(again)
+            twice += again
+    if twice:
+        _check_moves(server, twice)
+    return count
+
+
+def _note(seen: bytearray, number: int) -> bool:
+    """Notes an id as seen; False where it was already."""
+    byte, bit = number >> 3, 1 << (number & 7)
+    seen.extend(bytes(max(0, byte + 1 - len(seen))))
+    new = not seen[byte] & bit
+    seen[byte] |= bit
+    return new
+
+
+def _check_moves(server: Server, ids: Sequence[int]) -> None:
+    """Raises MemoryIndexError where one of these segments is in two documents and does not move from one to the other,
+    now and when all is read again: shards are not read at one moment, so what moves may be seen where it was and where
+    it is."""
+    suspects = {number: places for number, places in _places(server, ids).items() if len(places) > 1}
+    server.ask(server.client.indices.refresh, index=server.address.name)
+    again = _places(server, list(suspects))
+    if twice := [number for number, places in suspects.items() if again.get(number) == places]:
+        documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
+        said = f"segment {twice[0]} is in the documents {documents}; build the index again with --force"
+        raise MemoryIndexError(f"{server.address}: {said}")
+
+
+def _places(server: Server, ids: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
+    """The documents that hold each of these segments to stay, and when it was changed there."""
+    places: dict[int, set[tuple[str, str]]] = {number: set() for number in ids}
+    for hit in _holding(server, ids):
+        for pair in hit["_source"]["pairs"]:
+            if pair["id"] in places and "becomes" not in pair:
+                places[pair["id"]].add((hit["_id"], pair.get("changed", "")))
+    return places
+
+
+def _holding(server: Server, ids: Sequence[int]) -> Iterator[Hit]:
+    """The documents that hold any of these segments, once or more often."""
+    rest = iter(ids)
+    while some := list(islice(rest, TERMS_A_REQUEST)):
+        yield from chain.from_iterable(pages(server, {"terms": {"ids": some}}, BY_ID))
+
+
+def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
+    pairs = hit["_source"]["pairs"]
+    where = f"{server.address}: document {hit['_id']} with segment {pairs[0]['id'] if pairs else '-'}"
+    return MemoryIndexError(f"{where}: {wrong}; build the index again with --force")
+
+
+def _wrong(hit: Hit) -> str:
+    """What is wrong with a document; "" for nothing."""
+    fields: dict[str, Any] = hit.get("fields", {})
+    pairs = [read(pair) for pair in hit["_source"]["pairs"]]
+    ids = [pair.id for pair in pairs]
+    moving = [pair["id"] for pair in hit["_source"]["pairs"] if "becomes" in pair]
+    tokens = match_tokens(pairs[0].src) if pairs else []
+    if len(set(ids)) < len(ids):
+        return f"it holds a segment twice: {sorted(ids)}"
+    if sorted(ids) != sorted(fields["ids"]):
+        return f"it is found by the ids {fields['ids']} but holds {ids}"
+    if sorted(moving) != sorted(fields.get("moving", [])):
+        return f"the segments that move are {moving} but it is found by {fields.get('moving', [])}"
+    if any(match_tokens(pair.src) != tokens for pair in pairs) or hit["_id"] != key(" ".join(tokens), ids[0]):
+        return "its sources are not those it was written for"
+    if fields.get("n", [0]) != [len(tokens)]:
+        return f"it is found by {fields.get('n', [0])[0]} tokens but has {len(tokens)}"
+    newest_first = sorted(sorted(pairs, key=lambda pair: pair.id), key=lambda pair: pair.changed, reverse=True)
+    return "" if pairs == newest_first else "its pairs are not in order"
+
+
+def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
+    """Segments: all, added and corrected since the build."""
+    wanted: dict[str, Any] = {
+        "all": {"value_count": {"field": "ids"}},
+        "added": {"sum": {"field": "added"}},
+        "corrected": {"value_count": {"field": "corrected"}},
+        "moving": {"value_count": {"field": "moving"}},
+    }
+    answer = server.ask(
+        server.client.search, index=server.address.name, size=0, allow_partial_search_results=False, aggs=wanted
+    )
+    sums = {name: int(found["value"]) for name, found in answer["aggregations"].items()}
+    if sums["moving"]:
+        twice = _twice(server)
+        sums["all"] -= len(twice["ids"])
+        sums["added"] -= sum(number > generation.manifest.segments for number in twice["ids"])
+        sums["corrected"] -= len(twice["corrected"])
+    return sums
+
+
+def _twice(server: Server) -> dict[str, list[int]]:
+    """Which of the segments that are moving stand twice in the fields `ids` and `corrected` of all documents."""
+    moving = [n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]]
+    there: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for hit in _holding(server, moving):
+        for name in ("ids", "corrected"):
+            for number in hit["_source"].get(name, ()):
+                there[name, number].add(hit["_id"])
+    return {name: [n for n in moving if len(there[name, n]) > 1] for name in ("ids", "corrected")}

@@ -1,0 +1,200 @@
+"""Building an index: a new generation beside the old one, valid from one atomic rename on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from itertools import chain, islice
+from pathlib import Path
+
+from tmnmt.durable import make_folder, sync
+from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.index.embedded.inversion import Inversion
+from tmnmt.index.embedded.journal import JOURNAL_FILE
+from tmnmt.index.embedded.lock import LOCK_FILE, writing
+from tmnmt.index.embedded.manifest import (
+    KEYS_DIR,
+    MANIFEST_FILE,
+    Manifest,
+    describe_files,
+    half_index,
+    read_manifest,
+    write_manifest,
+)
+from tmnmt.index.embedded.store import NewStore
+from tmnmt.segments import Segment
+from tmnmt.text import MAX_TOKEN_CHARS
+
+SEGMENTS_A_WRITE = 2000
+
+
+class IndexExistsError(UsageError):
+    """There is an index already, and `force` was not given."""
+
+
+class HalfIndexError(UsageError):
+    """There is an index without its manifest, and `force` was not given."""
+
+
+def build(
+    index_dir: Path,
+    segments: Iterable[Segment],
+    src_lang: str,
+    tgt_lang: str,
+    *,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+    seconds_to_wait: float = 0.0,
+) -> Manifest:
+    """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given order.
+
+    Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises IndexExistsError where
+    there is one and `force` is not given, HalfIndexError where there is one without its manifest, MemoryIndexError
+    where the folder holds something else, LockedError where another process still writes after `seconds_to_wait`; an
+    error of `segments` leaves everything as it was.
+    """
+    _check_place(index_dir, force)
+    runs = in_runs(segments)
+    first = next(runs, [])  # before anything is made: most errors of a memory file show here
+    made = _make(index_dir)
+    with writing(index_dir, seconds_to_wait):
+        try:
+            _check_place(index_dir, force)
+            _check_whole(index_dir, force)  # here: until the lock is ours it may be one that is being built
+            return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
+        except BaseException:
+            if made and not (index_dir / MANIFEST_FILE).exists():
+                _unmake(index_dir)
+            raise
+
+
+def write_generation(
+    index_dir: Path,
+    runs: Iterable[list[Segment]],
+    languages: tuple[str, str],
+    progress: Callable[[int], None] | None = None,
+    last_id: int | None = None,
+) -> Manifest:
+    """Makes `runs` of segments the valid generation of an index whose lock the caller holds.
+
+    They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their ids. Raises
+    MemoryIndexError where they cannot be written (disk full): the generation before stays.
+    """
+    number = _next_generation(index_dir)
+    folder = index_dir / f"generation-{number}"
+    try:
+        manifest = _build_generation(folder, number, runs, languages, progress, last_id)
+        write_manifest(manifest, index_dir)
+    except BaseException as error:
+        if _valid_generation(index_dir) != number:  # else it was interrupted when all was done
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            message = f"{index_dir}: not written, what was there before is as it was: {error.strerror or error}"
+            raise MemoryIndexError(message) from error
+        raise
+    remove_leftovers(index_dir, keep=number)
+    return manifest
+
+
+def remove_leftovers(index_dir: Path, keep: int) -> None:
+    """Removes what is not of the generation `keep`: replaced, or left by a writer that was killed. The caller holds
+    the index's lock. What cannot be removed stays for the next."""
+    for path in index_dir.glob("generation-*"):
+        if _number(path) != keep:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in index_dir.glob(MANIFEST_FILE + ".*"):
+        path.unlink(missing_ok=True)
+
+
+def _build_generation(
+    folder: Path,
+    generation: int,
+    runs: Iterable[list[Segment]],
+    languages: tuple[str, str],
+    progress: Callable[[int], None] | None,
+    last_id: int | None,
+) -> Manifest:
+    make_folder(folder)
+    with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
+        count = 0
+        for some in runs:
+            inversion.add(store.add(some, keep_ids=last_id is not None), some)
+            count += len(some)
+            if progress:
+                progress(len(some))
+        store.seal()
+        sources, tokens = inversion.write(folder / "postings-1")
+    (folder / JOURNAL_FILE).touch()
+    sync(folder / JOURNAL_FILE)
+    return Manifest(
+        *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
+        generation=generation, postings=1,
+        created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        files=describe_files(folder, folder / "postings-1"), settings={"max_token_chars": MAX_TOKEN_CHARS},
+    )  # fmt: skip
+
+
+def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """`segments` in lists, as they are written."""
+    rest = iter(segments)
+    while some := list(islice(rest, SEGMENTS_A_WRITE)):
+        yield some
+
+
+def _check_place(index_dir: Path, force: bool) -> None:
+    if index_dir.exists() and not index_dir.is_dir():
+        raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file")
+    foreign = [p.name for p in index_dir.iterdir() if not _ours(p)] if index_dir.exists() else []
+    if foreign:
+        raise MemoryIndexError(f"{index_dir}: holds {foreign[0]}, which is no part of an index; give an empty folder")
+    if (index_dir / MANIFEST_FILE).exists() and not force:
+        raise IndexExistsError(f"{index_dir}: there is an index already; --force replaces it")
+
+
+def _check_whole(index_dir: Path, force: bool) -> None:
+    half = None if force else half_index(index_dir)
+    if half:
+        raise HalfIndexError(f"{half}; --force replaces all of it")
+
+
+def _ours(path: Path) -> bool:
+    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name in (LOCK_FILE, KEYS_DIR)
+
+
+def _make(index_dir: Path) -> bool:
+    """Makes the folder; whether it was not there."""
+    return make_folder(index_dir)
+
+
+def _unmake(index_dir: Path) -> None:
+    with suppress(OSError):
+        (index_dir / LOCK_FILE).unlink()
+        index_dir.rmdir()
+
+
+def _next_generation(index_dir: Path) -> int:
+    """A number that no folder has. Makes room first: of what is there, only the valid generation stays; where the
+    manifest is damaged or of another format, the latest."""
+    kept = _valid_generation(index_dir)
+    if kept is None:
+        kept = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
+    remove_leftovers(index_dir, kept)
+    return max(kept, _latest(index_dir)) + 1
+
+
+def _latest(index_dir: Path) -> int:
+    return max((_number(path) for path in index_dir.glob("generation-*")), default=0)
+
+
+def _valid_generation(index_dir: Path) -> int | None:
+    try:
+        return read_manifest(index_dir).generation
+    except MemoryIndexError:
+        return None
+
+
+def _number(path: Path) -> int:
+    digits = path.name.removeprefix("generation-")
+    return int(digits) if digits.isdecimal() else -1

@@ -1,0 +1,253 @@
+"""The embedded index: immutable postings and store, what was changed since, and one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Self
+
+from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
+from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
+from tmnmt.index.embedded.generation import Generation
+from tmnmt.index.embedded.journal import Change
+from tmnmt.index.embedded.lock import writing
+from tmnmt.index.embedded.manifest import MANIFEST_FILE, Manifest, manifest_version, read_manifest
+from tmnmt.index.embedded.postings import Wanted
+from tmnmt.index.embedded.verify import verify
+from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.segments import Match, Segment
+
+SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
+
+
+class MemoryIndex:
+    """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or use `with`.
+
+    Every call sees what any process had changed, compacted or built anew by the time it began."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.src_lang, self.tgt_lang = manifest.src_lang, manifest.tgt_lang
+        self._lock = threading.RLock()
+        self._manifest_path = str(path / MANIFEST_FILE)
+        self._version = (0, 0, 0)
+        self._now = Generation(manifest, path)
+
+    @classmethod
+    def open(cls, path: Path, src_lang: str | None = None, tgt_lang: str | None = None) -> MemoryIndex:
+        """The index at `path`; its parts are mapped, not read. Raises MemoryIndexError: no index, half of one, damaged,
+        of another format, or (where languages are given) of other languages."""
+        path = Path(path)
+        manifest = read_manifest(path)
+        check_languages(str(path), (manifest.src_lang, manifest.tgt_lang), src_lang, tgt_lang)
+        try:
+            return cls(path, manifest)
+        except (MemoryIndexError, OSError):
+            latest = read_manifest(path)
+            if latest.generation == manifest.generation:
+                raise
+            return cls(path, latest)  # replaced while it was being opened
+
+    @property
+    def place(self) -> str:
+        """The folder from the root, links followed."""
+        return str(self.path.resolve())
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is known of the generation that answers."""
+        return self._now.manifest
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+        threads: int | None = None,
+    ) -> list[list[Match]]:
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+
+        threads: how many search a batch, with the same answers; None: one for every core this process may use."""
+        check_search(queries, k, threshold, exclude_documents)
+        if threads is not None and threads < 1:
+            raise UsageError(f"threads is {threads}; it must be at least 1")
+        documents = exclude_documents or [""] * len(queries)
+        wanted = list(map(Wanted, queries, documents))
+        distinct = list(dict.fromkeys(wanted)) if len(wanted) > 1 else wanted
+        found = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
+        if len(distinct) == len(wanted):
+            return found
+        best = dict(zip(distinct, found, strict=True))
+        return [list(best[key]) for key in wanted]
+
+    def add(self, segments: Sequence[Segment]) -> list[int]:
+        """Adds segments, all or none; their ids. On return they are on disk, and the next search by anyone finds them.
+
+        Without `changed` (or `created`) they get the present time. Raises LockedError where another process is
+        writing, DataError for a source of more than 65,535 tokens, MemoryIndexError where the disk is full."""
+        new = dated(segments)
+        with self._writing() as generation:
+            numbered = [replace(s, id=number) for number, s in enumerate(new, generation.last_id + 1)]
+            self._append(generation, [(segment.id, segment) for segment in numbered])
+        return [segment.id for segment in numbered]
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """Puts `change(segment)` in the place of every segment with one of these ids, all or none, as durable and
+        visible as an addition; the new segments. The id stays; `changed` becomes the present time unless `change` gave
+        a new one. Raises UnknownIdError, and what `add` raises."""
+        with self._writing() as generation:
+            old = generation.by_ids(ids)
+            edited = [corrected(segment, change(segment)) for segment in old.values()]
+            check_sources(edited)
+            self._append(generation, [(segment.id, segment) for segment in edited])
+        return edited
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """Deletes the segments with these ids, all or none, as durable and visible as an addition. Their ids are never
+        given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
+        with self._writing() as generation:
+            self._append(generation, [(number, None) for number in generation.by_ids(ids)])
+
+    def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
+        """Deletes those of all segments that `choose` names by id, while nobody else can write; their ids."""
+        with self._writing() as generation:
+            ids = list(dict.fromkeys(choose(generation.segments())))
+            self._append(generation, [(number, None) for number in ids])
+        return ids
+
+    def get(self, ids: Iterable[int]) -> list[Segment]:
+        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        wanted = list(ids)
+        with self._lock:
+            found = self._refreshed().by_ids(wanted)
+        return [found[number] for number in wanted]
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are."""
+        with self._lock:
+            return self._refreshed().found(ids)
+
+    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, as they are at this moment whatever changes later."""
+        with self._lock:
+            return self._refreshed().segments(wanted)
+
+    def changes(self) -> tuple[int, int, int]:
+        """How many segments were added, corrected and deleted since the index was built or compacted."""
+        with self._lock:
+            return self._refreshed().changes()
+
+    def __len__(self) -> int:
+        """How many segments the index holds now."""
+        with self._lock:
+            return len(self._refreshed())
+
+    def compact(self, progress: Callable[[int], None] | None = None) -> Manifest:
+        """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed, or where the disk
+        is full (MemoryIndexError), everything is as before. Does nothing where nothing was changed."""
+        with self._writing() as generation:
+            if generation.journal.offset:
+                languages = generation.manifest.src_lang, generation.manifest.tgt_lang
+                runs = in_runs(generation.segments())
+                write_generation(self.path, runs, languages, progress, generation.last_id)
+        with self._lock:
+            return self._refreshed().manifest
+
+    def verify(self) -> int:
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what
+        was written."""
+        return verify(self.path)
+
+    def generation(self) -> int:
+        """How many times the index was built or compacted."""
+        return self.manifest.generation
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        folder = self.manifest.generation_dir(self.path)
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+    def close(self) -> None:
+        with self._lock:
+            self._now.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _search(
+        self, queries: list[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+    ) -> list[list[Match]]:
+        with self._lock:
+            now = self._refreshed()
+            parts = now.parts()
+            added = [now.delta.search(text, threshold, without_equal, document) for text, document in queries]
+        try:
+            found = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self._search(queries, k, threshold, without_equal, threads)  # replaced before it was read
+        if len(found) == 1 and not any(added):
+            return found[0]
+        return [best_of(chain(*alike), k) for alike in zip(*found, added, strict=True)]
+
+    @contextmanager
+    def _writing(self) -> Iterator[Generation]:
+        """The generation as it is now, which nobody else can change meanwhile. Searches go on."""
+        with writing(self.path, SECONDS_TO_WAIT):
+            with self._lock:
+                generation = self._refreshed()
+            remove_leftovers(self.path, generation.manifest.generation)
+            yield generation
+
+    def _append(self, generation: Generation, changes: Sequence[Change]) -> None:
+        if changes:
+            with self._lock:
+                generation.append(changes)
+
+    def _refreshed(self) -> Generation:
+        """The valid generation with all changes acknowledged so far. One that was replaced stays open for the
+        searches under way."""
+        while True:
+            version = manifest_version(self._manifest_path)
+            if version != self._version:
+                self._follow(read_manifest(self.path))
+            try:
+                self._now.refresh()
+            except MemoryIndexError:
+                if version == manifest_version(self._manifest_path):
+                    raise  # else replaced before its journal was read
+            else:
+                self._version = version
+                return self._now
+
+    def _follow(self, manifest: Manifest) -> None:
+        if manifest == self._now.manifest:
+            return
+        languages = manifest.src_lang, manifest.tgt_lang
+        if languages != (self.src_lang, self.tgt_lang):
+            raise MemoryIndexError(
+                f"{self.path}: was replaced by an index from {' to '.join(languages)}; open it again"
+            )
+        try:
+            self._now = Generation(manifest, self.path)
+        except (MemoryIndexError, OSError):
+            if read_manifest(self.path) == manifest:
+                raise  # else replaced once more: the caller comes again
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,167 @@
+"""Making postings: from token sequences to the arrays of `kernels.Arrays`, with bounded memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from array import array
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.errors import DataError
+from tmnmt.index.base import MAX_TOKENS
+from tmnmt.index.embedded.postings import DOCUMENTS, IDS, VOCABULARY
+from tmnmt.segments import Segment
+
+if TYPE_CHECKING:
+    from tmnmt.index.kernels.inversion import Int32, Int64
+
+MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
+_BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
+
+
+class _Numbers(dict[str, int]):
+    """Numbers new strings from 0 in order of appearance."""
+
+    def __missing__(self, key: str) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+class Inversion:
+    """Collects segments, then writes the postings of all of them. Tokens wait in a file without a name in `waiting` (a
+    folder; default: the system's for temporary files), 4 bytes each."""
+
+    def __init__(self, waiting: Path | None = None) -> None:
+        from tmnmt.index.kernels.inversion import compile_all
+        from tmnmt.index.kernels.tokens import NewWords
+
+        compile_all()
+        self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
+        self._lengths, self._ids, self.without_tokens = array("i"), array("q"), array("q")
+        self._changed_of, self._document_of = array("i"), array("i")
+        self._vocabulary, self._changed, self._documents = NewWords(), _Numbers(), _Numbers()
+
+    def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
+        """Segments with their ids. Those without tokens match nothing: they are left out, and told in `without_tokens`.
+        Raises DataError beyond 65,535 tokens."""
+        tokens, lengths = self._vocabulary.encode([segment.src for segment in segments])
+        for number, length, segment in zip(numbers, lengths.tolist(), segments, strict=True):
+            if length > MAX_TOKENS:
+                raise DataError(f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed")
+            if not length:
+                self.without_tokens.append(number)
+                continue
+            self._lengths.append(length)
+            self._ids.append(number)
+            self._changed_of.append(self._changed[segment.changed])
+            self._document_of.append(self._documents[segment.document])
+        self._file.write(tokens.data)
+
+    def write(self, folder: Path) -> tuple[int, int]:
+        """Writes the postings into the new folder; how many distinct sources and distinct tokens they hold."""
+        folder.mkdir()
+        by_rank = self._newest_first()
+        of, lengths = self._write_sequences(folder)
+        arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
+        arrays["document_of"] = _numpy(self._document_of)[by_rank]
+        ids = _numpy(self._ids)[by_rank]
+        arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
+        arrays[VOCABULARY] = self._vocabulary.text()
+        arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
+        for name, values in arrays.items():
+            np.save(folder / f"{name}.npy", values)
+        return len(lengths), len(self._vocabulary)
+
+    def close(self) -> None:
+        """Lets go of the tokens that wait. What cannot be written any more (disk full) is not needed any more."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _write_sequences(self, folder: Path) -> tuple[Int32, Int32]:
+        self._file.flush()
+        tokens = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
+        of, lengths, laid = write_groups(folder, np.asarray(tokens), _numpy(self._lengths))
+        self._file.close()
+        write_features(folder, laid, lengths, len(self._vocabulary))
+        return of, lengths
+
+    def _newest_first(self) -> NDArray[np.signedinteger[Any]]:
+        order = np.argsort(np.argsort(np.array(list(self._changed), dtype=object))) if self._changed else np.empty(0)
+        changed = order.astype(np.int32)[_numpy(self._changed_of)]
+        return np.lexsort((_numpy(self._ids), -changed))
+
+
+def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
+    """Writes tokens.npy: the distinct sequences among those laid end to end in `tokens`, sorted by length. Returns
+    every sequence's group, every group's length, and what was written."""
+    from tmnmt.index.kernels.inversion import hashes, lay_out, number_groups
+
+    starts = _sums(lengths)
+    order = np.lexsort((hashes(tokens, starts), lengths))
+    of, count = number_groups(tokens, starts, order)
+    lengths_of = np.empty(count, np.int32)
+    lengths_of[of] = lengths
+    laid = _new(folder / "tokens.npy", np.int32, (int(lengths_of.sum(dtype=np.int64)),))
+    lay_out(tokens, starts, order, of, laid)
+    return of, lengths_of, laid
+
+
+def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
+    """Writes the columns and postings of groups of these lengths that lie end to end in `tokens`."""
+    from tmnmt.index.kernels.inversion import count_features, fill, most_occurrences
+
+    feature_start = _sums(most_occurrences(tokens, lengths, vocabulary)).astype(np.int32)
+    counts = count_features(tokens, lengths, feature_start)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_COLUMNS]
+    column_of = np.full(len(counts), -1, np.int16)
+    column_of[frequent] = np.arange(len(frequent))
+    posting_start = _sums(np.where(column_of < 0, counts, 0))
+    words = -(-len(lengths) // _BLOCK) * _BLOCK // 64
+    columns = _new(folder / "columns.npy", np.uint64, (len(frequent) + 1, words))
+    postings = _new(folder / "postings.npy", np.int32, (int(posting_start[-1]),))
+    fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
+    for name, values in (("feature_start", feature_start), ("column_of", column_of), ("posting_start", posting_start)):
+        np.save(folder / f"{name}.npy", values)
+
+
+def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A new array of zeros that is the content of a file."""
+    if 0 in shape:  # nothing to map
+        np.save(path, np.empty(shape, kind))
+        return np.empty(shape, kind)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+    with path.open("r+b") as file:  # where the disk is full this fails; writing to the map would end the process
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return np.asarray(array)
+
+
+def _sums(numbers: NDArray[Any]) -> Int64:
+    """0, and the sums of the first one, two ... numbers."""
+    sums = np.zeros(len(numbers) + 1, np.int64)
+    np.cumsum(numbers, out=sums[1:])
+    return sums
+
+
+def _lengths(lengths: Int32) -> dict[str, NDArray[Any]]:
+    longest = int(lengths[-1]) if len(lengths) else 0
+    length_start = np.searchsorted(lengths, np.arange(longest + 2)).astype(np.int64)
+    return {"length_start": length_start, "token_start": _sums(np.diff(length_start) * np.arange(longest + 1))}
+
+
+def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    of_rank = of[by_rank]
+    return {
+        "member_offsets": _sums(np.bincount(of_rank, minlength=groups)).astype(np.int32),
+        "members": np.argsort(of_rank, kind="stable").astype(np.int32),
+    }
+
+
+def _numpy(values: array[int]) -> NDArray[Any]:
+    return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))

@@ -1,0 +1,215 @@
+"""What was changed since a generation was built: an append-only file, on disk before a change is acknowledged.
+
+One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the body, its CRC-32, and
+the CRC-32 of those two and the frame's place), then the body, one line of JSON a changed segment. A frame that a killed
+writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. So is one of which a
+power cut left zeros: all of it, or from a sector on that was never written, at a multiple of 512 bytes of the file.
+Everything else that is not as it was written is damage, for a frame has no zeros in it: also zeros in the middle of the
+last frame, though a file system that writes sectors in any order could leave them of a change that was cut off. So is
+a file that is missing, for a build makes an empty one, and a link, a pipe or whatever else is no regular file: what a
+link leads to is never read nor cut off. A last byte that stands alone in its sector could become a zero
+unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of
+fewer changes; cut off within its last frame, one whose last change was never acknowledged.
+
+A whole frame that its writer has not synced yet is synced by whoever reads it: nobody sees a change that a power cut
+takes back.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import zlib
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.embedded.small_json import is_count, is_text, pairs_of, parsed
+from tmnmt.segments import Segment
+
+JOURNAL_FILE = "changes.log"
+_HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
+_FIELDS = len(fields(Segment))
+SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
+
+Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
+
+
+class Journal:
+    """The changes in the file at `path`. `offset`: bytes that have been read; `unfinished`: bytes found behind them, of
+    a change that was never acknowledged."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._name = str(path)
+        self.offset = self.unfinished = 0
+        self._synced = 0  # where the last change of our own ended, which is on disk
+
+    def read(self, last_id: int | None = None) -> list[Change]:
+        """The changes made since the last call, in order; what it gives is on disk, for no reader may see a change that
+        a power cut takes back. Raises MemoryIndexError where the file is missing, damaged or no regular file, and, with
+        the greatest id that was given before as `last_id`, where an id leaves others out: none is ever left out."""
+        try:
+            found = os.lstat(self._name)  # every search asks: half the time of Path.lstat
+            self._check_kind(found.st_mode)
+            size = found.st_size
+            if size == self.offset:
+                self.unfinished = 0
+                return []
+            if size < self.offset:
+                raise self._damaged(f"damaged at byte {size:,}")
+            with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
+                if size != self._synced:
+                    _sync(file.fileno())  # its writer may not have done it yet, or was killed before
+                file.seek(self.offset)
+                content = file.read(size - self.offset)
+        except FileNotFoundError:
+            raise self._damaged("is missing") from None
+        except OSError as error:
+            raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
+        written = content.rstrip(b"\0")
+        changes, used = self._frames(written)
+        zeros = self.offset + len(written)
+        if used < len(written) < len(content) and zeros % SECTOR:
+            raise self._damaged(f"damaged at byte {zeros:,}")
+        if last_id is not None:
+            self._expect_no_gap([number for number, _ in changes], last_id)
+        self.offset += used
+        self.unfinished = len(content) - used
+        return changes
+
+    def _expect_no_gap(self, ids: Sequence[int], last_id: int) -> None:
+        """Raises MemoryIndexError where an id leaves others out: memory would be asked for all between."""
+        for number in ids:
+            if number > last_id + 1:
+                raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
+            last_id = max(last_id, number)
+
+    def append(self, changes: Sequence[Change]) -> None:
+        """Puts `changes` on disk behind what was read. The caller holds the index's lock and has read everything.
+
+        Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none is; DataError for
+        no Unicode text.
+        """
+        frame = _frame(changes, self.offset)
+        try:
+            handle = self._opened(os.O_RDWR)
+        except OSError as error:
+            raise MemoryIndexError(f"{self.path}: cannot be written to: {error.strerror}") from error
+        try:
+            os.ftruncate(handle, self.offset)  # what a killed writer left
+            _write(handle, frame, self.offset)
+            os.fsync(handle)
+            self._synced = self.offset + len(frame)
+        except OSError as error:
+            os.ftruncate(handle, self.offset)
+            raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
+        finally:
+            os.close(handle)
+
+    def _opened(self, flags: int) -> int:
+        """A handle of the file, which is a regular one; nothing is waited for, and no link is followed."""
+        try:
+            handle = os.open(self._name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise self._damaged("is a link, which no journal may be") from error
+            raise
+        try:
+            self._check_kind(os.fstat(handle).st_mode)
+        except MemoryIndexError:
+            os.close(handle)
+            raise
+        return handle
+
+    def _check_kind(self, mode: int) -> None:
+        if not stat.S_ISREG(mode):
+            raise self._damaged(f"is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}, which no journal may be")
+
+    def _frames(self, content: bytes) -> tuple[list[Change], int]:
+        changes: list[Change] = []
+        at = 0
+        while at + _HEADER_BYTES <= len(content):
+            size, checksum = self._header(content[at : at + _HEADER_BYTES], self.offset + at)
+            body = content[at + _HEADER_BYTES : at + _HEADER_BYTES + size]
+            if len(body) < size:
+                break
+            if zlib.crc32(body) != checksum:
+                raise self._damaged(f"damaged at byte {self.offset + at:,}")
+            try:
+                changes += [_change(line) for line in body.splitlines()]
+            except ValueError as error:  # the checksum is right, and no writer of ours wrote it
+                raise self._damaged(f"damaged at byte {self.offset + at:,} ({error})") from error
+            at += _HEADER_BYTES + size
+        return changes, at
+
+    def _header(self, header: bytes, at: int) -> tuple[int, int]:
+        try:
+            size, checksum = int(header[:8], 16), int(header[9:17], 16)
+        except ValueError:
+            raise self._damaged(f"damaged at byte {at:,}") from None
+        if header != _header(size, checksum, at):
+            raise self._damaged(f"damaged at byte {at:,}")
+        return size, checksum
+
+    def _damaged(self, how: str) -> MemoryIndexError:
+        return MemoryIndexError(
+            f"{self.path}: {how}; take the file from a backup, or put an empty one in its place and lose the changes "
+            "made since the index was built or compacted"
+        )
+
+
+def _frame(changes: Sequence[Change], at: int) -> bytes:
+    try:
+        body = b"".join(_line(number, segment) for number, segment in changes)
+    except UnicodeEncodeError as error:
+        raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+    if len(body) >= 2**32 - 1:
+        raise DataError("more than 4 GB of changes at once; make them in parts")
+    if (at + _HEADER_BYTES + len(body)) % SECTOR == 1:
+        body = body[:-1] + b" \n"  # so that the last byte does not stand alone in its sector
+    return _header(len(body), zlib.crc32(body), at) + body
+
+
+def _header(size: int, checksum: int, at: int) -> bytes:
+    return f"{size:08x} {checksum:08x} {zlib.crc32(f'{size} {checksum} {at}'.encode()):08x}\n".encode()
+
+
+def _line(number: int, segment: Segment | None) -> bytes:
+    fields = None if segment is None else astuple(segment)
+    return json.dumps([number, fields], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _change(line: bytes) -> Change:
+    """What `_line` made this of. Raises ValueError for anything else."""
+    content = parsed(line)
+    if not isinstance(content, list) or len(content) != 2 or not is_count(content[0], 1):
+        raise ValueError("a change is an id and a segment")
+    number, held = content
+    if held is None:
+        return number, None
+    if not isinstance(held, list) or len(held) != _FIELDS:
+        raise ValueError(f"a segment has {_FIELDS} fields")
+    src, tgt, document, position, _, origin, created, changed, user, properties = held
+    texts = src, tgt, document, origin, created, changed, user
+    if not all(map(is_text, texts)) or type(position) is not int:
+        raise ValueError("a field of a segment is not what it should be")
+    return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs_of(properties))
+
+
+def _sync(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EINVAL):  # nothing can be written there, so nothing waits to be
+            raise
+
+
+def _write(handle: int, content: bytes, at: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        done = os.pwrite(handle, rest, at)
+        rest, at = rest[done:], at + done

@@ -1,0 +1,191 @@
+"""The manifest: the one file that says which generation of an index is valid."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tmnmt.counted import counted
+from tmnmt.durable import sync, sync_folder, write
+from tmnmt.errors import MemoryIndexError, shown
+from tmnmt.index.embedded.journal import JOURNAL_FILE
+from tmnmt.index.embedded.small_json import is_count, is_text, read_small
+from tmnmt.index.embedded.store import STORE_FILES
+
+FORMAT = 4
+TOKENISATION = "match-tokens-1"
+KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
+MANIFEST_FILE = "manifest.json"
+MOST_BYTES = 1 << 20  # of it; some 3,000 are usual
+_PART = re.compile(r"segments\.(db|rows|start)|postings-[1-9]\d{0,17}/[a-z_]+\.npy", re.ASCII)
+CHECKSUM = "checksum"  # sha256 of the manifest without this line
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index holds and which files are its parts; `files` maps a path below the generation's folder to its
+    size in bytes and sha256. The journal, which grows, is not among them: its frames have checksums of their own."""
+
+    src_lang: str
+    tgt_lang: str
+    segments: int  # when the generation was written
+    sources: int  # distinct token sequences
+    tokens: int  # distinct match tokens
+    last_id: int  # the greatest id ever given until then; no id is given twice
+    generation: int
+    postings: int
+    created: str
+    files: dict[str, tuple[int, str]]
+    settings: dict[str, str | int | float]
+    tokenisation: str = TOKENISATION
+    format: int = FORMAT
+
+    def generation_dir(self, index_dir: Path) -> Path:
+        return index_dir / f"generation-{self.generation}"
+
+    def postings_dir(self, index_dir: Path) -> Path:
+        return self.generation_dir(index_dir) / f"postings-{self.postings}"
+
+    def journal_path(self, index_dir: Path) -> Path:
+        return self.generation_dir(index_dir) / JOURNAL_FILE
+
+
+def read_manifest(index_dir: Path) -> Manifest:
+    """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of another format."""
+    path = index_dir / MANIFEST_FILE
+    if not index_dir.exists():
+        raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
+    try:
+        text, content = read_small(path, MOST_BYTES)
+    except FileNotFoundError as error:
+        raise MemoryIndexError(_no_manifest(index_dir)) from error
+    except NotADirectoryError as error:
+        raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file") from error
+    except OSError as error:
+        raise MemoryIndexError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise MemoryIndexError(f"{path}: damaged ({error}); build the index again with --force") from error
+    manifest = _checked(content, path)
+    if text != _written(manifest):
+        raise MemoryIndexError(f"{path}: damaged (checksum); build the index again with --force")
+    return manifest
+
+
+def check_files(manifest: Manifest, index_dir: Path) -> None:
+    """Raises MemoryIndexError where a part is missing or has another size. Reads no content: see `check_content`."""
+    folder = manifest.generation_dir(index_dir)
+    for name, (size, _) in manifest.files.items():
+        found = (folder / name).stat().st_size if (folder / name).is_file() else None
+        if found != size:
+            what = "is missing" if found is None else f"has {counted(found, 'byte')} instead of {size}"
+            raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
+
+
+def check_content(manifest: Manifest, index_dir: Path) -> None:
+    """Raises MemoryIndexError where a part's content is not what was built (sha256). Reads everything."""
+    check_files(manifest, index_dir)
+    folder = manifest.generation_dir(index_dir)
+    for name, (_, sha256) in manifest.files.items():
+        if _sha256(folder / name) != sha256:
+            raise MemoryIndexError(f"{folder / name}: content differs from what was built; build it again with --force")
+
+
+def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
+    """Size and sha256 of the store and of every file in `below`, named by its path below `folder`; each is on disk
+    afterwards."""
+    described = {}
+    for path in [*(folder / name for name in STORE_FILES), *sorted(below.iterdir())]:
+        described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
+        sync(path)
+    sync_folder(below)
+    sync_folder(folder)
+    return described
+
+
+def write_manifest(manifest: Manifest, index_dir: Path) -> None:
+    """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new one stands."""
+    write(index_dir / MANIFEST_FILE, _written(manifest).encode(), alone=True)
+
+
+def manifest_version(path: str) -> tuple[int, int, int]:
+    """What changes whenever another manifest becomes the valid one at `path`, a string for speed: every search asks.
+    Raises MemoryIndexError: no index any more."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
+    except OSError as error:
+        raise MemoryIndexError(f"{Path(path).parent}: the index is gone: {error.strerror}") from error
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _written(manifest: Manifest) -> str:
+    content = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
+    checksum = hashlib.sha256(content.encode()).hexdigest()
+    return content.removesuffix("\n}") + f',\n "{CHECKSUM}": "{checksum}"\n}}'
+
+
+def _checked(content: Any, path: Path) -> Manifest:
+    known = {field.name for field in fields(Manifest)}
+    if not isinstance(content, dict) or "format" not in content:
+        raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
+    if content["format"] != FORMAT or content.get("tokenisation", TOKENISATION) != TOKENISATION:
+        have = f"format {shown(content['format'])}, {shown(content.get('tokenisation'))}"
+        want = f"format {FORMAT}, {TOKENISATION}"
+        raise MemoryIndexError(f"{path}: {have}, but this version reads {want}; build the index again with --force")
+    content.pop(CHECKSUM, None)
+    if set(content) != known:
+        raise MemoryIndexError(f"{path}: damaged (keys missing or unknown); build the index again with --force")
+    for key, right in _right(content):
+        if not right:
+            told = f"key {key} is {shown(content[key])}"
+            raise MemoryIndexError(f"{path}: damaged ({told}); build the index again with --force")
+    return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})
+
+
+def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Every key, and whether it can be what a build wrote, whatever the checksum says: paths stay below the folder."""
+    for key in ("src_lang", "tgt_lang", "created"):
+        yield key, is_text(content[key]) and content[key].isprintable() and len(content[key]) <= 100
+    for key in ("segments", "sources", "tokens", "last_id"):
+        yield key, is_count(content[key])
+    for key in ("generation", "postings"):
+        yield key, is_count(content[key], 1)
+    files, settings = content["files"], content["settings"]
+    yield "files", isinstance(files, dict) and all(_PART.fullmatch(name) and _is_part(files[name]) for name in files)
+    yield "files", {name for name in files if "/" not in name} == set(STORE_FILES)
+    yield (
+        "settings",
+        isinstance(settings, dict)
+        and all(is_text(name) and (type(one) in (int, float) or is_text(one)) for name, one in settings.items()),
+    )
+
+
+def _is_part(about: object) -> bool:
+    return isinstance(about, list) and len(about) == 2 and is_count(about[0]) and is_text(about[1])
+
+
+def half_index(index_dir: Path) -> str | None:
+    """What is to be said of a folder that has a generation and no manifest; None where that is not so."""
+    if (index_dir / MANIFEST_FILE).exists() or not any(index_dir.glob("generation-*")):
+        return None
+    said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
+    journals = [path for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}")) if path.lstat().st_size]
+    if not journals:
+        return said
+    return f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new build loses"
+
+
+def _no_manifest(index_dir: Path) -> str:
+    if half := half_index(index_dir):
+        return f"{half}; take {MANIFEST_FILE} from a backup, or build the index again with --force"
+    return f"{index_dir}: not an index (no {MANIFEST_FILE}); make one with tmnmt build-index"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

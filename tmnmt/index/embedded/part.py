@@ -1,0 +1,46 @@
+"""A part of an index: postings, which of their segments are out of date, and where the others are fetched from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tmnmt.index.embedded.postings import Hit, Postings, Wanted
+from tmnmt.segments import Match, Segment
+
+
+class Part(NamedTuple):
+    """Never changes: what a search has taken stays as it was, whatever is changed meanwhile."""
+
+    postings: Postings
+    fetch: Callable[[Sequence[int]], Mapping[int, Segment]]  # segments by id
+    dead: frozenset[int] = frozenset()  # ids that are found no more, or elsewhere
+
+    def search(
+        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+    ) -> list[list[Match]]:
+        """For every query the at most `k` best matches that are not dead, best first."""
+        found = self.hits(queries, k, threshold, without_equal, threads)
+        segments = self.fetch([hit.id for hits in found for hit in hits])
+        return [[Match(segments[number], score, edits) for number, edits, score in hits] for hits in found]
+
+    def hits(
+        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+    ) -> list[list[Hit]]:
+        """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are the first; where too
+        many of them are dead, twice as many are asked for."""
+        dead = self.dead
+        if not dead:
+            return self.postings.search(queries, k, threshold, without_equal=without_equal, threads=threads)
+        found: list[list[Hit]] = [[] for _ in queries]
+        left, size = list(range(len(queries))), k
+        while left:
+            some = [queries[i] for i in left]
+            answers = self.postings.search(some, size, threshold, without_equal=without_equal, threads=threads)
+            short = []
+            for i, hits in zip(left, answers, strict=True):
+                found[i] = [hit for hit in hits if hit.id not in dead][:k]
+                if len(found[i]) < k and len(hits) == size:
+                    short.append(i)
+            left, size = short, 2 * size
+        return found

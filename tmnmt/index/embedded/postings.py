@@ -1,0 +1,180 @@
+"""The embedded exact inverted index: immutable numpy arrays, memory-mapped, shared by processes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.errors import MemoryIndexError
+from tmnmt.index.embedded.small_json import parsed
+from tmnmt.index.embedded.structure import first_damage
+from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.kernels.compiling import announced
+from tmnmt.text import written_for_tokens
+
+VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
+NO_DOCUMENT = -1  # as the document to leave out: none
+QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
+MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
+_MOST_HEADER_BYTES, _ALIGNED = 192, 64
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][iu][1-8])', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>\d{1,18},|\d{1,18}, \d{1,18})\), \} *\n",
+    re.DOTALL,
+)
+
+
+class Hit(NamedTuple):
+    id: int
+    edits: int
+    score: float
+
+
+class _Compiled(NamedTuple):
+    """The compiled search, the addresses that it is given, and the arrays that they are of."""
+
+    search: Callable[..., np.ndarray[Any, Any]]
+    table: np.ndarray[Any, Any]
+    arrays: tuple[np.ndarray[Any, Any], ...]
+
+
+class Wanted(NamedTuple):
+    """A query of the postings, and the document whose segments are left out ("": none)."""
+
+    text: str
+    without_document: str = ""
+
+
+class Postings:
+    """The best segments for a token sequence, exactly as brute force finds them."""
+
+    def __init__(self, folder: Path, parts: dict[str, np.ndarray[Any, Any]]) -> None:
+        self._folder, self._parts = folder, parts
+        self._ids = parts[IDS]  # by rank
+
+    @classmethod
+    def open(cls, folder: Path) -> Postings:
+        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; only the small parts
+        are read before the first search. Raises MemoryIndexError where a part is unusable."""
+        parts = {path.stem: _map(path) for path in folder.glob("*.npy")}
+        if (damage := first_damage(parts)) is not None:
+            raise _damaged(folder / f"{damage[0]}.npy", damage[1])
+        return cls(folder, parts)
+
+    def search(
+        self,
+        queries: Sequence[Wanted],
+        k: int,
+        threshold: float,
+        *,
+        without_equal: bool = False,
+        threads: int = 1,
+    ) -> list[list[Hit]]:
+        """For every query the at most `k` segments of score >= `threshold`, best first, ties by newest. The answers
+        do not depend on the number of threads."""
+        k = min(k, len(self._ids))
+        if k == 0:
+            return [[] for _ in queries]
+        size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
+        runs = [queries[i : i + size] for i in range(0, len(queries), size)]
+
+        def search(run: Sequence[Wanted]) -> list[list[Hit]]:
+            return self._search(run, k, threshold, without_equal)
+
+        if len(queries) <= size:
+            return search(queries) if queries else []
+        if threads == 1:
+            return [hits for run in runs for hits in search(run)]
+        search(runs[0][:1])  # what is read or compiled once, before threads wait for it
+        with ThreadPoolExecutor(min(threads, len(runs))) as pool:
+            return [hits for found in pool.map(search, runs) for hits in found]
+
+    def groups(self) -> Iterator[tuple[list[str], list[int]]]:
+        """Every distinct token sequence and the ids of its segments, newest first."""
+        words = self._parts[VOCABULARY].tobytes().decode().split("\n")
+        ids = self._ids[self._parts["members"]]
+        members = iter(itertools.pairwise(self._parts["member_offsets"].tolist()))
+        for length, (first, end) in enumerate(itertools.pairwise(self._parts["token_start"].tolist())):
+            for start in range(first, end, length or 1):  # none has no tokens
+                begin, after = next(members)
+                tokens = self._parts["tokens"][start : start + length].tolist()
+                yield [words[token] for token in tokens], ids[begin:after].tolist()
+
+    def _search(self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool) -> list[list[Hit]]:
+        texts, rows = self._written(queries)
+        compiled = self._compiled  # in a variable: its arrays must live until the search is done
+        with announced("search"):
+            found = compiled.search(compiled.table, texts, rows, k, threshold - SLACK, without_equal)
+        hits: list[list[Hit]] = [[] for _ in queries]
+        for query, rank, edits, score in found.tolist():
+            hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
+        return hits
+
+    def _written(self, queries: Sequence[Wanted]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
+        texts, rows, end = [], [], 0
+        for text, document in queries:
+            written, one_a_line = written_for_tokens(text)
+            texts.append(written)
+            end += len(written)
+            rows.append((end, one_a_line, self._document(document)))
+        return np.frombuffer(bytearray().join(texts), np.uint8), np.array(rows, np.int64)
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        from tmnmt.index.kernels.addresses import addresses
+        from tmnmt.index.kernels.search import Arrays, best_of_each
+        from tmnmt.index.kernels.tokens import numbered
+
+        with announced("search"):
+            arrays = (*(self._parts[name] for name in Arrays._fields), *numbered(self._parts[VOCABULARY]))
+        return _Compiled(best_of_each, addresses(arrays), arrays)
+
+    def _id(self, rank: int) -> int:
+        if not 0 <= rank < len(self._ids):
+            raise _damaged(self._folder / "members.npy", "names a segment that is not there")
+        return int(self._ids[rank])
+
+    @cached_property
+    def _number_of_document(self) -> dict[str, int]:
+        try:
+            names = cast(list[str], parsed(self._parts[DOCUMENTS].tobytes()))
+            return {document: number for number, document in enumerate(names)}
+        except (ValueError, TypeError) as error:
+            raise _damaged(self._folder / f"{DOCUMENTS}.npy", str(error)) from error
+
+    def _document(self, name: str) -> int:
+        return self._number_of_document.get(name, NO_DOCUMENT) if name else NO_DOCUMENT
+
+
+def _map(path: Path) -> np.ndarray[Any, Any]:
+    """The array in a file as `np.save` writes it, mapped. numpy itself would evaluate the header as Python."""
+    try:
+        with path.open("rb") as file:
+            header = _HEADER.match(file.read(_MOST_HEADER_BYTES))
+        if header is None:
+            raise ValueError("no array of numbers")
+        dtype = np.dtype(header["type"].decode())
+        shape = tuple(int(size) for size in header["shape"].split(b",") if size.strip())
+        count, begin = math.prod(shape), header.end()
+        if begin % _ALIGNED or path.stat().st_size - begin != count * dtype.itemsize:
+            raise ValueError("its size is not what it says")
+        return np.asarray(np.memmap(path, dtype, "r", begin, shape)) if count else np.empty(shape, dtype)
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, what: str) -> MemoryIndexError:
+    return MemoryIndexError(
+        f"{path}: damaged ({what}); take it from a backup, or build the index again; "
+        "tmnmt memory verify looks at everything"
+    )

@@ -1,0 +1,55 @@
+"""Additions that came together since the index was built, with postings of their own.
+
+A search compares the few latest ones one by one (`Delta`); when they are many, they are sealed: inverted as a build
+inverts all of them. Parts double in size as in a log-structured merge tree (O'Neil et al. 1996), so that there are few,
+and every segment is inverted few times. They live as long as the process; what makes them durable is the journal.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tmnmt.index.embedded.inversion import Inversion
+from tmnmt.index.embedded.part import Part
+from tmnmt.index.embedded.postings import Postings
+from tmnmt.segments import Segment
+
+LOOSE = 512  # segments that are compared one by one; some 0.1 ms a query
+MOST_MERGED = 1 << 15  # segments of a part that is still merged: half a second
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """Segments by id, those that are `dead` included, and the part that finds the others."""
+
+    segments: Mapping[int, Segment]
+    part: Part
+
+    def without(self, numbers: set[int]) -> Sealed:
+        """The same with more of its segments dead."""
+        gone = numbers & self.segments.keys()
+        return replace(self, part=self.part._replace(dead=self.part.dead | gone)) if gone else self
+
+    def alive(self) -> Iterable[Segment]:
+        return (segment for number, segment in self.segments.items() if number not in self.part.dead)
+
+
+def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Sealed, ...]:
+    """`earlier` and a new part of `segments`, merged with the latest parts while these are no larger."""
+    together = {segment.id: segment for segment in segments}
+    while earlier and len(earlier[-1].segments) <= min(len(together), MOST_MERGED):
+        *rest, last = earlier
+        together |= {segment.id: segment for segment in last.alive()}
+        earlier = tuple(rest)
+    return (*earlier, Sealed(together, Part(_inverted(list(together.values())), lambda _: together)))
+
+
+def _inverted(segments: Sequence[Segment]) -> Postings:
+    with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder, closing(Inversion(Path(folder))) as inversion:
+        inversion.add((segment.id for segment in segments), segments)
+        inversion.write(Path(folder) / "postings")
+        return Postings.open(Path(folder) / "postings")  # mapped: the folder may go

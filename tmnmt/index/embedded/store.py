@@ -1,0 +1,171 @@
+"""The segments of a generation: written once, then only read. What changes later stands in the journal.
+
+What a segment says is in `rows`; SQLite has what a filter asks of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from operator import lt
+from pathlib import Path
+from typing import Any
+
+from tmnmt.errors import DataError, MemoryIndexError, shown
+from tmnmt.index.embedded.rows import NewRows, Rows, record
+from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.segments import Segment
+
+DATABASE, ROWS, START = STORE_FILES = "segments.db", "segments.rows", "segments.start"
+_SCHEMA = """CREATE TABLE segments (
+    id INTEGER PRIMARY KEY,
+    document TEXT NOT NULL, origin TEXT NOT NULL, changed TEXT NOT NULL, user TEXT NOT NULL
+)"""
+STEPS = 100_000  # of SQLite's machine between two looks at how long a query takes
+STEPS_A_SEGMENT = 1000  # a query needs some 20 of them; one that needs more reads what no build wrote
+_INSERT = "INSERT INTO segments (id, document, origin, changed, user) VALUES (?, ?, ?, ?, ?)"
+
+
+class NewStore:
+    """An empty store in a folder, for one bulk load. Not safe against a kill before `seal`: a build has its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / DATABASE
+        self._db = _connect(self._path, "mode=rwc")
+        self._last_id = 0
+        try:
+            self._db.execute("PRAGMA journal_mode = OFF")
+            self._db.execute("PRAGMA synchronous = OFF")
+            self._db.execute(_SCHEMA)
+            self._rows = NewRows(folder / ROWS, folder / START)
+        except (sqlite3.Error, OSError) as error:
+            self._db.close()
+            raise self._unwritten(error) from error
+
+    def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
+        """Adds segments with their own ids, which ascend, or else numbered on from 1; the ids. Raises MemoryIndexError
+        where they cannot be written (disk full), DataError where a text is no Unicode."""
+        numbered = [
+            (segment.id if keep_ids else number, segment) for number, segment in enumerate(segments, self._last_id + 1)
+        ]
+        try:
+            for number, segment in numbered:
+                self._rows.add(number, record(segment, number))
+            with self._db:
+                self._db.execute("BEGIN")
+                self._db.executemany(_INSERT, ((n, s.document, s.origin, s.changed, s.user) for n, s in numbered))
+        except UnicodeEncodeError as error:
+            raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+        except (sqlite3.Error, OSError) as error:
+            raise self._unwritten(error) from error
+        self._last_id = numbered[-1][0] if numbered else self._last_id
+        return [number for number, _ in numbered]
+
+    def seal(self) -> None:
+        """Ends the bulk load: everything is on disk, and closed. Raises MemoryIndexError where it cannot be written."""
+        try:
+            self._rows.seal()
+            self._db.close()
+            with self._path.open("rb") as file:
+                os.fsync(file.fileno())
+        except (sqlite3.Error, OSError) as error:
+            raise self._unwritten(error) from error
+
+    def close(self) -> None:
+        self._rows.close()
+        self._db.close()
+
+    def _unwritten(self, error: Exception) -> MemoryIndexError:
+        return MemoryIndexError(f"{self._path}: the store cannot be written: {error}")
+
+
+class Store:
+    """The segments that a `NewStore` sealed in `folder`, by id, from any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        """SQLite neither locks the database nor writes a file beside it, so the folder may be read-only."""
+        self.path = folder / DATABASE
+        self._rows = Rows(folder / ROWS, folder / START)
+        self._limit = _Limit(len(self._rows))
+        self._db = _connect(self.path, "mode=ro&immutable=1", self._limit)
+        self._lock = threading.Lock()
+        self.found = self._rows.found
+
+    def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
+        wanted = list(ids)
+        found = self._rows.found(wanted)
+        missing = next((number for number in wanted if number not in found), None)
+        if missing is not None:
+            raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
+        return found
+
+    def __iter__(self) -> Iterator[Segment]:
+        """Every segment in order of id, a thousand in memory at a time."""
+        return self.chosen(EVERYTHING)
+
+    def chosen(self, wanted: Filter) -> Iterator[Segment]:
+        """The segments that are meant, in order of id, a thousand in memory at a time."""
+        where, values = wanted.sql()
+        last = 0
+        while some := self._ids(f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)):
+            if not all(map(lt, [last, *some], some)):
+                raise MemoryIndexError(f"{self.path}: damaged (ids out of order); build the index again with --force")
+            yield from filter(wanted.keeps, self.by_ids(some).values())
+            last = some[-1]
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_db"):
+            self._db.close()  # a store that was replaced ends with the last search that reads it
+
+    def _ids(self, where: str, values: Sequence[Any]) -> list[int]:
+        with self._lock:
+            self._limit.looks = 0
+            try:
+                return [number for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)]
+            except sqlite3.DatabaseError as error:
+                raise MemoryIndexError(f"{self.path}: the store cannot be read: {_said(error)}") from error
+
+
+class _Limit:
+    """Ends a query that takes more steps than any of so many segments needs: what SQLite reads may have been made so
+    that it never ends."""
+
+    def __init__(self, segments: int) -> None:
+        self.most, self.looks = 2 + segments * STEPS_A_SEGMENT // STEPS, 0
+
+    def __call__(self) -> bool:
+        self.looks += 1
+        return self.looks > self.most
+
+
+def _said(error: Exception) -> str:
+    """What SQLite says, on one line: it tells what it does not understand as it stands in the file."""
+    text = str(error)
+    return text if text.isprintable() else shown(text)
+
+
+def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.Connection:
+    """A new database; with `limit` one that is there, which must have the one table that a build makes."""
+    address = f"{path.absolute().as_uri()}?{options}"
+    try:
+        db = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.set_progress_handler(limit, STEPS)
+        db.execute("PRAGMA schema_version").fetchone()  # connecting is lazy: this opens the file
+        if limit is None:
+            return db
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, 1000))  # bytes of a value
+        held = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        raise MemoryIndexError(f"{path}: the store cannot be opened: {_said(error)}") from error
+    if held != [("table", "segments", _SCHEMA)]:
+        db.close()
+        raise MemoryIndexError(f"{path}: the store cannot be opened: it holds something else than a build makes")
+    return db

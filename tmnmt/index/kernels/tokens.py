@@ -1,0 +1,229 @@
+"""From a text to the numbers of its tokens, compiled: ASCII is cut as `tmnmt.text.match_tokens` cuts it.
+
+The vocabulary is a hash table with open addressing and linear probing. Equal hashes prove nothing: bytes are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.index.kernels.compiling import compiled, inner
+from tmnmt.text import MAX_TOKEN_CHARS, written_for_tokens
+
+UInt8 = NDArray[np.uint8]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+UNKNOWN = -1  # the number of a token that is not in the vocabulary
+_OFFSET, _PRIME, _HALF = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3), np.uint64(32)
+_END, _DOT, _COMMA = 10, 46, 44
+_NONE, _LETTER, _DIGIT, _MARK = 0, 1, 2, 3
+
+
+def _kind(character: str) -> int:
+    if character.isalpha():
+        return _LETTER
+    if character.isdigit():
+        return _DIGIT
+    return _MARK if character.isprintable() and character != " " else _NONE
+
+
+_KINDS = np.array([_kind(chr(byte)) if byte < 128 else _NONE for byte in range(256)], np.uint8)
+
+
+class Words(NamedTuple):
+    """The vocabulary. While it grows there is room behind the text and the starts."""
+
+    text: UInt8  # the tokens in UTF-8, one a line
+    start: Int64  # (tokens + 1,) where each begins
+    slots: Int32  # (a power of two,) the number of the token whose place it is, or UNKNOWN
+
+
+class NewWords:
+    """A vocabulary that grows: new tokens are numbered from 0 in order of appearance."""
+
+    def __init__(self) -> None:
+        self._words = Words(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.full(8, UNKNOWN, np.int32))
+        self._held = 0
+
+    def __len__(self) -> int:
+        return self._held
+
+    def text(self) -> UInt8:
+        """The tokens in UTF-8, one a line."""
+        return self._words.text[: max(0, self._words.start[self._held] - 1)]
+
+    def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
+        """The numbers of the match tokens of all texts, end to end, and how many each text has. Raises
+        UnicodeEncodeError where a text is no Unicode."""
+        written = list(map(written_for_tokens, texts))
+        text = np.frombuffer(bytearray().join(content for content, _ in written), np.uint8)
+        ends = np.cumsum([len(content) for content, _ in written], dtype=np.int64)
+        one_a_line = np.array([lines for _, lines in written], np.bool_)
+        numbers, lengths = np.empty(len(text), np.int32), np.empty(len(texts), np.int32)
+        done = used = 0
+        while done < len(texts):
+            done, used, self._held = enter(
+                self._words, self._held, text, ends, one_a_line, done, used, numbers, lengths
+            )
+            if done < len(texts):
+                self._grow(len(written[done][0]))
+        return numbers[:used], lengths
+
+    def _grow(self, needed: int) -> None:
+        text, start, _ = self._words
+        start = np.concatenate([start, np.zeros(len(start) + needed, np.int64)])
+        text = np.concatenate([text, np.zeros(len(text) + 2 * needed, np.uint8)])
+        self._words = Words(text, start, placed(text, start, self._held, len(start)))
+
+
+@inner
+def place_of(text: UInt8, begin: int, end: int) -> np.int64:
+    """A hash of some bytes (FNV-1a), folded."""
+    mixed = _OFFSET
+    for i in range(begin, end):
+        mixed = (mixed ^ np.uint64(text[i])) * _PRIME
+    return np.int64((mixed ^ (mixed >> _HALF)) & np.uint64(0x7FFFFFFF))
+
+
+@compiled
+def numbered(text: UInt8) -> Words:
+    """The vocabulary of tokens that stand one a line, numbered from 0."""
+    size = 0
+    for byte in text:
+        size += byte == _END
+    size = size + 1 if text.size else 0
+    start, number = np.zeros(size + 1, np.int64), 0
+    for i in range(text.size + 1 if size else 0):
+        if i == text.size or text[i] == _END:
+            number += 1
+            start[number] = i + 1
+    return Words(text, start, placed(text, start, size, size))
+
+
+@compiled
+def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
+    """The slots of the first `size` tokens, enough for `room` of them."""
+    slots = np.full(8, UNKNOWN, np.int32)
+    while slots.size < 2 * room:
+        slots = np.full(2 * slots.size, UNKNOWN, np.int32)
+    for number in range(size):
+        place = place_of(text, start[number], start[number + 1] - 1) & (slots.size - 1)
+        while slots[place] != UNKNOWN:
+            place = (place + 1) & (slots.size - 1)
+        slots[place] = number
+    return slots
+
+
+@inner
+def number_of(words: Words, text: UInt8, begin: int, end: int) -> int:
+    """The number of a token, or UNKNOWN."""
+    place = place_of(text, begin, end)
+    while True:
+        number: int = words.slots[place & (words.slots.size - 1)]
+        if number == UNKNOWN:
+            return UNKNOWN
+        first = words.start[number]
+        if words.start[number + 1] - 1 - first == end - begin:
+            same = 0
+            while same < end - begin and words.text[first + same] == text[begin + same]:
+                same += 1
+            if same == end - begin:
+                return number
+        place += 1
+
+
+@inner
+def token_end(text: UInt8, begin: int, end: int) -> int:
+    """Where the token ends that begins at `begin` in ASCII text; `begin`: none does."""
+    kind, at = _KINDS[text[begin]], begin + 1
+    if kind == _NONE:
+        return begin
+    while kind != _MARK and at < end:
+        if _KINDS[text[at]] == kind:
+            at += 1
+        elif (
+            kind == _DIGIT
+            and (text[at] == _DOT or text[at] == _COMMA)
+            and at + 1 < end
+            and _KINDS[text[at + 1]] == _DIGIT
+        ):
+            at += 2
+        else:
+            break
+    return at
+
+
+@inner
+def line_end(text: UInt8, begin: int, end: int) -> int:
+    at = begin
+    while at < end and text[at] != _END:
+        at += 1
+    return at
+
+
+@inner
+def next_token(text: UInt8, begin: int, end: int, one_a_line: bool) -> tuple[int, int]:
+    """Where what begins at `begin` ends as a token (at `begin`: it is none), and where to go on."""
+    after = line_end(text, begin, end) if one_a_line else token_end(text, begin, end)
+    cut = after if one_a_line else min(after, begin + MAX_TOKEN_CHARS)
+    return cut, after if after > begin and not one_a_line else after + 1
+
+
+@inner
+def encode(words: Words, text: UInt8, begin: int, end: int, one_a_line: bool, numbers: Int32) -> int:
+    """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a line, to `numbers`;
+    how many there are."""
+    held, at = 0, begin
+    while at < end:
+        cut, after = next_token(text, at, end, one_a_line)
+        if cut > at:
+            numbers[held] = number_of(words, text, at, cut)
+            held += 1
+        at = after
+    return held
+
+
+@inner
+def entered(words: Words, held: int, text: UInt8, begin: int, end: int) -> bool:
+    """Makes a token the one after `held` of them; False where there is no room."""
+    first = words.start[held]
+    if held + 2 > words.start.size or first + end - begin + 1 > words.text.size:
+        return False
+    for i in range(end - begin):
+        words.text[first + i] = text[begin + i]
+    words.text[first + end - begin] = _END
+    words.start[held + 1] = first + end - begin + 1
+    place = place_of(text, begin, end) & (words.slots.size - 1)
+    while words.slots[place] != UNKNOWN:
+        place = (place + 1) & (words.slots.size - 1)
+    words.slots[place] = held
+    return True
+
+
+@compiled
+def enter(
+    words: Words, held: int, text: UInt8, ends: Int64, one_a_line: NDArray[np.bool_], done: int, used: int,
+    numbers: Int32, lengths: Int32,
+) -> tuple[int, int, int]:  # fmt: skip
+    """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones, new tokens behind the
+    `held` ones. Returns all three as they are then: fewer than all texts are done where there is no more room."""
+    for row in range(done, ends.size):
+        at, count = ends[row - 1] if row else 0, 0
+        while at < ends[row]:
+            cut, after = next_token(text, at, ends[row], one_a_line[row])
+            if cut > at:
+                number = number_of(words, text, at, cut)
+                if number == UNKNOWN:
+                    if not entered(words, held, text, at, cut):
+                        return row, used, held
+                    number = held
+                    held += 1
+                numbers[used + count] = number
+                count += 1
+            at = after
+        lengths[row], used = count, used + count
+    return ends.size, used, held

@@ -1,0 +1,299 @@
+"""The keys of all pairs of a memory, computed ahead with one model: what is missing is computed, the rest is kept.
+
+`plan` says which pairs have no keys yet and how many positions and bytes that makes; `compute` joins what other
+machines computed, then computes the rest, block by block.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tmnmt.durable import rename
+from tmnmt.errors import DataError, UsageError
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.files import (
+    HEADER_FILE,
+    RECORD,
+    Array,
+    Header,
+    KeyFiles,
+    Keys,
+    KeyWriter,
+    digest_of,
+    half,
+    keys_dir,
+    models_of,
+)
+from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
+from tmnmt.models.folder import Model
+from tmnmt.models.kinds import for_decoding
+from tmnmt.segments import Segment
+from tmnmt.vocab import Vocabulary
+
+BLOCK_POSITIONS = 1 << 14  # computed between two writes: what a kill can lose, some seconds on a CPU
+SEGMENTS_READ = 500
+MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
+PART = "part-{}-of-{}"
+OLD = ".old"  # behind the name of a folder of keys that is written again
+
+log = logging.getLogger(__name__)
+
+Shard = tuple[int, int]  # i of n, counted from 1
+
+
+class Asking(Protocol):
+    """What makes queries of contexts: a translation memory's parameters."""
+
+    def query(self, context: Tensor) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What has to be done so that every pair of the index has its keys."""
+
+    segments: int  # in the index
+    alive: Array  # (segments,) RECORD without rows: id, digest, length in target positions
+    missing: Array  # records of pairs whose keys have to be computed, each pair once
+    joined: int  # positions that parts of other machines hold
+    rewritten: int  # positions that are written again, without those of deleted pairs
+    header: Header
+
+    @property
+    def positions(self) -> int:
+        """Target positions to compute."""
+        return int(self.missing["length"].sum())
+
+    @property
+    def all_positions(self) -> int:
+        """Positions of all distinct pairs, those that have their keys too."""
+        _, first = np.unique(_digests(self.alive), return_index=True)
+        return int(self.alive["length"][first].sum())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk that the work needs, records and what is copied included; FAISS not."""
+        rows = self.positions + self.joined + self.rewritten
+        return rows * self.header.position_bytes + len(self.alive) * RECORD.itemsize
+
+
+def longest(model: Model) -> int:
+    """Subwords of the longest piece that the model translates at once."""
+    return int(model.config.get("max_subwords", MAX_SUBWORDS))
+
+
+def longest_whole(model: Model) -> int:
+    """Subwords of the longest segment that is translated at once beside a good match."""
+    return 3 * longest(model)
+
+
+def header_of(model: Model) -> Header:
+    """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
+    any segment that is translated at once."""
+    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, 4 * longest(model))
+
+
+def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
+    """The keys that the index has of this model; None where it has none of it. Raises MemoryIndexError where they are
+    damaged, or not what they say; warns where it has keys of other models only."""
+    others = models_of(index_dir)
+    if header.model in others:
+        return KeyFiles(keys_dir(index_dir, header.model), header)
+    if others:
+        models = others[0], header.model
+        log.warning("%s: has keys of model %s, none of %s; they are computed at need", index_dir, *models)
+    return None
+
+
+def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None = None) -> Plan:
+    """What is missing of the index's keys, or of one shard of them. Reads all segments and encodes their targets.
+
+    Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index holds."""
+    alive = _alive(index, header, vocab, shard)
+    folder = keys_dir(index.path, header.model)
+    main = _open(folder, header)
+    own = _open(folder / PART.format(*shard), header) if shard is not None else None
+    parts = [KeyFiles(path, header) for path in parts_of(folder)] if shard is None else []
+    held = _digests(*(files.records for files in [own, *parts, main] if files is not None))
+    rewritten = main.positions if main and shard is None and mostly_dead(main, alive) else 0
+    joined = sum(part.positions for part in parts)
+    return Plan(len(index), alive, _missing(alive, held), joined, rewritten, header)
+
+
+def compute(
+    index: MemoryIndex, model: Model, wanted: Plan, shard: Shard | None = None, device: str = "cpu",
+    progress: Callable[[int], None] | None = None,
+) -> KeyFiles:  # fmt: skip
+    """Computes what `wanted` says is missing, in the order of the segments, and gives the keys.
+
+    Ended at any moment, all but the last block is kept, and the next call goes on from there. Without `shard` the parts
+    that other machines computed are taken in first. Searches, translations and changes of the index go on meanwhile; a
+    segment that was changed since `wanted` was made is left for the next call. progress: called with positions done.
+    Raises LockedError where another process computes the same, MemoryIndexError where the disk is full."""
+    folder = keys_dir(index.path, model.hash)
+    if shard is not None:
+        folder = folder / PART.format(*shard)
+    else:
+        _set_aside(folder, wanted)
+    backbone = for_decoding(model.backbone)
+    with KeyWriter.open(folder, wanted.header) as writer:
+        if shard is None:
+            for path in parts_of(folder):
+                _join(writer, path, wanted)
+        for block in _blocks(wanted.missing):
+            same = _unchanged(block, index)
+            pairs = [encode_pair((s.src, s.tgt), model.vocab, wanted.header.max_subwords) for s, _ in same]
+            keys = [_halved(keys) for keys in force_all(backbone, pairs, device)]
+            writer.append([segment.id for segment, _ in same], [digest for _, digest in same], keys)
+            if progress:
+                progress(int(block["length"].sum()))
+        _link(writer, wanted.alive)
+    return KeyFiles(folder, wanted.header)
+
+
+def queries_of(model: Model, tm: Asking | None, src: str, tgt: str, device: str = "cpu") -> tuple[Array, Array]:
+    """What to ask a `KeySearch` when `src` is translated as `tgt`: c M of every target position (T, l) float32, and the
+    subwords (T,). Without trained memories M is the identity."""
+    coded = encode_pair((src, tgt), model.vocab, header_of(model).max_subwords)
+    (keys,) = force_all(model.backbone, [coded], device)
+    with torch.inference_mode():
+        queries = tm.query(keys.contexts) if tm is not None else keys.contexts
+    return queries.cpu().numpy(), keys.ids.cpu().numpy()
+
+
+def check_disk(index_dir: Path, needed: int) -> int:
+    """The free bytes of the disk with the index. Raises DataError where they are fewer than `needed`."""
+    free = shutil.disk_usage(index_dir).free
+    if needed > free:
+        what = f"the keys need {needed / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
+        raise DataError(f"{index_dir}: {what}; nothing was computed")
+    return free
+
+
+def read_shard(text: str) -> Shard:
+    """The shard from "i/n". Raises UsageError."""
+    i, _, n = text.partition("/")
+    if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
+        raise UsageError(f"--shard {text} is no part of a whole; write i/n with 1 <= i <= n, such as 2/4")
+    return int(i), int(n)
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The folders whose keys have to be joined to those in `folder`: parts of other machines, and an old version."""
+    old = folder.with_name(folder.name + OLD)
+    headers = [*folder.glob(f"part-*/{HEADER_FILE}"), *old.glob(f"part-*/{HEADER_FILE}"), *old.glob(HEADER_FILE)]
+    return [path.parent for path in headers]
+
+
+def mostly_dead(files: KeyFiles, alive: Array) -> bool:
+    """Whether most positions belong to pairs that the index has no more."""
+    kept = files.records[np.isin(_digests(files.records), _digests(alive))]
+    _, first = np.unique(kept["start"], return_index=True)
+    return int(kept["length"][first].sum()) * 2 < files.positions
+
+
+def _alive(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None) -> Array:
+    blocks = [np.zeros(0, RECORD)]
+    segments = index.segments()
+    while some := list(islice(segments, SEGMENTS_READ)):
+        digests = [digest_of(segment.src, segment.tgt) for segment in some]
+        block = np.zeros(len(some), RECORD)
+        block["id"], block["digest"] = [segment.id for segment in some], digests
+        block["length"] = [min(len(vocab.encode(segment.tgt)), header.max_subwords) + 1 for segment in some]
+        if shard is not None:
+            block = block[block["digest"][:, 1] % np.uint64(shard[1]) == shard[0] - 1]
+        blocks.append(block)
+    return np.concatenate(blocks)
+
+
+def _missing(alive: Array, held: Array) -> Array:
+    """The first of every pair that is not held, in the order of ids."""
+    digests, first = np.unique(_digests(alive), return_index=True)
+    return alive[np.sort(first[~np.isin(digests, held)])]
+
+
+def _unchanged(records: Array, index: MemoryIndex) -> list[tuple[Segment, tuple[int, int]]]:
+    """The segments of the records that are as they were, with their digests."""
+    now = index.find(records["id"].tolist())
+    return [
+        (segment, digest)
+        for number, digest in zip(records["id"].tolist(), _tuples(records), strict=True)
+        if (segment := now.get(number)) and digest_of(segment.src, segment.tgt) == digest
+    ]
+
+
+def _halved(keys: PairKeys) -> Keys:
+    contexts, hiddens = (half(numbers.cpu().numpy()) for numbers in (keys.contexts, keys.hiddens))
+    return Keys(contexts, hiddens, keys.ids.to("cpu", torch.int32).numpy())
+
+
+def _join(writer: KeyWriter, path: Path, wanted: Plan) -> None:
+    """Takes over the keys of a part that are wanted and not there, and removes the part."""
+    part, main = KeyFiles(path, wanted.header), KeyFiles(writer.folder, writer.header)
+    kept = part.records[np.isin(_digests(part.records), _digests(wanted.alive))]
+    for block in _blocks(_missing(kept, _digests(main.records))):
+        digests = _tuples(block)
+        keys = [part.read(number) for digest in digests if (number := part.record_of(digest)) is not None]
+        writer.append(block["id"].tolist(), digests, keys)
+    (path / HEADER_FILE).unlink()  # first: without it what a kill leaves is no part any more
+    shutil.rmtree(path)
+
+
+def _link(writer: KeyWriter, alive: Array) -> None:
+    """Gives every segment that is alive a record, where its pair has rows."""
+    records = KeyFiles(writer.folder, writer.header).records
+    digests, first = np.unique(_digests(records), return_index=True)
+    known = np.isin(_digests(alive), digests) & ~np.isin(_named(alive), _named(records))
+    links = records[first[np.searchsorted(digests, _digests(alive[known]))]]
+    links["id"] = alive["id"][known]
+    writer.link(links)
+
+
+def _set_aside(folder: Path, wanted: Plan) -> None:
+    """Where the keys are to be written again, makes a part of what is there, to be joined without what is dead."""
+    old = folder.with_name(folder.name + OLD)
+    with KeyWriter.open(folder, wanted.header):  # the lock goes with the folder: who waits for it is told so
+        if old.exists() and not parts_of(folder):
+            shutil.rmtree(old)  # what a killed run left of it
+        if wanted.rewritten and not old.exists():
+            rename(folder, old)
+
+
+def _blocks(records: Array) -> Iterator[Array]:
+    """The records in runs of about BLOCK_POSITIONS."""
+    ends = np.cumsum(records["length"])
+    at = 0
+    while at < len(records):
+        before = int(ends[at]) - int(records["length"][at])
+        end = max(at + 1, int(np.searchsorted(ends, before + BLOCK_POSITIONS, "right")))
+        yield records[at:end]
+        at = end
+
+
+def _open(folder: Path, header: Header) -> KeyFiles | None:
+    return KeyFiles(folder, header) if (folder / HEADER_FILE).exists() else None
+
+
+def _digests(*records: Array) -> Array:
+    """The digests of all records as one array of 16 bytes each, which sorts and compares."""
+    digests = np.concatenate([np.zeros((0, 2), "<u8"), *(some["digest"] for some in records)])
+    return digests.view("V16")[:, 0]
+
+
+def _named(records: Array) -> Array:
+    """Digest and id of every record as 24 bytes."""
+    names = np.hstack([records["digest"], records["id"].astype("<u8")[:, None]])
+    return np.ascontiguousarray(names).view("V24")[:, 0]
+
+
+def _tuples(records: Array) -> list[tuple[int, int]]:
+    return list(map(tuple, records["digest"].tolist()))

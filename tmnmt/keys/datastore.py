@@ -1,0 +1,136 @@
+"""The keys of all pairs of several memories, searched as one at every step of decoding."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tmnmt.errors import UsageError
+from tmnmt.index.base import Index
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.search import KeySearch, Known, best
+from tmnmt.segments import Segment
+
+
+class Entries(NamedTuple):
+    """What stands at some positions (n, k): zeros, and pair -1, where the position is -1."""
+
+    contexts: Array  # (n, k, l) float32 c'
+    hiddens: Array  # (n, k, d) float32 z'
+    ids: Array  # (n, k) int64 y'
+    before: Array  # (n, k) int64 the subword before it in its pair, -1 before the first
+    pairs: Array  # (n, k) int64 the number of its pair
+
+
+class Datastore:
+    """The searches in several memories' keys as one; positions and pairs are numbered through, memory after memory.
+
+    Not for several threads at once."""
+
+    def __init__(self, searches: Sequence[KeySearch]) -> None:
+        self.searches = list(searches)
+        self._first = np.cumsum([0, *(search.files.positions for search in searches)])
+        self._first_pair = np.cumsum([0, *(len(search.files.records) for search in searches)])
+        self._known: list[Known] = []
+        self.forget()
+
+    @classmethod
+    def open(cls, indexes: Sequence[Index], model: str, threads: int | None = None) -> Datastore:
+        """The keys that the indexes have of the model with this hash; `threads`: of FAISS.
+
+        Raises MemoryIndexError, which names `tmnmt keys`, where an index has none; UsageError where it is no folder, or
+        where there is no index at all."""
+        folders = [index for index in indexes if isinstance(index, MemoryIndex)]
+        if not folders or len(folders) < len(indexes):
+            raise UsageError("neighbours are found in memories that are index folders, whose keys tmnmt keys computes")
+        searches = [KeySearch.open(index, model) for index in folders]
+        if threads and any(search.kind != "flat" for search in searches):
+            load_faiss().omp_set_num_threads(threads)
+        return cls(searches)
+
+    def forget(self, left_out: Iterable[int] = ()) -> None:
+        """From now on changes of the memories since the last time are seen: what was deleted is found no more; nor are
+        the pairs with the numbers `left_out`, until the next time."""
+        self._known = [{} for _ in self.searches]
+        for pair in left_out:
+            which, number = self._memory_of(pair)
+            self._known[which][number] = None
+
+    def search(self, queries: Array, k: int) -> tuple[Array, Array]:
+        """The `k` keys (all, where there are fewer) with the greatest inner product with each query (n, l): scores and
+        positions (n, k), best first; -inf and -1 in the place of keys whose pair was deleted."""
+        k = min(k, max(1, int(self._first[-1])))
+        found = [s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)]
+        if len(found) == 1:
+            return found[0]
+        shifted = [np.where(at >= 0, at + first, -1) for (_, at), first in zip(found, self._first, strict=False)]
+        return best(np.hstack([scores for scores, _ in found]), np.hstack(shifted), k)
+
+    def entries(self, positions: Array) -> Entries:
+        """What stands at positions (n, k)."""
+        header = self.searches[0].files.header
+        shape = positions.shape
+        found = Entries(
+            np.zeros((*shape, header.context_size), np.float32), np.zeros((*shape, header.hidden_size), np.float32),
+            np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1),
+        )  # fmt: skip
+        for search, first, first_pair in zip(self.searches, self._first, self._first_pair, strict=False):
+            here = (positions >= first) & (positions < first + search.files.positions)
+            at, files = positions[here] - first, search.files
+            pairs = search.pairs(at)
+            found.contexts[here], found.hiddens[here], found.ids[here] = (
+                files.contexts[at],
+                files.hiddens[at],
+                files.ids[at],
+            )
+            found.before[here] = np.where(search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)])
+            found.pairs[here] = pairs + first_pair
+        return found
+
+    def pair_of(self, src: str, tgt: str) -> list[int]:
+        """The numbers of the pair with these texts, one for every memory that has its keys."""
+        numbers = [search.pair_of(src, tgt) for search in self.searches]
+        return [
+            number + int(first) for number, first in zip(numbers, self._first_pair, strict=False) if number is not None
+        ]
+
+    def segment(self, pair: int) -> Segment:
+        """A segment that has the pair of this number, which a search has found."""
+        which, number = self._memory_of(pair)
+        segment = self._known[which][number]
+        assert segment is not None
+        return segment
+
+    def _memory_of(self, pair: int) -> tuple[int, int]:
+        """Which memory a pair is of, and its number there."""
+        which = int(np.searchsorted(self._first_pair, pair, "right")) - 1
+        return which, pair - int(self._first_pair[which])
+
+    def place(self, position: int) -> tuple[int, int]:
+        """The number of the pair that a position belongs to, and the subword position in that pair's target."""
+        which = int(np.searchsorted(self._first, position, "right")) - 1
+        at = position - int(self._first[which])
+        pair = int(self.searches[which].pairs(np.array(at)))
+        return pair + int(self._first_pair[which]), at - int(self.searches[which].starts(np.array(pair)))
+
+
+def keys_state(index: Index, model: str) -> str:
+    """What tells the keys that an index has of a model from those of another time. Raises as `Datastore.open`."""
+    if not isinstance(index, MemoryIndex):
+        raise UsageError("neighbours are found in memories that are index folders, whose keys tmnmt keys computes")
+    files = KeyFiles.open(index.path, model)
+    return f"{files.positions} {_checksum(files.folder / FAISS_FILE)}"
+
+
+def _checksum(path: Path) -> str:
+    if not path.exists():
+        return "flat"
+    with path.open("rb") as file:
+        file.seek(-CHECKSUM_BYTES, os.SEEK_END)
+        return file.read().hex()

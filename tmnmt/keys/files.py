@@ -1,0 +1,359 @@
+"""The keys of a memory's pairs on disk: c', z', y' of every target position, computed once with one model.
+
+    INDEX/keys/<model hash>/keys.json    what the keys belong to
+                            c.f16        (N, l) contexts c', raw: M is folded into the query
+                            z.f16        (N, d) states z'
+                            y.i32        (N,)   subword ids y', </s> too
+                            offsets      which rows are whose: frames of records, each frame with its checksums
+
+All but keys.json only grow. A block's rows are on disk before the frame that names them: what a killed writer left
+behind the last whole frame was never there, readers stop before it and the next writer cuts it off. A frame ends with a
+byte that is not zero, so that zeros, which a power cut may leave from a sector on, are told from damage; only where
+that byte stands alone in its sector a flip to zero passes for a power cut: the block is computed again. A record holds
+a digest of its pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new
+build of the index can make them wrong. Equal pairs share their rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.durable import make_folder, sync_folder, write
+from tmnmt.errors import DataError, MemoryIndexError, shown
+from tmnmt.index.embedded.journal import SECTOR
+from tmnmt.index.embedded.lock import writing
+from tmnmt.index.embedded.manifest import KEYS_DIR
+from tmnmt.index.embedded.small_json import is_count, is_text, read_small
+
+FORMAT = 2
+HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
+MOST_HEADER_BYTES = 1 << 13  # of keys.json
+LONGEST_NAME = 100  # of a model
+LARGEST = 1 << 20  # of l, d and where pairs are cut
+MOST_ROWS = 1 << 40
+RECORD = np.dtype(
+    [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
+)  # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
+_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])  # CRC-32: of its records; of both
+_END = b"\n"  # behind the records of a frame
+_CHECKSUM = "checksum"  # in keys.json, of all else in it
+
+Array = NDArray[Any]
+
+
+class Keys(NamedTuple):
+    """The keys of one pair."""
+
+    contexts: Array  # (T, l) float16 c'
+    hiddens: Array  # (T, d) float16 z'
+    ids: Array  # (T,) int32 y'
+
+
+@dataclass(frozen=True)
+class Header:
+    """What keys belong to: those of another model are an error, never a wrong answer."""
+
+    model: str  # its hash
+    context_size: int  # l
+    hidden_size: int  # d
+    max_subwords: int  # where a side of a longer pair was cut
+    format: int = FORMAT
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes on disk of one target position."""
+        return 2 * self.context_size + 2 * self.hidden_size + 4
+
+    @property
+    def columns(self) -> tuple[tuple[str, str, int], ...]:
+        """The files of the rows: name, type, numbers a row."""
+        return ("c.f16", "<f2", self.context_size), ("z.f16", "<f2", self.hidden_size), ("y.i32", "<i4", 1)
+
+
+def keys_dir(index_dir: Path, model: str) -> Path:
+    """Where an index has the keys of the model with this hash."""
+    return index_dir / KEYS_DIR / model
+
+
+def digest_of(src: str, tgt: str) -> tuple[int, int]:
+    """128 bits that tell a pair from every other."""
+    digest = blake2b(f"{len(src)}\n{src}{tgt}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+
+
+class KeyFiles:
+    """The keys in a folder, mapped, as they were when it was opened; what is added later is not seen."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        """Raises MemoryIndexError: there are none, they are damaged, or they are not what `header` says."""
+        self.folder, self.header = folder, header
+        _check_header(folder, header)
+        self.records, _ = _read_records(folder)  # (segments,) RECORD, in the order they were written
+        self.positions = _rows(self.records)  # N
+        self.contexts, self.hiddens, self.ids = self._mapped()
+        self._by_digest = np.argsort(self.records["digest"][:, 0], kind="stable")
+        self._digests = self.records["digest"][self._by_digest, 0]
+
+    @classmethod
+    def open(cls, index_dir: Path, model: str) -> KeyFiles:
+        """The keys that the index has of the model with this hash. Raises MemoryIndexError where it has none; the error
+        names the models that it has keys of."""
+        folder = keys_dir(index_dir, model)
+        if not (folder / HEADER_FILE).exists():
+            others = ", ".join(models_of(index_dir))
+            held = f"has keys of model {others} only, none" if others else "has no keys"
+            raise MemoryIndexError(f"{index_dir}: {held} of model {model}; compute them with tmnmt keys")
+        header = _read_header(folder)
+        return cls(folder, replace(header, model=model))
+
+    def find(self, src: str, tgt: str) -> Keys | None:
+        """The keys of a pair by its texts. Raises MemoryIndexError where they are damaged."""
+        record = self.record_of(digest_of(src, tgt))
+        return None if record is None else self.read(record)
+
+    def record_of(self, digest: tuple[int, int]) -> int | None:
+        """The number of a record with this digest."""
+        at = int(np.searchsorted(self._digests, np.uint64(digest[0])))
+        while at < len(self._digests) and int(self._digests[at]) == digest[0]:
+            number = int(self._by_digest[at])
+            if int(self.records["digest"][number, 1]) == digest[1]:
+                return number
+            at += 1
+        return None
+
+    def read(self, number: int) -> Keys:
+        """The keys of a record, copied from the disk. Raises MemoryIndexError where they are not what was written."""
+        record = self.records[number]
+        rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
+        keys = Keys(np.array(self.contexts[rows]), np.array(self.hiddens[rows]), np.array(self.ids[rows]))
+        if _content(keys) != int(record["content"]):
+            where = f"{self.folder}: the keys of segment {record['id']} are damaged"
+            raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
+        return keys
+
+    def check_words(self, ids: Array, vocabulary: int) -> None:
+        """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many: whoever wrote it may
+        have written a right checksum too."""
+        if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
+            where = f"{self.folder}: keys of subwords that the model does not have"
+            raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
+
+    def _mapped(self) -> tuple[Array, Array, Array]:
+        arrays = []
+        for name, dtype, width in self.header.columns:
+            path, shape = self.folder / name, (self.positions, width)
+            wanted = self.positions * width * np.dtype(dtype).itemsize
+            if not path.exists() or path.stat().st_size < wanted:
+                raise _too_short(path, wanted)
+            empty = not self.positions  # what is empty cannot be mapped
+            arrays.append(np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape))
+        return arrays[0], arrays[1], arrays[2][:, 0]
+
+
+class KeyWriter:
+    """Adds keys to a folder. A block is there as a whole when `append` returns, or not at all."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self.folder, self.header = folder, header
+        records, self._offset = _read_records(folder)
+        self.positions = _rows(records)
+        self._files = [(folder / name, np.dtype(dtype), width) for name, dtype, width in header.columns]
+        for path, dtype, width in self._files:  # what a killed writer left
+            _cut(path, self.positions * width * dtype.itemsize)
+        _cut(folder / OFFSETS_FILE, self._offset)
+        sync_folder(folder)
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path, header: Header) -> Iterator[KeyWriter]:
+        """The one writer to `folder`, which is made where it is missing. Raises LockedError, MemoryIndexError."""
+        try:
+            make_folder(folder)
+        except OSError as error:
+            raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
+        with writing(folder, 0.0):
+            if (folder / HEADER_FILE).exists():
+                _check_header(folder, header)
+            else:
+                _write_header(folder, header)
+            yield cls(folder, header)
+
+    def append(self, ids: Sequence[int], digests: Sequence[tuple[int, int]], keys: Sequence[Keys]) -> None:
+        """Adds the keys of segments. Raises MemoryIndexError where the disk is full: then nothing is added."""
+        if not ids:
+            return
+        records = np.zeros(len(ids), RECORD)
+        records["id"], records["digest"] = ids, digests
+        records["length"] = [len(one.ids) for one in keys]
+        records["start"] = self.positions + np.cumsum(records["length"]) - records["length"]
+        records["content"] = [_content(one) for one in keys]
+        columns = [np.concatenate(column) for column in zip(*keys, strict=True)]
+        self._write(records, columns)
+        self.positions += len(columns[-1])
+
+    def link(self, records: Array) -> None:
+        """Adds records of rows that are there already: segments whose pair has its keys from another."""
+        if len(records):
+            self._write(records.astype(RECORD), [])
+
+    def _write(self, records: Array, columns: Sequence[Array]) -> None:
+        body = records.tobytes()
+        frame = _frame_of(len(records), zlib.crc32(body)) + body + _END
+        try:
+            for (path, dtype, width), column in zip(self._files, columns, strict=False):
+                _put(path, column.astype(dtype, copy=False).tobytes(), self.positions * width * dtype.itemsize)
+            _put(self.folder / OFFSETS_FILE, frame, self._offset)
+        except OSError as error:
+            raise MemoryIndexError(f"{self.folder}: nothing was added: {error.strerror}") from error
+        self._offset += len(frame)
+
+
+def half(numbers: Array) -> Array:
+    """As float16. Raises DataError where one is too great for it."""
+    with np.errstate(over="ignore"):
+        halved = numbers.astype("<f2")
+    if not np.isfinite(halved).all():
+        raise DataError("a key of this model is beyond ±65,504, which 16 bits cannot hold")
+    return halved
+
+
+def models_of(index_dir: Path) -> list[str]:
+    """The hashes of the models that the index has keys of."""
+    names = (path.parent.name for path in (index_dir / KEYS_DIR).glob(f"*/{HEADER_FILE}"))
+    return sorted(name for name in names if "." not in name)  # X.old: being written again
+
+
+def verify_keys(index_dir: Path) -> int:
+    """Reads all keys of all models, parts that wait to be joined too; how many positions there are. Raises
+    MemoryIndexError at the first damage, and for a folder that has the name of another model."""
+    positions = 0
+    keys = index_dir / KEYS_DIR
+    for path in sorted(keys.rglob(HEADER_FILE)):
+        model = path.relative_to(keys).parts[0].partition(".")[0]  # of X.old, too
+        files = KeyFiles(path.parent, replace(_read_header(path.parent), model=model))
+        for number in range(len(files.records)):
+            files.read(number)
+        positions += files.positions
+    return positions
+
+
+def _content(keys: Keys) -> int:
+    checksum = 0
+    for array in keys:
+        checksum = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, checksum)
+    return checksum
+
+
+def _rows(records: Array) -> int:
+    return int((records["start"] + records["length"]).max()) if len(records) else 0
+
+
+def _read_records(folder: Path) -> tuple[Array, int]:
+    """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one is damaged."""
+    path = folder / OFFSETS_FILE
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
+        raise MemoryIndexError(f"{path}: no regular file; delete its folder and run tmnmt keys again")
+    raw = path.read_bytes() if path.exists() else b""
+    content = raw.rstrip(b"\0")
+    found, at = [np.zeros(0, RECORD)], 0
+    while at + _FRAME.itemsize <= len(content):
+        start = at + _FRAME.itemsize
+        count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
+        end = start + count * RECORD.itemsize
+        whole = content[at:start] == _frame_of(count, checksum)
+        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(content)  # the end, or its sector
+        if whole and end + len(_END) > len(content) and unwritten:
+            break  # half a frame: never acknowledged
+        if not whole or zlib.crc32(content[start:end]) != checksum or content[end : end + len(_END)] != _END:
+            raise MemoryIndexError(f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again")
+        found.append(np.frombuffer(content, RECORD, count, start))
+        at = end + len(_END)
+    records = np.concatenate(found)
+    if not (_within(records["start"]) and _within(records["length"])):
+        raise MemoryIndexError(f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again")
+    return records, at
+
+
+def _within(numbers: Array) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < MOST_ROWS)
+
+
+def _frame_of(count: int, checksum: int) -> bytes:
+    own = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
+    return np.array([(count, checksum, own)], _FRAME).tobytes()
+
+
+def _read_header(folder: Path) -> Header:
+    path = folder / HEADER_FILE
+    try:
+        _, content = read_small(path, MOST_HEADER_BYTES)
+        if content.get("format") != FORMAT:
+            message = f"{path}: keys of format {shown(content.get('format'))}, this version reads {FORMAT}"
+            raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
+        checksum = content.pop(_CHECKSUM, None)
+        header = Header(**content)
+        sizes = header.context_size, header.hidden_size, header.max_subwords
+        named = is_text(header.model) and header.model.isprintable() and len(header.model) <= LONGEST_NAME
+        if not named or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
+            raise ValueError("a size or a name is not what it should be")
+        if checksum != _header_checksum(header):
+            raise MemoryIndexError(f"{path}: damaged (checksum); delete its folder and run tmnmt keys again")
+        return header
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise MemoryIndexError(f"{path}: cannot be read ({error}); delete its folder, run tmnmt keys again") from error
+
+
+def _check_header(folder: Path, wanted: Header) -> None:
+    held = _read_header(folder)
+    if held.model != wanted.model:
+        raise MemoryIndexError(f"{folder}: these are keys of model {held.model}, not of {wanted.model}")
+    if held != wanted:
+        what = f"made with {_sizes(held)}, not {_sizes(wanted)} as the model has now"
+        raise MemoryIndexError(f"{folder}: {what}; delete this folder and run tmnmt keys again")
+
+
+def _sizes(header: Header) -> str:
+    return f"l = {header.context_size}, d = {header.hidden_size}, pairs cut at {header.max_subwords} subwords"
+
+
+def _write_header(folder: Path, header: Header) -> None:
+    content = json.dumps(asdict(header) | {_CHECKSUM: _header_checksum(header)}) + "\n"
+    write(folder / HEADER_FILE, content.encode(), alone=True)
+
+
+def _header_checksum(header: Header) -> int:
+    return zlib.crc32(json.dumps(asdict(header)).encode())
+
+
+def _cut(path: Path, size: int) -> None:
+    try:
+        with path.open("ab") as file:
+            if file.tell() < size:
+                raise _too_short(path, size)
+            file.truncate(size)
+    except OSError as error:
+        raise MemoryIndexError(f"{path}: cannot be written to: {error.strerror}") from error
+
+
+def _too_short(path: Path, size: int) -> MemoryIndexError:
+    return MemoryIndexError(f"{path}: shorter than {size:,} bytes; delete its folder and run tmnmt keys again")
+
+
+def _put(path: Path, content: bytes, at: int) -> None:
+    """On disk when it returns, so that no record names rows that a power cut could take."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,153 @@
+"""Searching all keys of a memory: the positions whose c' has the greatest inner product with a query c M."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tmnmt.errors import UsageError
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.faiss_index import BLOCK, Kind, open_faiss
+from tmnmt.keys.files import Array, KeyFiles, digest_of
+from tmnmt.segments import Segment
+
+Known = dict[int, Segment | None]  # by number of a distinct pair: a segment that still has it, None where none has
+CANDIDATES = 8  # times k keys of a compressed index are scored again
+
+
+class KeyPlace(NamedTuple):
+    """Where a key comes from."""
+
+    segment: int  # its id
+    position: int  # subword position in the segment's target
+    id: int  # y', the subword
+
+
+class KeySearch:
+    """All keys of an index of one model. Scores are always those of the raw fp16 keys; which keys are found is exact
+    where there is no faiss.index, approximate else. Keys added since faiss.index was made are compared one by one.
+
+    Segments deleted or corrected since their keys were computed are not answered. Not for several threads at once."""
+
+    def __init__(self, index: MemoryIndex, files: KeyFiles) -> None:
+        self.index, self.files = index, files
+        self.kind: Kind
+        self._faiss: Any | None
+        self.kind, self._faiss = open_faiss(files)
+        self._indexed = self._faiss.ntotal if self._faiss is not None else 0
+        few = self._faiss is None and files.positions <= BLOCK
+        self._compared = files.contexts.astype(np.float32) if few else files.contexts  # else converted at every search
+        self._widened = CANDIDATES if self.kind == "ivfpq" else 1
+        records = files.records[files.records["length"] > 0]
+        self._records = records[np.lexsort((records["id"], records["start"]))]
+        self._starts, self._first = np.unique(self._records["start"], return_index=True)
+        self._last = np.append(self._first[1:], len(self._records))
+
+    @classmethod
+    def open(cls, index: MemoryIndex, model: str) -> KeySearch:
+        """The search in the keys that `index` has of the model with this hash. Raises MemoryIndexError where it has
+        none or only those of another model, UsageError where FAISS is needed and missing."""
+        return cls(index, KeyFiles.open(index.path, model))
+
+    def search(self, queries: Array, k: int, known: Known | None = None) -> tuple[Array, Array]:
+        """The `k` best keys for every query: scores and positions, both (n, k), best first, equal ones by position.
+
+        queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys, the scores at the end
+        are -inf and the positions -1. known: what earlier searches found out of pairs, which is believed, and added to:
+        the memory is then as it was at the first. Raises UsageError for queries of another size."""
+        known = {} if known is None else known
+        queries = np.ascontiguousarray(queries, np.float32)
+        size = self.files.header.context_size
+        if queries.ndim != 2 or queries.shape[1] != size or k < 1:
+            raise UsageError(f"queries {queries.shape}, k {k}: wanted are (n, {size}), k >= 1")
+        scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+        left, size = np.arange(len(queries)), k
+        while len(left):
+            found_scores, found = self.nearest(queries[left], size)
+            alive = self._alive(found, known)
+            for row, ranks in zip(left, alive, strict=True):
+                at = np.flatnonzero(ranks)[:k]
+                i = np.searchsorted(left, row)
+                scores[row, : len(at)], positions[row, : len(at)] = found_scores[i, at], found[i, at]
+            short = (alive.sum(1) < k) & (found[:, -1] >= 0) & (size < self.files.positions)
+            left, size = left[short], 2 * size
+        return scores, positions
+
+    def places(self, positions: Array) -> list[KeyPlace | None]:
+        """Where the keys at these positions (n,) come from; of equal pairs the one with the smallest id. None: the
+        segment is not there any more, or the position is -1."""
+        known: Known = {}
+        self.look_up(positions, known)
+        return [
+            KeyPlace(segment.id, int(position - self._starts[pair]), int(self.files.ids[position]))
+            if position >= 0 and (segment := known[pair])
+            else None
+            for position, pair in zip(positions.tolist(), self.pairs(positions).tolist(), strict=True)
+        ]
+
+    def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
+        """As `search`, but deleted segments are answered too, and queries are not checked."""
+        later = flat(self._compared, queries, k, self._indexed)
+        if self._faiss is None:
+            return later
+        _, found = self._faiss.search(queries, min(k * self._widened, self._indexed))
+        rows = self.files.contexts[np.maximum(found, 0)].astype(np.float32)  # (n, candidates, l)
+        scores = np.einsum("nl,ncl->nc", queries, rows)
+        scores[found < 0] = -np.inf
+        return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
+
+    def pairs(self, positions: Array) -> Array:
+        """The number of the distinct pair whose rows each position is one of, in the shape of `positions`."""
+        return np.asarray(np.searchsorted(self._starts, positions, "right") - 1)
+
+    def starts(self, pairs: Array) -> Array:
+        """The first position of each of the pairs with these numbers."""
+        return np.asarray(self._starts[pairs])
+
+    def pair_of(self, src: str, tgt: str) -> int | None:
+        """The number of the pair with these texts; None where it has no keys."""
+        record = self.files.record_of(digest_of(src, tgt))
+        return None if record is None else int(self.pairs(self.files.records["start"][record]))
+
+    def look_up(self, positions: Array, known: Known) -> None:
+        """Adds to `known` those pairs of the positions that it lacks: of each the segment with the smallest id."""
+        pairs = np.unique(self.pairs(positions[positions >= 0])).tolist()
+        left = {pair: int(self._first[pair]) for pair in pairs if pair not in known}
+        known |= dict.fromkeys(left)
+        while left:
+            records = {pair: self._records[at] for pair, at in left.items()}
+            now = self.index.find(int(record["id"]) for record in records.values())
+            for pair, record in records.items():
+                segment = now.get(int(record["id"]))
+                if segment and digest_of(segment.src, segment.tgt) == tuple(record["digest"].tolist()):
+                    known[pair] = segment
+            left = {pair: at + 1 for pair, at in left.items() if not known[pair] and at + 1 < self._last[pair]}
+
+    def _alive(self, positions: Array, known: Known) -> Array:
+        """Which of the positions (n, k) belong to a segment that is there as it was."""
+        self.look_up(positions, known)
+        pairs, at = np.unique(self.pairs(positions), return_inverse=True)
+        alive = np.array([known.get(pair) is not None for pair in pairs.tolist()])
+        return alive[at.reshape(positions.shape)] & (positions >= 0)
+
+
+def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:
+    """The exact `k` best of the keys (N, l) from `start` on for the queries (n, l): scores, positions (n, k).
+
+    Of keys in float16 a block is in memory in fp32 at a time: N is bounded by the disk alone."""
+    scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+    rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
+    for at in range(start, len(contexts), rows):
+        block = queries @ contexts[at : at + rows].astype(np.float32, copy=False).T  # (n, rows)
+        top = np.argpartition(block, -k, 1)[:, -k:] if k < block.shape[1] else np.arange(block.shape[1])[None]
+        top = np.broadcast_to(top, (len(queries), top.shape[1]))
+        values = np.take_along_axis(block, top, 1)
+        scores, positions = best(np.hstack([scores, values]), np.hstack([positions, top + at]), k)
+    return scores, positions
+
+
+def best(scores: Array, positions: Array, k: int) -> tuple[Array, Array]:
+    """The `k` best columns of every row, best first, equal scores by position."""
+    order = np.lexsort((positions, -scores), axis=1)[:, :k]
+    return np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)

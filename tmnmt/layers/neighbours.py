@@ -1,0 +1,164 @@
+"""Neighbours: at every step the keys of the whole memory that are nearest to the row's query (docs/neighbours.md).
+
+    copy, fusion   the k keys of the greatest c M c' are further positions beside those of the pairs, under one softmax
+    knn            the words of the k nearest keys are mixed into the model's probabilities, see `knn.py`
+
+R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see `Coverage`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tmnmt.index.fuzzy import edit_distance, fuzzy_score
+from tmnmt.keys.datastore import Datastore
+from tmnmt.keys.files import Array
+from tmnmt.layers.base import TMState
+from tmnmt.layers.knn import KNN, AdaptiveKNN, nearest
+from tmnmt.segments import Match
+from tmnmt.text import match_tokens
+from tmnmt.vocab import BOS
+
+
+class Votes(NamedTuple):
+    """p_knn of every row, as weights of words, and how much it counts."""
+
+    weights: Tensor  # (R, k)
+    logit: Tensor  # (R,) of w; -inf where nothing was found
+    ids: Tensor  # (R, k)
+    positions: Tensor  # (R, k) where they stand in the datastore, -1: nowhere
+
+
+class Asked:
+    """What the sentences of one batch ask of the datastore, as it is when the batch begins.
+
+    sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour once more."""
+
+    def __init__(
+        self, datastore: Datastore, k: int, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]],
+        knn: KNN | AdaptiveKNN | None = None,
+    ) -> None:  # fmt: skip
+        datastore.forget()
+        self.datastore, self.k, self.knn = datastore, k, knn
+        self._sources = [match_tokens(source) for source in sources]
+        own = [[number for pair in some for number in datastore.pair_of(*pair)] for some in pairs]
+        self._own = np.full((len(own), max(map(len, own), default=0)), -1)  # (N, pairs)
+        for row, numbers in zip(self._own, own, strict=True):
+            row[: len(numbers)] = numbers
+        self._tokens: dict[int, list[str]] = {}  # of a pair's source
+        self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
+
+    def find(self, queries: Tensor, sentence: Tensor) -> tuple[Tensor, TMState]:
+        """The keys nearest to c M (R, l): where they stand (R, k), and what every row has found, as if each row were a
+        sentence of its own, without coverage."""
+        _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
+        whose = sentence.cpu().numpy()
+        found = self.datastore.entries(positions)
+        mask = (positions >= 0) & ~(found.pairs[:, :, None] == self._own[whose][:, None]).any(-1)
+        fuzzy = self._fuzzy(found.pairs, whose, mask)
+
+        def there(array: Array) -> Tensor:
+            return torch.from_numpy(array).to(queries.device)
+
+        ids, before = there(found.ids), there(found.before)
+        scores = there(fuzzy)
+        rows = torch.arange(len(ids), device=queries.device)
+        return there(positions), TMState(
+            keys=there(found.contexts), values=there(found.hiddens), ids=ids, before=before.where(before >= 0, BOS),
+            mask=there(mask), pair=torch.zeros_like(ids), position=torch.zeros_like(ids),
+            marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1), sentence=rows,
+            coverage=queries.new_zeros(*ids.shape, 0),
+        )  # fmt: skip
+
+    def vote(self, hidden: Tensor, context: Tensor) -> Votes:
+        """p_knn at the states (R, d) and contexts (R, l), by the form of kNN that was asked for."""
+        assert self.knn is not None
+        near = nearest(self.datastore, self.k, hidden, context)
+        weights, logit = self.knn(near.distances, near.ids)
+        return Votes(weights, logit, near.ids, near.positions)
+
+    def ids(self, positions: Tensor) -> Tensor:
+        """The subwords at positions (k,) of the datastore; PAD where they are -1."""
+        return torch.from_numpy(self.datastore.entries(positions.cpu().numpy()[None]).ids[0])
+
+    def match(self, sentence: int, pair: int) -> Match:
+        """A pair that was found, as a match of a sentence of the batch."""
+        segment = self.datastore.segment(pair)
+        tokens = self._sources[sentence], match_tokens(segment.src)
+        return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
+
+    def _fuzzy(self, pairs: Array, sentence: Array, mask: Array) -> Array:
+        """(R, k) float32: the fuzzy score of every neighbour's pair with the row's sentence, 0 where there is none."""
+        rows = np.broadcast_to(sentence[:, None], pairs.shape)[mask]
+        asked, at = np.unique(np.stack([rows, pairs[mask]], 1), axis=0, return_inverse=True)
+        scores = np.zeros(pairs.shape, np.float32)
+        scores[mask] = np.array([self._score(*one) for one in asked.tolist()], np.float32)[at.reshape(-1)]
+        return scores
+
+    def _score(self, sentence: int, pair: int) -> float:
+        """The fuzzy score of a sentence and a pair's source, computed once."""
+        score = self._scores.get((sentence, pair))
+        if score is None:
+            if pair not in self._tokens:
+                self._tokens[pair] = match_tokens(self.datastore.segment(pair).src)
+            score = self._scores[sentence, pair] = fuzzy_score(self._sources[sentence], self._tokens[pair])
+        return score
+
+
+@dataclass(frozen=True)
+class NeighbourState:
+    """What was read of neighbours so far: a row may find the same one again at a later step."""
+
+    asked: Asked
+    sentence: Tensor  # (R,) int64: which of the N each row belongs to
+    positions: Tensor  # (R, H) int64: what every step found
+    coverage: Tensor  # (R, H, W) what was read of it by then, see `Coverage`
+
+    @classmethod
+    def of(cls, asked: Asked, sentences: int, width: int, device: torch.device | str = "cpu") -> NeighbourState:
+        """The start: one row a sentence; `width` is W."""
+        nothing = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
+        return cls(
+            asked, torch.arange(sentences, device=device), nothing, torch.zeros(sentences, 0, width, device=device)
+        )
+
+    def rows(self, index: Tensor) -> NeighbourState:
+        """The rows `index` (R',) in that order."""
+        return replace(
+            self, sentence=self.sentence.index_select(0, index), positions=self.positions.index_select(0, index),
+            coverage=self.coverage.index_select(0, index),
+        )  # fmt: skip
+
+    def covered(self, positions: Tensor) -> Tensor:
+        """(R, k, W): what was last kept of the positions (R, k); zero where they come for the first time."""
+        nothing = self.coverage.new_zeros(len(positions), 1, self.coverage.shape[2])
+        steps = torch.arange(1, self.positions.shape[1] + 1, device=positions.device)
+        same = self.positions[:, None] == positions[..., None]  # (R, k, H)
+        latest = (same * steps).amax(-1) if len(steps) else torch.zeros_like(positions)  # 0: never
+        return torch.cat([nothing, self.coverage], 1).gather(1, latest[..., None].expand(-1, -1, nothing.shape[2]))
+
+    def moved(self, positions: Tensor, coverage: Tensor) -> NeighbourState:
+        """After a step that found `positions` (R, k) and left `coverage` (R, k, W) of them."""
+        return replace(
+            self, positions=torch.cat([self.positions, positions], 1),
+            coverage=torch.cat([self.coverage, coverage], 1),
+        )  # fmt: skip
+
+
+def beside(state: TMState | None, found: TMState) -> TMState:
+    """The positions of the pairs and those found beside them, under one softmax: every row is a sentence of its own."""
+    if state is None:
+        return found
+    joined = {
+        name: torch.cat([getattr(state, name)[state.sentence], new], 1)
+        for name in ("keys", "values", "ids", "before", "mask", "pair", "position", "marks", "said")
+        if (new := getattr(found, name)) is not None
+    }
+    coverage = torch.cat([state.coverage, found.coverage], 1)
+    return replace(found, **joined, view=None, coverage=coverage, last=state.last)

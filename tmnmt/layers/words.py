@@ -1,0 +1,19 @@
+"""OURS: what a remembered state lacks is the word it led to; a learned map of the word's embedding is added to it."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from tmnmt.layers.base import Embed
+
+
+def word_map(word_size: int, hidden_size: int) -> nn.Linear:
+    """E, which starts at zero: training starts from the states alone, as in the papers."""
+    layer = nn.Linear(word_size, hidden_size, bias=False)
+    nn.init.zeros_(layer.weight)
+    return layer
+
+
+def with_words(layer: nn.Linear | None, states: Tensor, ids: Tensor, embed: Embed) -> Tensor:
+    """v + E e(y) of states (..., d) and the words (...) they led to; the states themselves without E."""
+    return states if layer is None else states + layer(embed(ids))
