@@ -1,9 +1,10 @@
-"""How fast a memory takes changes, and what they cost a search: `python benchmarks/changing_memory.py MEMORY`.
+"""How fast a memory takes changes, and what they cost a search: `python
+benchmarks/changing_memory.py MEMORY`.
 
-Prints one line of JSON: durable additions a second, one and a hundred a call (one call is one fsync); milliseconds of
-the search in another `MemoryIndex` that is the first to see an addition; milliseconds a query, top-3 at 0.5, one
-thread, with 0, 1,000 and 100,000 additions since the index was built, and after `compact`.
-"""
+Prints one line of JSON: durable additions a second, one and a hundred a call (one call is one
+fsync); milliseconds of the search in another `MemoryIndex` that is the first to see an addition;
+milliseconds a query, top-3 at 0.5, one thread, with 0, 1,000 and 100,000 additions since the index
+was built, and after `compact`."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def main() -> None:
     parser.add_argument("--tgt-lang", default="fr")
     parser.add_argument("--segments", type=int, default=200_000)
     asked = parser.parse_args()
-    segments = list(islice(read_memory(asked.memory, asked.src_lang, asked.tgt_lang), asked.segments))
+    segments = list(
+        islice(read_memory(asked.memory, asked.src_lang, asked.tgt_lang), asked.segments)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index"
         build(path, segments, asked.src_lang, asked.tgt_lang)
@@ -38,8 +41,12 @@ def main() -> None:
             print(json.dumps({"segments": len(segments), **measure(writer, reader, segments)}))
 
 
-def measure(writer: MemoryIndex, reader: MemoryIndex, segments: Sequence[Segment]) -> dict[str, float]:
-    queries = [segment.src + " indeed" for segment in segments[:: max(1, len(segments) // 500)][:500]]
+def measure(
+    writer: MemoryIndex, reader: MemoryIndex, segments: Sequence[Segment]
+) -> dict[str, float]:
+    queries = [
+        segment.src + " indeed" for segment in segments[:: max(1, len(segments) // 500)][:500]
+    ]
     reader.search(queries[:1])
     found, added = {}, 0
     for wanted in IN_DELTA:
@@ -58,10 +65,14 @@ def measure(writer: MemoryIndex, reader: MemoryIndex, segments: Sequence[Segment
             1000 * min(seconds(lambda: each(reader, queries)) for _ in range(3)) / len(queries)
         )
     writer.add([Segment("a wholly new sentence of the test", "x")])
-    found["ms_visible"] = 1000 * seconds(lambda: reader.search(["a wholly new sentence of the test"], 1, 1.0))
+    found["ms_visible"] = 1000 * seconds(
+        lambda: reader.search(["a wholly new sentence of the test"], 1, 1.0)
+    )
     found["s_compact"] = seconds(writer.compact)
     reader.search(queries[:1])
-    found["ms_query_compacted"] = 1000 * min(seconds(lambda: each(reader, queries)) for _ in range(3)) / len(queries)
+    found["ms_query_compacted"] = (
+        1000 * min(seconds(lambda: each(reader, queries)) for _ in range(3)) / len(queries)
+    )
     return {name: round(value, 3) for name, value in found.items()}
 
 

@@ -1,20 +1,24 @@
-"""What each memory costs at decoding, over the plain model, one document and 32 side by side; where a step's time goes.
+"""What each memory costs at decoding, over the plain model, one document and 32 side by side; where
+a step's time goes.
 
-    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--device cpu] [--threads 1] [--rounds 2]
+    python benchmarks/decode.py [--model DIR] [--memory PATH] [--test TSV] [--device cpu] [--threads
+    1] [--rounds 2]
                                 [--json]
 
-Every row is the plain model and one system in turn, on the same sentences, round after round: the cost is the median of
-the rounds' ratios. Every output is as long as its source in subwords, so that all systems take as many steps; `</s>` is
-left out of all of them alike. Seconds are those of the processor, and by the clock. A new translator begins every
-turn, so no key is known before. The second cost is that of the decoder alone, without search and keys. Words are
-white-space separated words of the source.
+Every row is the plain model and one system in turn, on the same sentences, round after round: the
+cost is the median of the rounds' ratios. Every output is as long as its source in subwords, so that
+all systems take as many steps; `</s>` is left out of all of them alike. Seconds are those of the
+processor, and by the clock. A new translator begins every turn, so no key is known before. The
+second cost is that of the decoder alone, without search and keys. Words are white-space separated
+words of the source.
 
-Rows are printed as they are measured. The profile comes from one more turn of every system, with a clock around its
-parts; a part's time does not count what it calls of the others. `--json` prints one object a line instead.
+Rows are printed as they are measured. The profile comes from one more turn of every system, with a
+clock around its parts; a part's time does not count what it calls of the others. `--json` prints
+one object a line instead.
 
-On a GPU (`--device cuda`) what counts are the ratios by the clock: the processor gives out work and waits. The
-GPU is waited for before every reading of the clock, so a step that is profiled takes longer than others.
-"""
+On a GPU (`--device cuda`) what counts are the ratios by the clock: the processor gives out work and
+waits. The GPU is waited for before every reading of the clock, so a step that is profiled takes
+longer than others."""
 
 from __future__ import annotations
 
@@ -84,7 +88,7 @@ PARTS: list[tuple[str, Any, str]] = [
     ("collate", engine, "collate"),
     ("collate", engine, "collate_caches"),
     ("remember", Translator, "write"),
-]  # fmt: skip
+]
 NOTHING_INSIDE = ("keys",)  # what these call of the model is theirs
 
 
@@ -100,7 +104,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Row:
-    """One system beside the plain model; costs are medians of the rounds' ratios, words/s of the clock's medians."""
+    """One system beside the plain model; costs are medians of the rounds' ratios, words/s of the
+    clock's medians."""
 
     batch: int
     system: str
@@ -140,34 +145,59 @@ def main() -> None:
     index = open_memory(chosen.memory, model.config["src_lang"], model.config["tgt_lang"])
     forced_length()
     told = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"), "processor": processor(), "threads": chosen.threads,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "threads": chosen.threads,
         "device": device_name(chosen.device),
-        "torch": torch.__version__, "model": model.hash, "memory": chosen.memory.name, "beam": chosen.beam,
-        "precision": chosen.precision, "rounds": chosen.rounds,
-    }  # fmt: skip
-    print(json.dumps(told) if chosen.json else "  ".join(f"{name} {value}" for name, value in told.items()), flush=True)
+        "torch": torch.__version__,
+        "model": model.hash,
+        "memory": chosen.memory.name,
+        "beam": chosen.beam,
+        "precision": chosen.precision,
+        "rounds": chosen.rounds,
+    }
+    print(
+        json.dumps(told)
+        if chosen.json
+        else "  ".join(f"{name} {value}" for name, value in told.items()),
+        flush=True,
+    )
     for batch in chosen.batches:
-        documents = cut(chosen.test, model, batch, chosen.segments if batch == 1 else chosen.sentences)
+        documents = cut(
+            chosen.test, model, batch, chosen.segments if batch == 1 else chosen.sentences
+        )
         base = Settings(batch=batch, beam=chosen.beam, precision=chosen.precision)
         systems = {name: SYSTEMS[name] for name in chosen.systems}
         measure(model, index, documents, base, systems, chosen)
 
 
 def options() -> argparse.Namespace:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     asked.add_argument("--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz")
-    asked.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "jrc-acquis.test.en-fr.tsv.gz")
-    asked.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="documents side by side (1 32)")
+    asked.add_argument(
+        "--test", type=Path, default=ROOT / "memories" / "held-out" / "jrc-acquis.test.en-fr.tsv.gz"
+    )
+    asked.add_argument(
+        "--batches", type=int, nargs="+", default=[1, 32], help="documents side by side (1 32)"
+    )
     asked.add_argument("--segments", type=int, default=32, help="of a document that is alone (32)")
     asked.add_argument("--sentences", type=int, default=3, help="of each of several documents (3)")
     asked.add_argument("--rounds", type=int, default=2, help="turns of either side of a row (2)")
     asked.add_argument(
-        "--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="beside the plain model (all)"
+        "--systems",
+        nargs="+",
+        choices=SYSTEMS,
+        default=list(SYSTEMS),
+        help="beside the plain model (all)",
     )
     asked.add_argument("--beam", type=int, default=5)
     asked.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
-    asked.add_argument("--device", default="cpu", help="as of tmnmt translate: cpu, cuda, cuda:1, mps (cpu)")
+    asked.add_argument(
+        "--device", default="cpu", help="as of tmnmt translate: cpu, cuda, cuda:1, mps (cpu)"
+    )
     asked.add_argument("--threads", type=int, default=1)
     asked.add_argument("--json", action="store_true", help="one object a line")
     return asked.parse_args()
@@ -191,15 +221,22 @@ def forced_length() -> None:
 
 def cut(test: Path, model: Model, documents: int, sentences: int) -> list[list[str]]:
     """`documents` runs of consecutive segments, spread over the test set."""
-    texts = [segment.src for segment in read_memory(test, model.config["src_lang"], model.config["tgt_lang"])]
+    texts = [
+        segment.src
+        for segment in read_memory(test, model.config["src_lang"], model.config["tgt_lang"])
+    ]
     step = max(sentences, (len(texts) - sentences) // max(documents - 1, 1))
     return [texts[at : at + sentences] for at in range(0, step * documents, step)]
 
 
 def measure(
-    model: Model, index: Index, documents: list[list[str]], base: Settings, systems: dict[str, Settings],
+    model: Model,
+    index: Index,
+    documents: list[list[str]],
+    base: Settings,
+    systems: dict[str, Settings],
     chosen: argparse.Namespace,
-) -> None:  # fmt: skip
+) -> None:
     """Prints every system's row, then every profile."""
     device, as_json = chosen.device, chosen.json
     memories = load_memories(model, device)
@@ -215,7 +252,9 @@ def measure(
         translate(made, documents)
         wait_for(device)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        return Turn(cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds)))
+        return Turn(
+            cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds))
+        )
 
     turn(Settings(mode="both", cache=SLOTS, remember="own"))  # warms up
     if not as_json:
@@ -226,7 +265,11 @@ def measure(
         print(json.dumps(asdict(row)) if as_json else line(row), flush=True)
     for name, settings in {PLAIN: Settings(), **systems}.items():
         found = profile(translator(settings), documents)
-        said = json.dumps({"batch": base.batch, "system": name, "ms_a_step": found}) if as_json else told(name, found)
+        said = (
+            json.dumps({"batch": base.batch, "system": name, "ms_a_step": found})
+            if as_json
+            else told(name, found)
+        )
         print(said, flush=True)
 
 
@@ -235,7 +278,8 @@ def compared(batch: int, name: str, words: int, turns: list[tuple[Turn, Turn]]) 
         return statistics.median(of(plain, system) for plain, system in turns)
 
     return Row(
-        batch, name,
+        batch,
+        name,
         median(lambda plain, system: system.cpu / plain.cpu),
         median(lambda plain, system: system.wall / plain.wall),
         median(lambda plain, system: (system.cpu - system.cpu_around) / plain.cpu),
@@ -243,17 +287,23 @@ def compared(batch: int, name: str, words: int, turns: list[tuple[Turn, Turn]]) 
         words / median(lambda _, system: system.wall),
         words / median(lambda _, system: system.wall - system.wall_around),
         words / median(lambda plain, _: plain.wall),
-    )  # fmt: skip
+    )
 
 
-HEAD = """| system | cost | decoding alone | by the clock | decoding alone | words/s | decoding alone | plain words/s |
+HEAD = """| system | cost | decoding alone | by the clock | decoding alone \
+| words/s | decoding alone | plain words/s |
 |---|---|---|---|---|---|---|---|"""
 
 
 def line(row: Row) -> str:
     costs = row.cost, row.cost_decoding, row.cost_wall, row.cost_decoding_wall
     speeds = row.words_per_second, row.words_per_second_decoding, row.plain_words_per_second
-    return " | ".join([f"| {row.system}", *(f"{x:.2f}" for x in costs), *(f"{x:,.0f}" for x in speeds)]) + " |"
+    return (
+        " | ".join(
+            [f"| {row.system}", *(f"{x:.2f}" for x in costs), *(f"{x:,.0f}" for x in speeds)]
+        )
+        + " |"
+    )
 
 
 def translate(translator: Translator, documents: list[list[str]]) -> None:
@@ -302,7 +352,8 @@ class Clock:
 
 def profile(translator: Translator, documents: list[list[str]]) -> dict[str, float]:
     """Milliseconds a step of the beam by part, in the order of `PARTS`, and the number of steps."""
-    clock, own = Clock(translator.device), [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
+    clock = Clock(translator.device)
+    own = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     for (part, owner, name), (_, _, function) in zip(PARTS, own, strict=True):
         setattr(owner, name, clock.around(part, function))
     try:
@@ -339,7 +390,10 @@ def processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.machine()
-    return next((text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")), platform.machine())
+    return next(
+        (text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")),
+        platform.machine(),
+    )
 
 
 if __name__ == "__main__":

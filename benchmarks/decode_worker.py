@@ -1,11 +1,12 @@
-"""One contender of decode_peers.py: runs in a virtual environment that has its library and need not have the others.
+"""One contender of decode_peers.py: runs in a virtual environment that has its library and need not
+have the others.
 
     python decode_worker.py JOB.json '{"library": "joeynmt", ...}'
 
-JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of the recurrent models, and `batches`, by name:
-lists of batches of sentences as ids from 4 on. Prints one line of JSON when ready; then for every name on stdin it
-decodes those batches, every output `steps` long, and prints how long it took. But for ours the weights are random:
-they do not change how much there is to do.
+JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of the recurrent models, and
+`batches`, by name: lists of batches of sentences as ids from 4 on. Prints one line of JSON when
+ready; then for every name on stdin it decodes those batches, every output `steps` long, and prints
+how long it took. But for ours the weights are random: they do not change how much there is to do.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
         rows = [[*row, vocab.EOS] for row in batch]
         with torch.inference_mode():
             encoded = backbone.encode(padded(rows, "cpu"), torch.tensor([len(row) for row in rows]))
-            found = beam_search(backbone, None, encoded, MemoryState(), [job["steps"]] * len(rows), settings)
+            found = beam_search(
+                backbone, None, encoded, MemoryState(), [job["steps"]] * len(rows), settings
+            )
         return sum(len(best.ids) for best in found)
 
     return model.backbone, decode
@@ -65,9 +68,17 @@ def joey(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from joeynmt.vocabulary import Vocabulary
 
     special = SimpleNamespace(
-        unk_token="<unk>", pad_token="<pad>", bos_token="<s>", eos_token="</s>", sep_token=None, lang_tags=[],
-        unk_id=0, pad_id=PAD, bos_id=BOS, eos_id=EOS,
-    )  # fmt: skip
+        unk_token="<unk>",
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        sep_token=None,
+        lang_tags=[],
+        unk_id=0,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+    )
     vocabulary = Vocabulary(_words(job), special)
     sizes = {**job["sizes"], **options, "dropout": 0.0, "batch_tokens": 1}
     model = build_model(configuration(Path(), sizes)["model"], vocabulary, vocabulary).eval()
@@ -75,9 +86,20 @@ def joey(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     def decode(batch: Batch) -> int:
         src, lengths = _padded(batch)
         given = JoeyBatch(
-            src, lengths, None, None, None, torch.arange(len(batch)), torch.device("cpu"), PAD, EOS, is_train=False
+            src,
+            lengths,
+            None,
+            None,
+            None,
+            torch.arange(len(batch)),
+            torch.device("cpu"),
+            PAD,
+            EOS,
+            is_train=False,
         )
-        output, _, _ = search(model, given, job["steps"], job["beam"], 1.0, min_output_length=job["steps"])
+        output, _, _ = search(
+            model, given, job["steps"], job["beam"], 1.0, min_output_length=job["steps"]
+        )
         return int((output != PAD).sum())
 
     return model, decode
@@ -97,14 +119,24 @@ def eole(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     vocabs = {"src": words, "tgt": words, "specials": special, "decoder_start_token": "<s>"}
     side = {"layers": 1, "rnn_type": "GRU", "hidden_size": sizes["hidden"]}
     config = RnnModelConfig(
-        embeddings={"word_vec_size": sizes["embedding"], "src_word_vec_size": sizes["embedding"],
-                    "tgt_word_vec_size": sizes["embedding"]},
+        embeddings={
+            "word_vec_size": sizes["embedding"],
+            "src_word_vec_size": sizes["embedding"],
+            "tgt_word_vec_size": sizes["embedding"],
+        },
         encoder={**side, "src_word_vec_size": sizes["embedding"]},
         decoder={**side, "tgt_word_vec_size": sizes["embedding"], "global_attention": "mlp"},
-        rnn_type="GRU", input_feed=True, share_embeddings=True, share_decoder_embeddings=False,
-    )  # fmt: skip
+        rnn_type="GRU",
+        input_feed=True,
+        share_embeddings=True,
+        share_decoder_embeddings=False,
+    )
     asked = PredictConfig.model_construct(
-        beam_size=job["beam"], min_length=job["steps"], max_length=job["steps"], max_length_ratio=0, transforms=[]
+        beam_size=job["beam"],
+        min_length=job["steps"],
+        max_length=job["steps"],
+        max_length_ratio=0,
+        transforms=[],
     )
     model = EncoderDecoderModel.build_blocks(config, vocabs, asked)
     model.build_generator(config, asked, vocabs)
@@ -112,7 +144,13 @@ def eole(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
     scorer = GNMTGlobalScorer.from_config(asked)
     translator = Translator(
-        model.eval(), vocabs, asked, config, device_id=-1, global_scorer=scorer, logger=logging.getLogger()
+        model.eval(),
+        vocabs,
+        asked,
+        config,
+        device_id=-1,
+        global_scorer=scorer,
+        logger=logging.getLogger(),
     )
 
     def decode(batch: Batch) -> int:
@@ -125,16 +163,29 @@ def eole(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
 
 
 def marian(job: dict[str, Any], options: dict[str, Any]) -> torch.nn.Module:
-    """A Transformer as Marian's, of random weights; as there padding is the last id, beyond the others."""
+    """A Transformer as Marian's, of random weights; as there padding is the last id, beyond the
+    others."""
     from transformers import MarianConfig, MarianMTModel
 
     torch.manual_seed(1)
-    side = {"layers": options["layers"], "ffn_dim": options["ffn"], "attention_heads": options["heads"]}
-    sides = {f"{which}_{name}": size for which in ("encoder", "decoder") for name, size in side.items()}
+    side = {
+        "layers": options["layers"],
+        "ffn_dim": options["ffn"],
+        "attention_heads": options["heads"],
+    }
+    sides = {
+        f"{which}_{name}": size for which in ("encoder", "decoder") for name, size in side.items()
+    }
     config = MarianConfig(
-        vocab_size=job["vocabulary"] + 1, d_model=options["size"], max_position_embeddings=512, eos_token_id=EOS,
-        pad_token_id=job["vocabulary"], decoder_start_token_id=job["vocabulary"], forced_eos_token_id=None, **sides,
-    )  # fmt: skip
+        vocab_size=job["vocabulary"] + 1,
+        d_model=options["size"],
+        max_position_embeddings=512,
+        eos_token_id=EOS,
+        pad_token_id=job["vocabulary"],
+        decoder_start_token_id=job["vocabulary"],
+        forced_eos_token_id=None,
+        **sides,
+    )
     return MarianMTModel(config).eval()
 
 
@@ -146,9 +197,13 @@ def transformers(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn
         src, _ = _padded(batch, pad)
         with torch.inference_mode():
             found = model.generate(
-                input_ids=src, attention_mask=src != pad, num_beams=job["beam"], do_sample=False,
-                min_new_tokens=job["steps"], max_new_tokens=job["steps"],
-            )  # fmt: skip
+                input_ids=src,
+                attention_mask=src != pad,
+                num_beams=job["beam"],
+                do_sample=False,
+                min_new_tokens=job["steps"],
+                max_new_tokens=job["steps"],
+            )
         return int((found[:, 1:] != pad).sum())
 
     return model, decode
@@ -163,21 +218,29 @@ def ctranslate2(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.
     spec = MarianMTLoader().get_model_spec(model)
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = words[BOS], words[EOS], words[0]
+    spec.config.bos_token = words[BOS]
+    spec.config.eos_token = words[EOS]
+    spec.config.unk_token = words[0]
     spec.config.decoder_start_token = words[EOS]  # whatever it is: padding is not converted
     spec.validate()
     spec.optimize(quantization=options["precision"])
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
         translator = library.Translator(
-            folder, device="cpu", compute_type=options["precision"], intra_threads=job["threads"], inter_threads=1
+            folder,
+            device="cpu",
+            compute_type=options["precision"],
+            intra_threads=job["threads"],
+            inter_threads=1,
         )
 
     def decode(batch: Batch) -> int:
         found = translator.translate_batch(
-            [[words[i] for i in (*row, EOS)] for row in batch], beam_size=job["beam"],
-            min_decoding_length=job["steps"], max_decoding_length=job["steps"],
-        )  # fmt: skip
+            [[words[i] for i in (*row, EOS)] for row in batch],
+            beam_size=job["beam"],
+            min_decoding_length=job["steps"],
+            max_decoding_length=job["steps"],
+        )
         return sum(len(best.hypotheses[0]) for best in found)
 
     return model, decode
@@ -195,8 +258,12 @@ def _padded(batch: Batch, pad: int = PAD) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 LIBRARIES = {
-    "tmnmt": ours, "joeynmt": joey, "eole": eole, "transformers": transformers, "ctranslate2": ctranslate2,
-}  # fmt: skip
+    "tmnmt": ours,
+    "joeynmt": joey,
+    "eole": eole,
+    "transformers": transformers,
+    "ctranslate2": ctranslate2,
+}
 
 
 def main(job: dict[str, Any], options: dict[str, Any]) -> None:
@@ -205,8 +272,15 @@ def main(job: dict[str, Any], options: dict[str, Any]) -> None:
     library = options["library"]
     with contextlib.redirect_stdout(sys.stderr):
         model, decode = LIBRARIES[library](job, options)
-    parameters = sum(p.numel() for name, p in model.named_parameters() if "positions" not in name)  # sinusoids
-    print(json.dumps({"parameters": parameters, "versions": {p: version(p) for p in (library, "torch")}}), flush=True)
+    parameters = sum(
+        p.numel() for name, p in model.named_parameters() if "positions" not in name
+    )  # sinusoids
+    print(
+        json.dumps(
+            {"parameters": parameters, "versions": {p: version(p) for p in (library, "torch")}}
+        ),
+        flush=True,
+    )
     for line in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()
         with contextlib.redirect_stdout(sys.stderr):

@@ -1,13 +1,14 @@
-"""Time of indexing into and searching an Elasticsearch server, beside the embedded index in one run.
+"""Time of indexing into and searching an Elasticsearch server, beside the embedded index in one
+run.
 
     python index/elasticsearch/server.py start     # prints http://127.0.0.1:PORT
     python benchmarks/elastic_speed.py elasticsearch+http://127.0.0.1:PORT/bench MEMORY... \\
         --held-out eval/splits/law.test.txt [--columns src=5,tgt=6,doc=1,idx=2]
 
-Documents of the list are left out of the memory; their segments of 5 to 80 tokens are the queries. What the server
-answers must be what the embedded index answers, ties included, or it ends here. The index at the address is replaced.
-Searches are timed as it is after the build, and after `tmnmt memory compact`.
-"""
+Documents of the list are left out of the memory; their segments of 5 to 80 tokens are the queries.
+What the server answers must be what the embedded index answers, ties included, or it ends here. The
+index at the address is replaced. Searches are timed as it is after the build, and after `tmnmt
+memory compact`. """
 
 from __future__ import annotations
 
@@ -45,10 +46,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder) / "index", segments, options.src_lang, options.tgt_lang)
         result = {**conditions(), **index_all(address, segments, options)}
-        with MemoryIndex.open(Path(folder) / "index") as embedded, ElasticIndex.open(address) as elastic:
-            result["rows"] = [measure(elastic, embedded, queries, t, options) for t in options.thresholds]
+        with (
+            MemoryIndex.open(Path(folder) / "index") as embedded,
+            ElasticIndex.open(address) as elastic,
+        ):
+            result["rows"] = [
+                measure(elastic, embedded, queries, t, options) for t in options.thresholds
+            ]
             elastic.compact()
-            result["compacted"] = [measure(elastic, embedded, queries, t, options) for t in options.thresholds]
+            result["compacted"] = [
+                measure(elastic, embedded, queries, t, options) for t in options.thresholds
+            ]
     show(result)
     if options.output:
         options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -58,7 +66,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("address")
     parser.add_argument("memories", nargs="+", type=Path, metavar="MEMORY")
-    parser.add_argument("--held-out", type=Path, required=True, help="documents left out, one a line")
+    parser.add_argument(
+        "--held-out", type=Path, required=True, help="documents left out, one a line"
+    )
     parser.add_argument("--columns")
     parser.add_argument("--src-lang", default="en")
     parser.add_argument("--tgt-lang", default="fr")
@@ -70,9 +80,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def index_all(address: ElasticAddress, segments: Sequence[Segment], options: argparse.Namespace) -> dict[str, float]:
-    """Seconds from the segments to an index that answers; of these, grouping them before anything is sent; and its size
-    on the server."""
+def index_all(
+    address: ElasticAddress, segments: Sequence[Segment], options: argparse.Namespace
+) -> dict[str, float]:
+    """Seconds from the segments to an index that answers; of these, grouping them before anything
+    is sent; and its size on the server."""
     from elasticsearch import Elasticsearch
 
     grouped = 0.0
@@ -85,21 +97,36 @@ def index_all(address: ElasticAddress, segments: Sequence[Segment], options: arg
     start = time.perf_counter()
     with Progress("indexing", "segments") as progress:
         manifest = build_elastic(
-            address, all_of_them(), options.src_lang, options.tgt_lang, force=True, shards=options.shards,
+            address,
+            all_of_them(),
+            options.src_lang,
+            options.tgt_lang,
+            force=True,
+            shards=options.shards,
             progress=progress.advance,
-        )  # fmt: skip
+        )
     seconds = time.perf_counter() - start
     with Elasticsearch(list(address.hosts)) as client:
-        stored = client.indices.stats(index=address.name, metric="store")["_all"]["primaries"]["store"]["size_in_bytes"]
+        stored = client.indices.stats(index=address.name, metric="store")["_all"]["primaries"][
+            "store"
+        ]["size_in_bytes"]
     return {
-        "segments": manifest.segments, "documents": manifest.sources, "build_s": seconds, "grouped_s": grouped,
-        "documents_a_second": manifest.sources / seconds, "sent_a_second": manifest.sources / (seconds - grouped),
+        "segments": manifest.segments,
+        "documents": manifest.sources,
+        "build_s": seconds,
+        "grouped_s": grouped,
+        "documents_a_second": manifest.sources / seconds,
+        "sent_a_second": manifest.sources / (seconds - grouped),
         "bytes_a_segment": stored / manifest.segments,
-    }  # fmt: skip
+    }
 
 
 def measure(
-    elastic: ElasticIndex, embedded: MemoryIndex, queries: Sequence[str], threshold: float, options: argparse.Namespace
+    elastic: ElasticIndex,
+    embedded: MemoryIndex,
+    queries: Sequence[str],
+    threshold: float,
+    options: argparse.Namespace,
 ) -> dict[str, float]:
     expected = embedded.search(queries, options.k, threshold)
     check(elastic.search(queries, options.k, threshold), expected, queries)  # warm after that
@@ -119,10 +146,14 @@ def measure(
     here = (time.perf_counter() - start) * 1000 / len(queries)
     times.sort()
     return {
-        "threshold": threshold, "mean_ms": statistics.fmean(times), "p50_ms": times[len(times) // 2],
-        "p95_ms": times[len(times) * 95 // 100], "batched_ms": batched, "requests": requests / len(queries),
+        "threshold": threshold,
+        "mean_ms": statistics.fmean(times),
+        "p50_ms": times[len(times) // 2],
+        "p95_ms": times[len(times) * 95 // 100],
+        "batched_ms": batched,
+        "requests": requests / len(queries),
         "embedded_ms": here,
-    }  # fmt: skip
+    }
 
 
 def check(found: list[list[Match]], expected: list[list[Match]], queries: Sequence[str]) -> None:
@@ -133,14 +164,19 @@ def check(found: list[list[Match]], expected: list[list[Match]], queries: Sequen
 
 def show(result: dict[str, Any]) -> None:
     print(
-        f"{result['segments']:,} segments, {result['documents']:,} documents; grouped in {result['grouped_s']:.0f} s, "
-        f"then {result['sent_a_second']:,.0f} documents/s sent, {result['documents_a_second']:,.0f} in all; "
+        f"{result['segments']:,} segments, {result['documents']:,} documents; grouped in "
+        f"{result['grouped_s']:.0f} s, "
+        f"then {result['sent_a_second']:,.0f} documents/s sent, "
+        f"{result['documents_a_second']:,.0f} in all; "
         f"{result['bytes_a_segment']:.0f} bytes a segment; load {result['load']:.1f}"
     )
     print("           threshold   mean ms     p50     p95   batched   requests/query   embedded ms")
-    for when, row in [("built", row) for row in result["rows"]] + [("compacted", row) for row in result["compacted"]]:
+    for when, row in [("built", row) for row in result["rows"]] + [
+        ("compacted", row) for row in result["compacted"]
+    ]:
         print(
-            f"{when:<10} {row['threshold']:9.2f} {row['mean_ms']:9.2f} {row['p50_ms']:7.2f} {row['p95_ms']:7.2f} "
+            f"{when:<10} {row['threshold']:9.2f} {row['mean_ms']:9.2f} {row['p50_ms']:7.2f} "
+            f"{row['p95_ms']:7.2f} "
             f"{row['batched_ms']:9.2f} {row['requests']:16.3f} {row['embedded_ms']:13.3f}"
         )
 

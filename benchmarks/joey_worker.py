@@ -1,10 +1,11 @@
-"""Joey NMT's side of train_speed.py: runs in a virtual environment of its own, which has joeynmt and not tmnmt.
+"""Joey NMT's side of train_speed.py: runs in a virtual environment of its own, which has joeynmt
+and not tmnmt.
 
     python joey_worker.py FOLDER '{"encoder": 512, "tied": false, "own_batches": true, ...}'
 
-Reads FOLDER/train.src, train.tgt (subword ids as words), vocabulary.txt and batches.json. Prints one line of JSON when
-ready; then for every line `SECONDS` on stdin it trains that long and prints one line with what it did.
-"""
+Reads FOLDER/train.src, train.tgt (subword ids as words), vocabulary.txt and batches.json. Prints
+one line of JSON when ready; then for every line `SECONDS` on stdin it trains that long and prints
+one line with what it did."""
 
 from __future__ import annotations
 
@@ -32,35 +33,60 @@ def configuration(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Joey NMT's configuration: recurrent GRUs, Bahdanau attention, everything else as it ships."""
     side = {"level": "word", "max_length": 1000, "voc_file": str(folder / "vocabulary.txt")}
     layer = {
-        "type": "recurrent", "rnn_type": "gru", "num_layers": 1, "dropout": options["dropout"],
+        "type": "recurrent",
+        "rnn_type": "gru",
+        "num_layers": 1,
+        "dropout": options["dropout"],
         "embeddings": {"embedding_dim": options["embedding"], "dropout": options["dropout"]},
-    }  # fmt: skip
+    }
     hidden = {"hidden_size": options["hidden"], "hidden_dropout": options["dropout"]}
     return {
-        "name": "train_speed", "model_dir": str(folder), "use_cuda": False, "fp16": False, "random_seed": 1,
-        "data": {"train": str(folder / "train"), "src": {"lang": "src", **side}, "trg": {"lang": "tgt", **side}},
+        "name": "train_speed",
+        "model_dir": str(folder),
+        "use_cuda": False,
+        "fp16": False,
+        "random_seed": 1,
+        "data": {
+            "train": str(folder / "train"),
+            "src": {"lang": "src", **side},
+            "trg": {"lang": "tgt", **side},
+        },
         "testing": {},
         "training": {
-            "optimizer": "adam", "learning_rate": 0.001, "scheduling": "exponential", "clip_grad_norm": 1.0,
-            "normalization": "tokens", "batch_size": options["batch_tokens"], "batch_type": "token",
+            "optimizer": "adam",
+            "learning_rate": 0.001,
+            "scheduling": "exponential",
+            "clip_grad_norm": 1.0,
+            "normalization": "tokens",
+            "batch_size": options["batch_tokens"],
+            "batch_type": "token",
         },
         "model": {
             "tied_embeddings": options["tied"],
             "encoder": {**layer, "hidden_size": options["encoder"], "bidirectional": True},
-            "decoder": {**layer, **hidden, "attention": "bahdanau", "init_hidden": "bridge", "input_feeding": True},
+            "decoder": {
+                **layer,
+                **hidden,
+                "attention": "bahdanau",
+                "init_hidden": "bridge",
+                "input_feeding": True,
+            },
         },
-    }  # fmt: skip
+    }
 
 
 def batches(trainer: TrainManager, data: BaseDataset, folder: Path, own: bool) -> Iterator[Batch]:
-    """Epoch after epoch: Joey's own batches (shuffled, of mixed lengths), or those that tmnmt gets."""
+    """Epoch after epoch: Joey's own batches (shuffled, of mixed lengths), or those that
+    tmnmt gets."""
     special = {"eos_index": trainer.model.eos_index, "pad_index": trainer.model.pad_index}
     if own:
         size, kind = trainer.args.batch_size, trainer.args.batch_type
         loader = data.make_iter(batch_size=size, batch_type=kind, shuffle=True, seed=1, **special)
     else:
         given = json.loads((folder / "batches.json").read_text())
-        loader = DataLoader(data, batch_sampler=given, collate_fn=partial(data.collate_fn, **special))
+        loader = DataLoader(
+            data, batch_sampler=given, collate_fn=partial(data.collate_fn, **special)
+        )
     while True:
         yield from loader
 
@@ -75,7 +101,12 @@ def train(trainer: TrainManager, stream: Iterator[Batch], seconds: float) -> dic
         trainer.optimizer.step()
         trainer.model.zero_grad()
         tokens, updates = tokens + batch.ntokens, updates + 1
-    return {"tokens": tokens, "cpu_seconds": time.process_time() - cpu, "updates": updates, "loss": loss}
+    return {
+        "tokens": tokens,
+        "cpu_seconds": time.process_time() - cpu,
+        "updates": updates,
+        "loss": loss,
+    }
 
 
 def main(folder: Path, options: dict[str, Any]) -> None:
@@ -85,9 +116,17 @@ def main(folder: Path, options: dict[str, Any]) -> None:
         arguments = parse_global_args(configuration(folder, options), rank=0, mode="train")
         model, data, _, _ = prepare(arguments, rank=0, mode="train")
         trainer = TrainManager(
-            rank=0, model=model, model_dir=arguments.model_dir, device=arguments.device, n_gpu=0, num_workers=0,
-            autocast=arguments.autocast, seed=1, train_args=arguments.train, dev_args=arguments.test,
-        )  # fmt: skip
+            rank=0,
+            model=model,
+            model_dir=arguments.model_dir,
+            device=arguments.device,
+            n_gpu=0,
+            num_workers=0,
+            autocast=arguments.autocast,
+            seed=1,
+            train_args=arguments.train,
+            dev_args=arguments.test,
+        )
         model.train()
         stream = batches(trainer, data, folder, options["own_batches"])
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)

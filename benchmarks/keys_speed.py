@@ -1,15 +1,16 @@
-"""The search over all keys of a memory: recall@8 against flat, milliseconds a query, bytes a key, by kind.
+"""The search over all keys of a memory: recall@8 against flat, milliseconds a query, bytes a key,
+by kind.
 
-    python benchmarks/keys_speed.py --keys 300000 --work FOLDER
-    python benchmarks/keys_speed.py --keys 5000000 --work FOLDER --columns src=5,tgt=6,doc=1,idx=2 \\
+    python benchmarks/keys_speed.py --keys 300000 --work FOLDER python benchmarks/keys_speed.py
+    --keys 5000000 --work FOLDER --columns src=5,tgt=6,doc=1,idx=2 \\
         --memory acts.tsv.gz regs.tsv.gz --leave-out eval/splits/law.test.txt
 
-Keys are c' of real pairs by the model that ships, as many as `--keys`, kept in `--work`: a run that was stopped goes
-on, the next one computes nothing. Sizes are said first; it ends there where the disk is too small. Queries are c M of
-positions of held-out pairs, whose documents `--leave-out` names. Flat, the oracle, compares every fp16 key, blockwise.
-Times are of finding positions and scores, without looking up the segments; "memory" is the most that building and
-searching took of it, without the mapped keys, which the system may drop.
-"""
+Keys are c' of real pairs by the model that ships, as many as `--keys`, kept in `--work`: a run that
+was stopped goes on, the next one computes nothing. Sizes are said first; it ends there where the
+disk is too small. Queries are c M of positions of held-out pairs, whose documents `--leave-out`
+names. Flat, the oracle, compares every fp16 key, blockwise. Times are of finding positions and
+scores, without looking up the segments; "memory" is the most that building and searching took of
+it, without the mapped keys, which the system may drop. """
 
 from __future__ import annotations
 
@@ -35,7 +36,15 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
-from tmnmt.keys.faiss_index import FAISS_FILE, KINDS, LEAST, Kind, bytes_a_key, load_faiss, update_faiss
+from tmnmt.keys.faiss_index import (
+    FAISS_FILE,
+    KINDS,
+    LEAST,
+    Kind,
+    bytes_a_key,
+    load_faiss,
+    update_faiss,
+)
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.search import KeySearch, flat
 from tmnmt.models.folder import Model, load_model
@@ -76,36 +85,55 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--keys", type=int, default=300_000, help="keys, at least; whole pairs")
-    parser.add_argument("--memory", type=Path, nargs="+", default=[ROOT / "memories/canadian-law.en-fr.tmx.gz"])
+    parser.add_argument(
+        "--memory", type=Path, nargs="+", default=[ROOT / "memories/canadian-law.en-fr.tmx.gz"]
+    )
     parser.add_argument("--columns", help="of memories in TSV without a header")
-    parser.add_argument("--leave-out", type=Path, help="documents of the memory that give no keys, one a line")
-    parser.add_argument("--held-out", type=Path, default=ROOT / "memories/held-out/law.test.en-fr.tsv.gz")
+    parser.add_argument(
+        "--leave-out", type=Path, help="documents of the memory that give no keys, one a line"
+    )
+    parser.add_argument(
+        "--held-out", type=Path, default=ROOT / "memories/held-out/law.test.en-fr.tsv.gz"
+    )
     parser.add_argument("--model", type=Path, default=ROOT / "models/law.en-fr")
     parser.add_argument("--queries", type=int, default=512)
-    parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=["flat", "ivf", "ivfpq", "hnsw"])
+    parser.add_argument(
+        "--kinds", nargs="+", choices=sorted(KINDS), default=["flat", "ivf", "ivfpq", "hnsw"]
+    )
     parser.add_argument("--threads", type=int, help="of torch and FAISS")
     parser.add_argument("--work", type=Path, help="keeps index and keys for the next run")
     return parser.parse_args()
 
 
 def say_sizes(path: Path, model: Model, kinds: list[Kind], keys: int) -> None:
-    """Ends the program where the disk is too small for what is still to be written: a new faiss.index is written beside
-    the one of the kind before."""
+    """Ends the program where the disk is too small for what is still to be written: a new
+    faiss.index is written beside the one of the kind before."""
     header = header_of(model)
-    rows, largest = keys * header.position_bytes, keys * max(bytes_a_key(kind, header.context_size) for kind in kinds)
+    rows = keys * header.position_bytes
+    largest = keys * max(bytes_a_key(kind, header.context_size) for kind in kinds)
     held = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     needed = max(0, rows + 2 * largest - held)
-    print(f"{path}: keys {rows / 1e9:.2f} GB, largest faiss.index {largest / 1e9:.2f} GB", file=sys.stderr)
+    print(
+        f"{path}: keys {rows / 1e9:.2f} GB, largest faiss.index {largest / 1e9:.2f} GB",
+        file=sys.stderr,
+    )
     try:
         free = check_disk(path, needed)
     except TmnmtError as error:
         sys.exit(str(error))
-    print(f"{needed / 1e9:.2f} GB still to be written at most, {free / 1e9:.2f} GB free", file=sys.stderr)
+    print(
+        f"{needed / 1e9:.2f} GB still to be written at most, {free / 1e9:.2f} GB free",
+        file=sys.stderr,
+    )
 
 
 def segments(options: argparse.Namespace) -> Iterator[Segment]:
     """The memory without the documents to be left out."""
-    left_out = set(options.leave_out.read_text(encoding="utf-8").split("\n")) - {""} if options.leave_out else set()
+    left_out = (
+        set(options.leave_out.read_text(encoding="utf-8").split("\n")) - {""}
+        if options.leave_out
+        else set()
+    )
     columns = parse_columns(options.columns) if options.columns else None
     reader = read_memories(options.memory, "en", "fr", columns=columns)
     return (segment for segment in reader if segment.document not in left_out)
@@ -136,7 +164,8 @@ def held_out(model: Model, options: argparse.Namespace) -> Array:
 def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
     exact = flat(files.contexts, queries, K)[1]
     print(
-        f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built in s | memory in MB |"
+        f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built "
+        "in s | memory in MB |"
     )
     print("|---|---|---|---|---|---|---|")
     for kind in kinds:
@@ -151,7 +180,9 @@ def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kin
             _, together = batched(search, queries)
             alone = one_by_one(search, queries)
             del search
-        recall = np.mean([len({*a} & {*b}) / K for a, b in zip(found.tolist(), exact.tolist(), strict=True)])
+        recall = np.mean(
+            [len({*a} & {*b}) / K for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
+        )
         path = files.folder / FAISS_FILE
         size = path.stat().st_size / files.positions if path.exists() else 0.0
         row = (
@@ -208,12 +239,18 @@ def one_by_one(search: KeySearch, queries: Array) -> float:
 
 
 def show_conditions(files: KeyFiles, queries: Array, rate: float) -> None:
-    print(f"python {' '.join(sys.argv)}; {datetime.now(UTC):%Y-%m-%d}; tmnmt {__version__}; torch {torch.__version__}")
+    print(
+        f"python {' '.join(sys.argv)}; {datetime.now(UTC):%Y-%m-%d}; tmnmt {__version__}; torch "
+        f"{torch.__version__}"
+    )
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     if np.isfinite(rate) and rate > 0:
         print(f"keys computed: {rate:,.0f} positions/s")
     size = files.header.context_size
-    print(f"{files.positions:,} keys of l = {size}, {len(queries)} queries; c.f16 has {2 * size:,} bytes a key")
+    print(
+        f"{files.positions:,} keys of l = {size}, {len(queries)} queries; c.f16 has {2 * size:,} "
+        "bytes a key"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """How build and search grow with the memory: a plot and a table from 0.1 M segments up, in one run.
 
-    python benchmarks/search_growth.py MEMORY... --held-out eval/splits/law.test.txt [--sizes 0.1 1] [--plot growth.png]
+    python benchmarks/search_growth.py MEMORY... --held-out eval/splits/law.test.txt [--sizes 0.1 1]
+    [--plot growth.png]
 
-Real segments come first; when they are used up, copies of them in which 15 % of the tokens are replaced by others of
-the memory. Queries are segments of 5 to 80 tokens of the held-out documents; one thread, one by one, top 3. Every size
-is built and searched in a process of its own, whose peak memory is reported; what reading and making the segments takes
-is told apart from building.
-"""
+Real segments come first; when they are used up, copies of them in which 15 % of the tokens are
+replaced by others of the memory. Queries are segments of 5 to 80 tokens of the held-out documents;
+one thread, one by one, top 3. Every size is built and searched in a process of its own, whose peak
+memory is reported; what reading and making the segments takes is told apart from building."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def main() -> None:
             rows.append(fresh.apply(measure, (options, queries, round(size * 1e6))))
         show(rows[-1])
     if options.output:
-        options.output.write_text(json.dumps({**conditions(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        options.output.write_text(
+            json.dumps({**conditions(), "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
     if options.plot:
         plot(rows, options.plot)
 
@@ -53,11 +55,15 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("memories", nargs="+", type=Path, metavar="MEMORY")
-    parser.add_argument("--held-out", type=Path, required=True, help="documents left out, one a line")
+    parser.add_argument(
+        "--held-out", type=Path, required=True, help="documents left out, one a line"
+    )
     parser.add_argument("--columns")
     parser.add_argument("--src-lang", default="en")
     parser.add_argument("--tgt-lang", default="fr")
-    parser.add_argument("--sizes", type=float, nargs="+", default=[0.1, 0.2, 0.5, 1], help="millions of segments")
+    parser.add_argument(
+        "--sizes", type=float, nargs="+", default=[0.1, 0.2, 0.5, 1], help="millions of segments"
+    )
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--output", type=Path, help="JSON")
     parser.add_argument("--plot", type=Path, help="a picture: .png, .svg, .pdf")
@@ -78,13 +84,19 @@ def measure(options: argparse.Namespace, queries: list[str], size: int) -> dict[
         start = time.perf_counter()
         manifest = build(path, read, options.src_lang, options.tgt_lang)
         seconds = time.perf_counter() - start
-        row: dict[str, Any] = {"build_s": seconds - read.seconds, "read_s": read.seconds, **sizes(manifest)}
+        row: dict[str, Any] = {
+            "build_s": seconds - read.seconds,
+            "read_s": read.seconds,
+            **sizes(manifest),
+        }
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
             row["open_s"] = time.perf_counter() - start
             index.search(queries, 3, min(THRESHOLDS), threads=1)  # compiled, mapped and warm
             for threshold in THRESHOLDS:
-                row[f"ms_at_{threshold}"] = statistics.fmean(milliseconds(index, queries, threshold))
+                row[f"ms_at_{threshold}"] = statistics.fmean(
+                    milliseconds(index, queries, threshold)
+                )
     return row
 
 
@@ -105,10 +117,13 @@ class Clocked:
 
 
 def real(options: argparse.Namespace, queries: list[str]) -> Iterator[Segment]:
-    """The segments of the documents that are not held out; what may be asked of the others goes to `queries`."""
+    """The segments of the documents that are not held out; what may be asked of the others goes to
+    `queries`."""
     columns = parse_columns(options.columns) if options.columns else None
     reader = read_memories(options.memories, options.src_lang, options.tgt_lang, columns=columns)
-    return without(reader, set(options.held_out.read_text(encoding="utf-8").split("\n")) - {""}, queries)
+    return without(
+        reader, set(options.held_out.read_text(encoding="utf-8").split("\n")) - {""}, queries
+    )
 
 
 def memory(options: argparse.Namespace) -> Iterator[Segment]:
@@ -121,7 +136,10 @@ def memory(options: argparse.Namespace) -> Iterator[Segment]:
     draw = random.Random(1)
     while True:
         for segment in real(options, []):
-            tokens = [draw.choice(pool) if draw.random() < REPLACED else token for token in match_tokens(segment.src)]
+            tokens = [
+                draw.choice(pool) if draw.random() < REPLACED else token
+                for token in match_tokens(segment.src)
+            ]
             yield replace(segment, src=" ".join(tokens))
 
 
@@ -134,18 +152,31 @@ def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> It
 
 def show(row: dict[str, Any]) -> None:
     print(
-        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read or made in {row['read_s']:.0f} s, "
-        f"built in {row['build_s']:.0f} s, peak {row['peak_MB']:.0f} MB, postings {row['postings_MB']:.0f} MB, "
+        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read or made in "
+        f"{row['read_s']:.0f} s, "
+        f"built in {row['build_s']:.0f} s, peak {row['peak_MB']:.0f} MB, postings "
+        f"{row['postings_MB']:.0f} MB, "
         f"opened in {row['open_s']:.3f} s; "
-        + ", ".join(f"{row[f'ms_at_{threshold}']:.3f} ms at {threshold}" for threshold in THRESHOLDS),
+        + ", ".join(
+            f"{row[f'ms_at_{threshold}']:.3f} ms at {threshold}" for threshold in THRESHOLDS
+        ),
         flush=True,
     )
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     labels = [f"{row['segments'] / 1e6:.1f} M" for row in rows]
-    lines = {f"threshold {threshold}": [row[f"ms_at_{threshold}"] for row in rows] for threshold in THRESHOLDS}
-    chart = line_chart("Search as the memory grows", "segments", "mean ms a query, top 3, one thread", labels, lines)
+    lines = {
+        f"threshold {threshold}": [row[f"ms_at_{threshold}"] for row in rows]
+        for threshold in THRESHOLDS
+    }
+    chart = line_chart(
+        "Search as the memory grows",
+        "segments",
+        "mean ms a query, top 3, one thread",
+        labels,
+        lines,
+    )
     path.write_text(chart, encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """What one would search a memory with instead, for `search_speed.py`.
 
-Each gets the same sources and queries as lists of match tokens, and one thread; what it returns are the numbers of the
-sources, best first."""
+Each gets the same sources and queries as lists of match tokens, and one thread; what it returns are
+the numbers of the sources, best first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ SCANNED_TOGETHER = 20  # queries
 
 
 class Characters(dict[str, str]):
-    """A character for every token, so that rapidfuzz compares tokens as it compares characters fastest."""
+    """A character for every token, so that rapidfuzz compares tokens as it compares characters
+    fastest."""
 
     def __missing__(self, token: str) -> str:
         self[token] = character = chr(1 + len(self))
@@ -34,14 +35,28 @@ class Characters(dict[str, str]):
 
 
 class FuzzyMatch:
-    """SYSTRAN's FuzzyMatch-cli (C++): of the segments that share three tokens in a row with the query, found in a
-    suffix array, the best by edit distance. Every query goes through a pipe and back, which is counted.
+    """SYSTRAN's FuzzyMatch-cli (C++): of the segments that share three tokens in a row with the
+    query, found in a suffix array, the best by edit distance. Every query goes through a pipe and
+    back, which is counted.
 
-    share: so much of the query those tokens have to be too; by default 0.3, and with 0 it misses least."""
+    share: so much of the query those tokens have to be too; by default 0.3, and with 0 it misses
+    least."""
 
     def __init__(self, binary: Path, index: Path, share: float) -> None:
         self.name = f"fuzzy-match {share:g}"
-        self._command = [str(binary), "-p", "none", "-i", str(index), "-a", "match", "-N", "1", "--mr", str(share)]
+        self._command = [
+            str(binary),
+            "-p",
+            "none",
+            "-i",
+            str(index),
+            "-a",
+            "match",
+            "-N",
+            "1",
+            "--mr",
+            str(share),
+        ]
         self._asked: tuple[int, float] | None = None
 
     @staticmethod
@@ -49,7 +64,9 @@ class FuzzyMatch:
         """Its index of the sources."""
         corpus = folder / "sources.txt"
         corpus.write_text("".join(" ".join(tokens) + "\n" for tokens in sources), encoding="utf-8")
-        subprocess.run([str(binary), "-p", "none", "-c", str(corpus)], check=True, capture_output=True)
+        subprocess.run(
+            [str(binary), "-p", "none", "-c", str(corpus)], check=True, capture_output=True
+        )
         return folder / "sources.txt.fmi"
 
     def search(self, tokens: Sequence[str], k: int, threshold: float) -> list[int]:
@@ -73,13 +90,15 @@ class FuzzyMatch:
         self._running = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        self._input, self._output = cast(IO[bytes], self._running.stdin), cast(IO[bytes], self._running.stdout)
+        self._input = cast(IO[bytes], self._running.stdin)
+        self._output = cast(IO[bytes], self._running.stdout)
         self._asked = (k, threshold)
         self.search(["warm"], k, threshold)  # answers when the index is loaded
 
 
 class Tantivy:
-    """BM25 in Rust (`pip install tantivy`): of the 100 best by any of the query's tokens, the best by edit distance."""
+    """BM25 in Rust (`pip install tantivy`): of the 100 best by any of the query's tokens, the best
+    by edit distance."""
 
     name = "tantivy"
 
@@ -91,7 +110,9 @@ class Tantivy:
         self._characters = Characters()
         self._sources = [self._characters.write(tokens) for tokens in sources]
         index = tantivy.Index(self._schema)
-        writer = index.writer(1 << 30, 1)  # so much memory that there is one segment, numbered as the sources are
+        writer = index.writer(
+            1 << 30, 1
+        )  # so much memory that there is one segment, numbered as the sources are
         for source in self._sources:
             writer.add_document(tantivy.Document(tokens=self._terms(source)))
         writer.commit()
@@ -104,10 +125,16 @@ class Tantivy:
         query = self._characters.write(tokens)
         some, term = self._tantivy.Occur.Should, self._tantivy.Query.term_query
         terms = [(some, term(self._schema, "tokens", word)) for word in self._terms(query).split()]
-        hits = self._searcher.search(self._tantivy.Query.boolean_query(terms), BM25_HITS, count=False).hits
+        hits = self._searcher.search(
+            self._tantivy.Query.boolean_query(terms), BM25_HITS, count=False
+        ).hits
         found = {address.doc: self._sources[address.doc] for _, address in hits}
         best = process.extract(
-            query, found, scorer=Levenshtein.normalized_similarity, score_cutoff=threshold - 1e-3, limit=k
+            query,
+            found,
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=threshold - 1e-3,
+            limit=k,
         )
         return [number for _, score, number in best if score >= threshold - SLACK]
 
@@ -120,8 +147,8 @@ class Tantivy:
 
 
 class EverySource:
-    """OmegaT's way, to scan every entry, in the fastest form there is of it: rapidfuzz, in C++, many queries at once,
-    every token a character. It misses nothing."""
+    """OmegaT's way, to scan every entry, in the fastest form there is of it: rapidfuzz, in C++,
+    many queries at once, every token a character. It misses nothing."""
 
     def __init__(self, sources: Sequence[Sequence[str]]) -> None:
         self._characters = Characters()
@@ -132,4 +159,6 @@ class EverySource:
         """(queries, sources) fuzzy scores."""
         written = [self._characters.write(tokens) for tokens in queries]
         edits = process.cdist(written, self._sources, scorer=Levenshtein.distance, dtype=np.uint16)
-        return 1.0 - edits / np.maximum(self._lengths, np.array([[len(tokens)] for tokens in queries]))
+        return 1.0 - edits / np.maximum(
+            self._lengths, np.array([[len(tokens)] for tokens in queries])
+        )

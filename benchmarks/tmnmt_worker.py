@@ -38,14 +38,21 @@ def train(trainer: Trainer, stream: Iterator[list[int]], seconds: float) -> dict
         loss, count = trainer.update([next(stream)])
         trainer.progress.update += 1
         tokens, updates = tokens + count, updates + 1
-    return {"tokens": tokens, "cpu_seconds": time.process_time() - cpu, "updates": updates, "loss": loss}
+    return {
+        "tokens": tokens,
+        "cpu_seconds": time.process_time() - cpu,
+        "updates": updates,
+        "loss": loss,
+    }
 
 
 def main(folder: Path, options: dict[str, Any]) -> None:
     torch.set_num_threads(options["threads"])
     torch.manual_seed(1)
     vocab = Vocabulary.load(folder / "spm.model")
-    model = RNNsearch(len(vocab), options["embedding"], options["hidden"], dropout=options["dropout"])
+    model = RNNsearch(
+        len(vocab), options["embedding"], options["hidden"], dropout=options["dropout"]
+    )
     config = TrainingConfig(updates=1_000_000, warmup=1, precision=options["precision"], clip=1.0)
     trainer = Trainer(model, vocab, read_pairs(folder), Pairs([], []), config, folder)
     stream = itertools.cycle(json.loads((folder / "batches.json").read_text()))

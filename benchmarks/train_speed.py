@@ -1,11 +1,12 @@
-"""Training speed, target tokens per core-second, beside Joey NMT's on the same sentences in the same run.
+"""Training speed, target tokens per core-second, beside Joey NMT's on the same sentences in the
+same run.
 
     python benchmarks/train_speed.py [MEMORY...] [--seconds 20] [--rounds 5] [--output FILE.json]
 
-The contenders take turns, each in a process of its own that waits while the others work. CPU only. Joey NMT is put
-into .cache/joey-venv on the first run. It is measured twice: as it ships (512 units in each direction of the encoder,
-source and target embeddings apart, shuffled batches of mixed lengths) and as near to ours as it can be set (256 units,
-one embedding table, exactly our batches).
+The contenders take turns, each in a process of its own that waits while the others work. CPU only.
+Joey NMT is put into .cache/joey-venv on the first run. It is measured twice: as it ships (512 units
+in each direction of the encoder, source and target embeddings apart, shuffled batches of mixed
+lengths) and as near to ours as it can be set (256 units, one embedding table, exactly our batches).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any
 
 from workers import CACHE, HERE, JOEY, Worker, environment, processor, worker
 
-MEMORIES = [HERE.parent / "memories" / f"{name}.en-fr.tmx.gz" for name in ("canadian-law", "jrc-acquis")]
+MEMORIES = [
+    HERE.parent / "memories" / f"{name}.en-fr.tmx.gz" for name in ("canadian-law", "jrc-acquis")
+]
 SIZE = {"embedding": 256, "hidden": 512, "dropout": 0.1}
 CONTENDERS: dict[str, dict[str, Any]] = {
     "tmnmt, bf16 products": {"precision": "bf16"},
@@ -33,8 +36,11 @@ CONTENDERS: dict[str, dict[str, Any]] = {
 }
 
 
-def prepare(memories: list[Path], folder: Path, batch_tokens: int, vocabulary: int) -> dict[str, int]:
-    """Writes what both sides read: subword ids as words (w17), the vocabulary and the batches; says how much it is."""
+def prepare(
+    memories: list[Path], folder: Path, batch_tokens: int, vocabulary: int
+) -> dict[str, int]:
+    """Writes what both sides read: subword ids as words (w17), the vocabulary and the batches; says
+    how much it is."""
     from tmnmt.formats import read_memory
     from tmnmt.training.config import DataConfig
     from tmnmt.training.data import encode_pairs, token_batches
@@ -47,10 +53,16 @@ def prepare(memories: list[Path], folder: Path, batch_tokens: int, vocabulary: i
     names = ["<unk>", "<pad>", "<s>", "</s>", *(f"w{i}" for i in range(4, len(vocab)))]
     (folder / "vocabulary.txt").write_text("".join(f"{name}\n" for name in names))
     for side, rows in (("src", pairs.src), ("tgt", pairs.tgt)):
-        lines = (" ".join(f"w{i}" for i in row[:-1]) for row in rows)  # both sides add </s> themselves
+        lines = (
+            " ".join(f"w{i}" for i in row[:-1]) for row in rows
+        )  # both sides add </s> themselves
         (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
     (folder / "batches.json").write_text(json.dumps(token_batches(pairs, batch_tokens, 1)))
-    return {"pairs": len(pairs), "target_tokens": sum(map(len, pairs.tgt)), "vocabulary": len(vocab)}
+    return {
+        "pairs": len(pairs),
+        "target_tokens": sum(map(len, pairs.tgt)),
+        "vocabulary": len(vocab),
+    }
 
 
 class Contender:
@@ -82,7 +94,9 @@ def contender(folder: Path, options: dict[str, Any]) -> Iterator[Contender]:
         yield Contender(process)
 
 
-def measure(folder: Path, seconds: float, rounds: int, options: dict[str, Any]) -> dict[str, Contender]:
+def measure(
+    folder: Path, seconds: float, rounds: int, options: dict[str, Any]
+) -> dict[str, Contender]:
     """Every contender's turns, interleaved; a first turn of each warms up and does not count."""
     with ExitStack() as stack:
         running = {}
@@ -109,17 +123,25 @@ def report(result: dict[str, Any]) -> str:
     lines = ["| | parameters | target tokens / core-second | times Joey NMT |", "|---|---|---|---|"]
     for name, one in rows:
         rate = one["tokens_per_core_second"]
-        lines.append(f"| {name} | {one['parameters'] / 1e6:.1f} M | {rate:,.0f} | {rate / peer:.2f} |")
+        lines.append(
+            f"| {name} | {one['parameters'] / 1e6:.1f} M | {rate:,.0f} | {rate / peer:.2f} |"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("memory", nargs="*", type=Path, default=MEMORIES, help="English-French memories")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "memory", nargs="*", type=Path, default=MEMORIES, help="English-French memories"
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="of each turn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--batch-tokens", type=int, default=3000, help="padded tokens of the longer side")
+    parser.add_argument(
+        "--batch-tokens", type=int, default=3000, help="padded tokens of the longer side"
+    )
     parser.add_argument("--vocabulary", type=int, default=8000)
     parser.add_argument("--output", type=Path, default=HERE / "train_speed.json")
     arguments = parser.parse_args()
@@ -129,10 +151,15 @@ def main() -> None:
     options = {"threads": arguments.threads, "batch_tokens": arguments.batch_tokens}
     running = measure(folder, arguments.seconds, arguments.rounds, options)
     result = {
-        "date": time.strftime("%Y-%m-%d"), "machine": processor(), "memories": [p.name for p in arguments.memory],
-        "seconds": arguments.seconds, **options, **SIZE, **data,
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": processor(),
+        "memories": [p.name for p in arguments.memory],
+        "seconds": arguments.seconds,
+        **options,
+        **SIZE,
+        **data,
         "contenders": {name: one.result() for name, one in running.items()},
-    }  # fmt: skip
+    }
     arguments.output.write_text(json.dumps(result, indent=1) + "\n")
     print(report(result))
 

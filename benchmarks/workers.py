@@ -1,4 +1,5 @@
-"""Processes that take turns at the same work, each in a virtual environment of its own under .cache/."""
+"""Processes that take turns at the same work, each in a virtual environment of its own under
+.cache/."""
 
 from __future__ import annotations
 
@@ -17,18 +18,29 @@ CACHE = HERE.parent / ".cache"
 JOEY = [["joeynmt==2.3.0", "importlib_metadata"]]  # it imports the latter without asking for it
 
 
-def environment(name: str, installs: Sequence[Sequence[str]], needs: str, borrow: bool = False) -> Path:
+def environment(
+    name: str, installs: Sequence[Sequence[str]], needs: str, borrow: bool = False
+) -> Path:
     """The interpreter of .cache/`name`-venv, which can import `needs`; made when it cannot.
 
-    installs: the arguments of one `pip install` each. borrow: what this interpreter has (torch, above all) stands
-    behind the environment's own packages, so that it need not be downloaded and is the same for all."""
+    installs: the arguments of one `pip install` each. borrow: what this interpreter has (torch,
+    above all) stands behind the environment's own packages, so that it need not be downloaded and
+    is the same for all."""
     venv = CACHE / f"{name}-venv"
     python = venv / "bin" / "python"
-    if not python.exists() or subprocess.run([python, "-c", f"import {needs}"], capture_output=True).returncode:
-        print(f"installing into {venv}: {'; '.join(' '.join(one) for one in installs)}", file=sys.stderr)
+    if (
+        not python.exists()
+        or subprocess.run([python, "-c", f"import {needs}"], capture_output=True).returncode
+    ):
+        print(
+            f"installing into {venv}: {'; '.join(' '.join(one) for one in installs)}",
+            file=sys.stderr,
+        )
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
         if borrow:
-            own = Path(sysconfig.get_path("purelib", "venv", {"base": str(venv), "platbase": str(venv)}))
+            own = Path(
+                sysconfig.get_path("purelib", "venv", {"base": str(venv), "platbase": str(venv)})
+            )
             (own / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
         for one in installs:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *one], check=True)
@@ -36,8 +48,8 @@ def environment(name: str, installs: Sequence[Sequence[str]], needs: str, borrow
 
 
 class Worker:
-    """A process that says what it is in a line of JSON, and answers every line it gets with another; between them it
-    waits."""
+    """A process that says what it is in a line of JSON, and answers every line it gets with
+    another; between them it waits."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -53,18 +65,24 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"a worker ended with code {self._process.wait()}; see its messages above")
+            raise SystemExit(
+                f"a worker ended with code {self._process.wait()}; see its messages above"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
 
 @contextmanager
 def worker(python: Path, script: str, *arguments: str | Path, **variables: str) -> Iterator[Worker]:
-    """A running worker without a GPU, with `variables` in its environment; it ends with the block."""
+    """A running worker without a GPU, with `variables` in its environment; it ends with
+    the block."""
     with subprocess.Popen(
-        [python, HERE / script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [python, HERE / script, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **variables},
-    ) as process:  # fmt: skip
+    ) as process:
         yield Worker(process)
 
 

@@ -1,12 +1,13 @@
-"""Which `--alpha` of `--select contrastive` translates the dev documents best, beside the other selections.
+"""Which `--alpha` of `--select contrastive` translates the dev documents best, beside the other
+selections.
 
     python eval/choose_alpha.py DATA/canadian-law/acts.tsv.gz DATA/canadian-law/regs.tsv.gz \\
         --columns doc=1,idx=2,src=5,tgt=6 --documents eval/splits/law.dev.txt --output FOLDER
 
-DATA holds the corpus that the dev documents are part of; the memory that ships has none of them. Every selection
-translates the same segments, the first `--segments` of those that have more matches than can be taken: for the others
-there is nothing to choose. FOLDER keeps the translations, so that a run that was stopped goes on.
-"""
+DATA holds the corpus that the dev documents are part of; the memory that ships has none of them.
+Every selection translates the same segments, the first `--segments` of those that have more matches
+than can be taken: for the others there is nothing to choose. FOLDER keeps the translations, so that
+a run that was stopped goes on. """
 
 from __future__ import annotations
 
@@ -44,15 +45,31 @@ def main() -> None:
         rows = []
         for selection in selections(options):
             settings = Settings(
-                mode="copy", top_k=options.top_k, threshold=options.threshold, beam=options.beam, selection=selection
+                mode="copy",
+                top_k=options.top_k,
+                threshold=options.threshold,
+                beam=options.beam,
+                selection=selection,
             )
-            name = hashlib.sha256(repr((model.hash, settings, [s.src for s in dev])).encode()).hexdigest()[:12]
+            name = hashlib.sha256(
+                repr((model.hash, settings, [s.src for s in dev])).encode()
+            ).hexdigest()[:12]
             translator = Translator(model, parameters, [index], settings)
-            rows.append((selection, score(translated(translator, dev, options.output / f"{name}.json"), targets(dev))))
+            rows.append(
+                (
+                    selection,
+                    score(
+                        translated(translator, dev, options.output / f"{name}.json"), targets(dev)
+                    ),
+                )
+            )
     print(f"{len(dev):,} segments; model {model.hash}; {rows[0][1].bleu_signature}\n")
     print("| select | similarity | alpha | BLEU | chrF |\n|---|---|---|---|---|")
     for selection, found in rows:
-        print(f"| {' | '.join(map(str, asdict(selection).values()))} | {found.bleu:.2f} | {found.chrf:.2f} |")
+        print(
+            f"| {' | '.join(map(str, asdict(selection).values()))} | {found.bleu:.2f} | "
+            f"{found.chrf:.2f} |"
+        )
     best = max((row for row in rows if row[0].method == "contrastive"), key=lambda row: row[1].bleu)
     print(f"\nbest alpha: {best[0].alpha}")
 
@@ -64,7 +81,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--documents", type=Path, required=True, help="of dev, one a line")
     parser.add_argument("--memory", type=Path, default=ROOT / "memories/canadian-law.en-fr.tmx.gz")
     parser.add_argument("--model", type=Path, default=ROOT / "models/law.en-fr")
-    parser.add_argument("--alphas", type=float, nargs="+", default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
+    parser.add_argument(
+        "--alphas", type=float, nargs="+", default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0]
+    )
     parser.add_argument("--similarity", choices=["fuzzy", "bleu"], default="fuzzy")
     parser.add_argument("--segments", type=int, default=500)
     parser.add_argument("--top-k", type=int, default=4)
@@ -81,10 +100,14 @@ def dev_segments(options: argparse.Namespace) -> Iterator[Segment]:
     return (segment for segment in reader if segment.document in documents)
 
 
-def choosable(index: Index, segments: Iterator[Segment], options: argparse.Namespace) -> Iterator[Segment]:
+def choosable(
+    index: Index, segments: Iterator[Segment], options: argparse.Namespace
+) -> Iterator[Segment]:
     """Those that have more matches than are taken."""
     while some := list(islice(segments, GROUP)):
-        found = search_pairs(index, [segment.src for segment in some], options.top_k + 1, options.threshold)
+        found = search_pairs(
+            index, [segment.src for segment in some], options.top_k + 1, options.threshold
+        )
         yield from (s for s, pairs in zip(some, found, strict=True) if len(pairs) > options.top_k)
 
 

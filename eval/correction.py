@@ -1,18 +1,19 @@
-"""Which cache brings a corrected word back: the change of its log probability in a later sentence of the document.
+"""Which cache brings a corrected word back: the change of its log probability in a later sentence
+of the document.
 
     python eval/correction.py [--model DIR] [--test TSV] [--events N] [--gate LAMBDA]
 
-A corrected word is a subword of a sentence's reference that begins a word of three letters or more, that is none of
-the 100 most frequent words, and in whose place the model, given the reference so far, would have written another. The
-sentence is confirmed, so that the cache holds it and nothing else; the word's log probability is then taken at its
-first place in the next sentence that has it, at most ten later, given that reference so far. It is compared with the
-plain model, and with the same cache less the slots of the word itself: what other slots do is no memory of the word.
+A corrected word is a subword of a sentence's reference that begins a word of three letters or more,
+that is none of the 100 most frequent words, and in whose place the model, given the reference so
+far, would have written another. The sentence is confirmed, so that the cache holds it and nothing
+else; the word's log probability is then taken at its first place in the next sentence that has it,
+at most ten later, given that reference so far. It is compared with the plain model, and with the
+same cache less the slots of the word itself: what other slots do is no memory of the word.
 
-A deep cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair is its memory, each
-with the slot's word (E e(y)) and without; all are read with the gate of the model, if that has a deep cache. A shallow
-cache holds the words: read as the model has learned it, if it has a shallow one, and by the dot product with the gate
-fixed at LAMBDA.
-"""
+A deep cache holds s_t, or in its place the state h_t that TM fusion makes while the confirmed pair
+is its memory, each with the slot's word (E e(y)) and without; all are read with the gate of the
+model, if that has a deep cache. A shallow cache holds the words: read as the model has learned it,
+if it has a shallow one, and by the dot product with the gate fixed at LAMBDA."""
 
 from __future__ import annotations
 
@@ -73,8 +74,12 @@ class Event:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--test", type=Path, default=ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "--test", type=Path, default=ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz"
+    )
     options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     options.add_argument("--events", type=int, default=200, help="corrections, at most")
     options.add_argument("--gate", type=float, default=0.05, help="of the shallow cache, in (0, 1)")
@@ -99,32 +104,45 @@ def table(options: argparse.Namespace) -> None:
     languages = model.config["src_lang"], model.config["tgt_lang"]
     with Progress("corrections", "events", options.events) as progress, torch.inference_mode():
         found = []
-        for event in islice(events(model, list(read_memory(options.test, *languages))), options.events):
+        for event in islice(
+            events(model, list(read_memory(options.test, *languages))), options.events
+        ):
             found.append(event)
             progress.advance()
     if not found:
         raise DataError(f"{options.test}: no corrected word comes again")
     plain = torch.tensor([event.later.log_p[event.at] for event in found])
-    print(f"{len(found):,} corrected words of {options.test.name}; model {model.hash}; log p of the plain model "
-          f"{plain.mean():.3f} nats on average\n")  # fmt: skip
-    print("| the cache holds | change, nats | raised | change due to the word's own slot, nats |\n|---|---|---|---|")
+    print(
+        f"{len(found):,} corrected words of {options.test.name}; model {model.hash}; log p of "
+        "the plain model "
+        f"{plain.mean():.3f} nats on average\n"
+    )
+    print(
+        "| the cache holds | change, nats | raised | change due to the word's own slot, nats |\n"
+        "|---|---|---|---|"
+    )
     fixed = (f"words, shallow at {options.gate}", shallow(model, options.gate), None)
     for name, memories, tm in [*kinds(shipped), fixed]:
-        with_it, without = (log_probs(model, memories, found, tm, left_out) for left_out in (False, True))
+        with_it, without = (
+            log_probs(model, memories, found, tm, left_out) for left_out in (False, True)
+        )
         raised = float((with_it > plain).float().mean())
         print(f"| {name} | {told(with_it - plain)} | {raised:.0%} | {told(with_it - without)} |")
 
 
 def kinds(learned: Memories) -> list[tuple[str, Memories, TranslationMemory | None]]:
-    """What the model's cache may hold: its name, the memories that read it, and the TM that fuses the states."""
+    """What the model's cache may hold: its name, the memories that read it, and the TM that fuses
+    the states."""
     assert learned.cache is not None
     if learned.cache.kind.fusion == "shallow":
         return [("words, shallow as learned", learned, None)]
     bare = without_words(learned)
     return [
-        ("s_t", bare, None), ("s_t + E e(y)", learned, None), ("fused h_t", bare, learned.tm),
+        ("s_t", bare, None),
+        ("s_t + E e(y)", learned, None),
+        ("fused h_t", bare, learned.tm),
         ("fused h_t + E e(y)", learned, learned.tm),
-    ]  # fmt: skip
+    ]
 
 
 def without_words(memories: Memories) -> Memories:
@@ -149,7 +167,9 @@ def events(model: Model, segments: Sequence[Segment]) -> Iterator[Event]:
     """Every corrected word of every document that comes again, in order; each once a sentence."""
     vocab, frequent = model.vocab, frequent_words(s.tgt for s in segments)
     for _, group in groupby(segments, key=lambda s: s.document):
-        document = [s for s in group if max(len(vocab.encode(s.src)), len(vocab.encode(s.tgt))) < LONGEST]
+        document = [
+            s for s in group if max(len(vocab.encode(s.src)), len(vocab.encode(s.tgt))) < LONGEST
+        ]
         forced: list[Forced] = []
         for segment in document:
             forced.append(force(model, segment))
@@ -175,20 +195,35 @@ def corrected(forced: Forced) -> list[int]:
 
 def telling(subword: str, frequent: frozenset[str]) -> bool:
     word = subword.removeprefix("▁")
-    return subword != word and word.isalpha() and len(word) >= LETTERS and word.lower() not in frequent
+    return (
+        subword != word and word.isalpha() and len(word) >= LETTERS and word.lower() not in frequent
+    )
 
 
 def force(model: Model, segment: Segment) -> Forced:
     batch = force_references(model.backbone, model.vocab, [segment], "cpu")
-    logits = model.backbone.readout(shift(batch.tgt, BOS)[0], batch.hiddens[0], batch.contexts[0]).float()
+    logits = model.backbone.readout(
+        shift(batch.tgt, BOS)[0], batch.hiddens[0], batch.contexts[0]
+    ).float()
     log_p = logits.log_softmax(-1).gather(1, batch.tgt[0][:, None])[:, 0]
-    return Forced(batch.tgt[0], batch.contexts[0], batch.hiddens[0], logits.argmax(-1).tolist(), log_p.tolist())
+    return Forced(
+        batch.tgt[0],
+        batch.contexts[0],
+        batch.hiddens[0],
+        logits.argmax(-1).tolist(),
+        log_p.tolist(),
+    )
 
 
 def log_probs(
-    model: Model, memories: Memories, found: Sequence[Event], tm: TranslationMemory | None, left_out: bool
+    model: Model,
+    memories: Memories,
+    found: Sequence[Event],
+    tm: TranslationMemory | None,
+    left_out: bool,
 ) -> Tensor:
-    """log p (n,) of every event's word with its sentence in the cache; `tm`: with states that it has fused;
+    """log p (n,) of every event's word with its sentence in the cache; `tm`: with states that it
+    has fused;
     `left_out`: without the word's own slots."""
     result = []
     with torch.inference_mode():
@@ -196,7 +231,9 @@ def log_probs(
             one, later = event.confirmed, event.later
             values = one.hiddens if tm is None else fused(model, tm, one)
             sizes = one.contexts.shape[1], one.hiddens.shape[1]
-            contents = CacheContents(SLOTS, *sizes, memories.cache is None or memories.cache.kind.overwrite)
+            contents = CacheContents(
+                SLOTS, *sizes, memories.cache is None or memories.cache.kind.overwrite
+            )
             contents.write(one.contexts, values, one.ids)
             cache = collate_caches([contents])
             if left_out and cache is not None:
@@ -204,13 +241,16 @@ def log_probs(
             row = slice(event.at, event.at + 1)
             prev = shift(later.ids[None], BOS)[0, row]
             state = MemoryState(cache=cache)
-            log_p, *_ = memories.step(model.backbone, prev, later.hiddens[row], later.contexts[row], state, "off")
+            log_p, *_ = memories.step(
+                model.backbone, prev, later.hiddens[row], later.contexts[row], state, "off"
+            )
             result.append(float(log_p[0, event.word]))
     return torch.tensor(result)
 
 
 def fused(model: Model, tm: TranslationMemory, one: Forced) -> Tensor:
-    """h_t (T, d) along a confirmed target while its pair is the memory: what TM fusion reads out."""
+    """h_t (T, d) along a confirmed target while its pair is the memory: what TM fusion
+    reads out."""
     assert tm.fusion is not None
     state = collate([[PairKeys(one.contexts, one.hiddens, one.ids)]], [[1.0]])
     assert state is not None

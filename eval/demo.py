@@ -1,11 +1,12 @@
-"""The demonstration: a kept-out document translated without memory, with the TM, and while a translator confirms it.
+"""The demonstration: a kept-out document translated without memory, with the TM, and while a
+translator confirms it.
 
     python eval/demo.py
 
-Builds an index over the JRC-Acquis memory that ships, translates with the model that ships, and prints BLEU and time of
-each run and one explained segment. In the last run every segment's reference is confirmed before the next is
-translated: the TM and the session cache then know it. Under two minutes on two cores.
-"""
+Builds an index over the JRC-Acquis memory that ships, translates with the model that ships, and
+prints BLEU and time of each run and one explained segment. In the last run every segment's
+reference is confirmed before the next is translated: the TM and the session cache then know it.
+Under two minutes on two cores."""
 
 from __future__ import annotations
 
@@ -31,11 +32,18 @@ ALONE, TM, CONFIRMED = "without memory", "with the TM", "TM, confirming"
 
 def main() -> int:
     """Runs the demonstration; 1 when a file is missing or wrong."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
-    options.add_argument("--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz")
-    options.add_argument("--document", default=str(ROOT / "memories" / "held-out" / "jrc32002L0085"),
-                         help="PREFIX of a pair PREFIX.en.txt, PREFIX.fr.txt")  # fmt: skip
+    options.add_argument(
+        "--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz"
+    )
+    options.add_argument(
+        "--document",
+        default=str(ROOT / "memories" / "held-out" / "jrc32002L0085"),
+        help="PREFIX of a pair PREFIX.en.txt, PREFIX.fr.txt",
+    )
     options.add_argument("--index", type=Path, default=ROOT / "index" / "built" / "demo")
     chosen = options.parse_args()
     try:
@@ -50,7 +58,9 @@ def run(model: Path, memory: Path, document: str, index: Path) -> None:
     """Index, three translations, their scores, an explained segment; all printed."""
     started = time.perf_counter()
     build_index(memory, index)
-    sources, references = (list(read_document_lines(Path(f"{document}.{lang}.txt"))) for lang in ("en", "fr"))
+    sources, references = (
+        list(read_document_lines(Path(f"{document}.{lang}.txt"))) for lang in ("en", "fr")
+    )
     words = sum(len(line.split()) for line in sources)
     print(f"\n{Path(document).name}: {len(sources)} segments, {words:,} words, not in the memory\n")
     print(f"{'':20}  BLEU   chrF   seconds")
@@ -78,8 +88,11 @@ def run(model: Path, memory: Path, document: str, index: Path) -> None:
     print(f"\n{time.perf_counter() - started:.0f} seconds in all")
 
 
-def confirming(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> list[Translation]:
-    """Segment by segment, each confirmed as its reference says before the next, as in post-editing; explained."""
+def confirming(
+    translator: Translator, sources: Sequence[str], references: Sequence[str]
+) -> list[Translation]:
+    """Segment by segment, each confirmed as its reference says before the next, as in post-editing;
+    explained."""
     session, done = translator.session(), []
     for src, tgt in zip(sources, references, strict=True):
         done.append(session.translate(src, explain=True))
@@ -93,12 +106,25 @@ def build_index(memory: Path, index: Path) -> None:
     start = time.perf_counter()
     index.parent.mkdir(parents=True, exist_ok=True)
     with Progress("indexing", "segments") as progress:
-        manifest = build(index, read_memory(memory, "en", "fr"), "en", "fr", force=True, progress=progress.advance)
-    print(f"{memory.name}: {manifest.segments:,} segments indexed in {time.perf_counter() - start:.1f} seconds")
+        manifest = build(
+            index,
+            read_memory(memory, "en", "fr"),
+            "en",
+            "fr",
+            force=True,
+            progress=progress.advance,
+        )
+    print(
+        f"{memory.name}: {manifest.segments:,} segments indexed in "
+        f"{time.perf_counter() - start:.1f} seconds"
+    )
 
 
-def telling(plain: Sequence[Translation], remembering: Sequence[Translation], references: Sequence[str]) -> int:
-    """The matched segment of middle length that the memory brought closer to the reference than any other."""
+def telling(
+    plain: Sequence[Translation], remembering: Sequence[Translation], references: Sequence[str]
+) -> int:
+    """The matched segment of middle length that the memory brought closer to the reference than any
+    other."""
     gains = [
         closeness(b.tgt, reference) - closeness(a.tgt, reference)
         if b.matches and 8 <= len(a.src.split()) <= 40

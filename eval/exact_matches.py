@@ -1,11 +1,14 @@
-"""What becomes of segments whose very source the memory holds, with exact matches taken as they stand and without.
+"""What becomes of segments whose very source the memory holds, with exact matches taken as they
+stand and without.
 
-    python eval/exact_matches.py FILE [--memory MEMORY]... [--model models/law.en-fr] [--output FILE.json]
+    python eval/exact_matches.py FILE [--memory MEMORY]... [--model models/law.en-fr] [--output
+    FILE.json]
 
-Every segment of FILE is translated whose source MEMORY holds, word for word. Without MEMORY, FILE itself is the memory.
-Counted is what comes back: "unchanged", the translation that is taken where exact matches are taken as they stand;
-"another", one of the others that the memory holds for this source; "nothing", what it does not hold. The same source
-comes once: a memory of law holds "[Repealed]" a thousand times.
+Every segment of FILE is translated whose source MEMORY holds, word for word. Without MEMORY, FILE
+itself is the memory.
+Counted is what comes back: "unchanged", the translation that is taken where exact matches are taken
+as they stand; "another", one of the others that the memory holds for this source; "nothing", what
+it does not hold. The same source comes once: a memory of law holds "[Repealed]" a thousand times.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ SHOWN = 20  # of what the memory does not hold
 
 def main() -> int:
     """Prints a line for each way; 1 when a file is missing or wrong."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("file", type=Path, metavar="FILE")
     options.add_argument("--memory", type=Path, action="append", metavar="MEMORY")
     options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
@@ -43,16 +48,26 @@ def main() -> int:
         print(f"exact_matches: {error}", file=sys.stderr)
         return 1
     if chosen.output:
-        chosen.output.write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        chosen.output.write_text(
+            json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
     return 0
 
 
-def measured(file: Path, memories: list[Path], model: Path, mode: str) -> dict[str, dict[str, object]]:
+def measured(
+    file: Path, memories: list[Path], model: Path, mode: str
+) -> dict[str, dict[str, object]]:
     """Counts and examples by way: "as it stands" and "translated"."""
     translator = Translator.load(model, memories, mode=mode, remember="nothing", verbatim=True)
     languages = translator.src_lang, translator.tgt_lang
-    sources = list(dict.fromkeys(clean(segment.src)[0] for segment in read_memory(file, *languages)))
-    held = {source: targets for source, targets in zip(sources, held_by(translator, sources), strict=True) if targets}
+    sources = list(
+        dict.fromkeys(clean(segment.src)[0] for segment in read_memory(file, *languages))
+    )
+    held = {
+        source: targets
+        for source, targets in zip(sources, held_by(translator, sources), strict=True)
+        if targets
+    }
     if not held:
         raise DataError(f"{file}: the memory holds no source of it")
     taken = [done.tgt for done in translator.translate(held)]
@@ -67,7 +82,10 @@ def measured(file: Path, memories: list[Path], model: Path, mode: str) -> dict[s
 def held_by(translator: Translator, sources: list[str]) -> list[set[str]]:
     """All targets that the memory has for each source."""
     found = [index.search(sources, EVERY, 1.0) for index in translator.retriever.indexes]
-    return [{match.segment.tgt for matches in alike for match in matches} for alike in zip(*found, strict=True)]
+    return [
+        {match.segment.tgt for matches in alike for match in matches}
+        for alike in zip(*found, strict=True)
+    ]
 
 
 def outcome(text: str, taken: str, held: set[str]) -> str:
@@ -83,7 +101,9 @@ def reported(
     """Prints shares and what the memory does not hold; returns both."""
     outcomes = [outcome(*one) for one in zip(texts, taken, held, strict=True)]
     counts = Counter(outcomes)
-    shares = (f"{kind} {counts[kind]} ({100 * counts[kind] / len(texts):.1f} %)" for kind in OUTCOMES)
+    shares = (
+        f"{kind} {counts[kind]} ({100 * counts[kind] / len(texts):.1f} %)" for kind in OUTCOMES
+    )
     print(f"{name}: {len(texts)} sources; {', '.join(shares)}")
     strange = [
         {"src": source, "held": target, "said": text}

@@ -1,4 +1,5 @@
-"""Writes the lists of dev and test documents under eval/splits/, by the sha256 of each document's id.
+"""Writes the lists of dev and test documents under eval/splits/, by the sha256 of each document's
+id.
 
     python eval/make_splits.py DATA_FOLDER
 
@@ -33,7 +34,10 @@ def main(data: Path) -> None:
             out = Path(__file__).parent / "splits" / f"{name}.{kind}.txt"
             out.parent.mkdir(exist_ok=True)
             out.write_text("".join(f"{d}\n" for d in chosen), encoding="utf-8")
-            print(f"{out.name}: {len(chosen)} documents, {sum(documents[d] for d in chosen):,} segments")
+            print(
+                f"{out.name}: {len(chosen)} documents, {sum(documents[d] for d in chosen):,} "
+                "segments"
+            )
 
 
 if __name__ == "__main__":

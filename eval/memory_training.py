@@ -1,10 +1,12 @@
 """Trains memories in several ways on one base, from the same sentences.
 
-    TMNMT_DATA=DATA python eval/memory_training.py models/law.en-fr.toml models/law.en-fr OUT frozen end-to-end
-    TMNMT_DATA=DATA TVSUB=READ python eval/memory_training.py models/tvsub.zh-en.toml BASE OUT deep --seeds 1 2 3
+    TMNMT_DATA=DATA python eval/memory_training.py models/law.en-fr.toml models/law.en-fr OUT frozen
+    end-to-end TMNMT_DATA=DATA TVSUB=READ python eval/memory_training.py models/tvsub.zh-en.toml
+    BASE OUT deep --seeds 1 2 3
 
-A configuration, the base, and the folder in which every way and seed gets a model folder, OUT/WAY-SEED. The table has
-the dev losses in nats a subword. What was interrupted goes on. The translation memory:
+A configuration, the base, and the folder in which every way and seed gets a model folder,
+OUT/WAY-SEED. The table has the dev losses in nats a subword. What was interrupted goes on. The
+translation memory:
 
 frozen          as the configuration says, on 3,000 sentences, twice
 end-to-end      the base learns, too (Gu et al. 2017)
@@ -41,9 +43,18 @@ from tmnmt.training.memory import train_memories
 
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
 CACHE = {
-    "copy": False, "fusion": False, "cache": True, "cache_pairs": 30_000, "cache_epochs": 1, "cache_matching": "dot",
-    "cache_size": 25, "stretch": 40, "cache_follows": False, "cache_overwrite": True, "cache_empty": False,
-}  # fmt: skip
+    "copy": False,
+    "fusion": False,
+    "cache": True,
+    "cache_pairs": 30_000,
+    "cache_epochs": 1,
+    "cache_matching": "dot",
+    "cache_size": 25,
+    "stretch": 40,
+    "cache_follows": False,
+    "cache_overwrite": True,
+    "cache_empty": False,
+}
 DEEP = CACHE | {"cache_fusion": "deep", "cache_learning_rate": 5e-4}
 SHALLOW = CACHE | {"cache_fusion": "shallow", "cache_signs": False, "cache_learning_rate": 2e-3}
 LEARNED = SHALLOW | {"cache_matching": "learned", "cache_size": 200, "stretch": 100}
@@ -52,7 +63,8 @@ JOINT = FOLLOWS | {"cache_matching": "joint", "cache_size": 1000, "cache_overwri
 WAYS: dict[str, dict[str, Any]] = {
     "frozen": TM,
     "end-to-end": TM | {"end_to_end": True},
-    "papers": TM | {"gate_signs": False, "preferences": False, "words": False, "fusion_gate": "scalar"},
+    "papers": TM
+    | {"gate_signs": False, "preferences": False, "words": False, "fusion_gate": "scalar"},
     "noise": TM | {"share_noise": 0.1},
     "deep": DEEP | {"words": False},
     "deep-words": DEEP,
@@ -67,7 +79,9 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("config", type=Path)
     parser.add_argument("base", type=Path)
     parser.add_argument("out", type=Path)
@@ -96,8 +110,12 @@ def main() -> None:
 def reached(log: Path) -> str:
     """The figures of the validation whose parameters were kept."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    best = min((line for line in lines if "dev_criterion" in line), key=lambda line: line["dev_criterion"])
-    figures = {name.removeprefix("dev_"): value for name, value in best.items() if name.startswith("dev_")}
+    best = min(
+        (line for line in lines if "dev_criterion" in line), key=lambda line: line["dev_criterion"]
+    )
+    figures = {
+        name.removeprefix("dev_"): value for name, value in best.items() if name.startswith("dev_")
+    }
     return " | ".join(f"{name} {value:.4f}" for name, value in figures.items())
 
 

@@ -1,13 +1,15 @@
-"""Neighbours beside base and copy: BLEU and CPU seconds a sentence, by kind of search over the keys; and kNN's tuning.
+"""Neighbours beside base and copy: BLEU and CPU seconds a sentence, by kind of search over the
+keys; and kNN's tuning.
 
     python eval/neighbours.py --test memories/held-out/law.test.en-fr.tsv.gz \\
         --memory memories/canadian-law.en-fr.tmx.gz --work FOLDER --kinds flat ivf hnsw
-    python eval/neighbours.py --tune --test DEV.tsv.gz --memory memories/canadian-law.en-fr.tmx.gz --work FOLDER
+    python eval/neighbours.py --tune --test DEV.tsv.gz --memory memories/canadian-law.en-fr.tmx.gz
+    --work FOLDER
 
-`--segments` of the test file are translated, every n-th. FOLDER keeps index and keys. `--tune` prints the loss of the
-references (nats a subword, </s> too) of p = w p_knn + (1 - w) p_model for every k, T and w: it is for dev documents.
-Dev documents are picked out of a corpus by `--columns` and `--documents`, as in `choose_alpha.py`.
-"""
+`--segments` of the test file are translated, every n-th. FOLDER keeps index and keys. `--tune`
+prints the loss of the references (nats a subword, </s> too) of p = w p_knn + (1 - w) p_model for
+every k, T and w: it is for dev documents. Dev documents are picked out of a corpus by `--columns`
+and `--documents`, as in `choose_alpha.py`. """
 
 from __future__ import annotations
 
@@ -51,7 +53,11 @@ def main() -> None:
         torch.set_num_threads(options.threads)
     model = load_model(options.model)
     segments = sample(options)
-    print(f"{len(segments)} segments of {options.test[0].name}; {options.memory.name}; model {model.hash}", flush=True)
+    print(
+        f"{len(segments)} segments of {options.test[0].name}; {options.memory.name}; model "
+        f"{model.hash}",
+        flush=True,
+    )
     with index_with_keys(model, options) as index:
         if options.tune:
             tune(index, model, segments)
@@ -73,7 +79,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--neighbours", type=int, nargs="+", default=[8])
     parser.add_argument("--knn-weight", type=float, default=Settings.knn_weight)
     parser.add_argument("--knn-temperature", type=float, default=Settings.knn_temperature)
-    parser.add_argument("--knn-adaptive", type=Path, help="a file of tmnmt adapt-knn, to be compared, too")
+    parser.add_argument(
+        "--knn-adaptive", type=Path, help="a file of tmnmt adapt-knn, to be compared, too"
+    )
     parser.add_argument("--beam", type=int, default=Settings.beam)
     parser.add_argument("--only", nargs="+", help="systems, by name")
     parser.add_argument("--tune", action="store_true")
@@ -84,11 +92,14 @@ def arguments() -> argparse.Namespace:
 def sample(options: argparse.Namespace) -> list[Segment]:
     """Every n-th segment of the test documents, `--segments` of them."""
     columns = parse_columns(options.columns) if options.columns else None
-    wanted = set(options.documents.read_text(encoding="utf-8").split()) if options.documents else None
+    wanted = (
+        set(options.documents.read_text(encoding="utf-8").split()) if options.documents else None
+    )
     every = [
-        s for s in read_memories(options.test, "en", "fr", columns=columns)
+        s
+        for s in read_memories(options.test, "en", "fr", columns=columns)
         if (wanted is None or s.document in wanted) and options.tag in (None, s.origin)
-    ]  # fmt: skip
+    ]
     count = min(options.segments, len(every))
     return [every[n * len(every) // count] for n in range(count)]
 
@@ -106,7 +117,9 @@ def index_with_keys(model: Model, options: argparse.Namespace) -> MemoryIndex:
     return index
 
 
-def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], options: argparse.Namespace) -> None:
+def compare(
+    index: MemoryIndex, model: Model, segments: Sequence[Segment], options: argparse.Namespace
+) -> None:
     """The table: systems that read no neighbours once, the others with every kind of search."""
     memories = load_memories(model, "cpu")
     files = KeyFiles.open(index.path, model.hash)
@@ -114,13 +127,26 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
     plain, copy = Settings(beam=options.beam), Settings(mode="copy", beam=options.beam)
     systems = [("base", plain, ""), ("copy", copy, "")]
     for kind in options.kinds:
-        systems += [(f"copy, {k} neighbours", replace(copy, neighbours=k), kind) for k in options.neighbours]
-        systems += [(f"kNN, {NEIGHBOURS} neighbours", replace(plain, mode="knn", neighbours=NEIGHBOURS, **knn), kind)]
+        systems += [
+            (f"copy, {k} neighbours", replace(copy, neighbours=k), kind) for k in options.neighbours
+        ]
+        systems += [
+            (
+                f"kNN, {NEIGHBOURS} neighbours",
+                replace(plain, mode="knn", neighbours=NEIGHBOURS, **knn),
+                kind,
+            )
+        ]
         if options.knn_adaptive:
             adaptive = AdaptiveKNN.load(options.knn_adaptive, model.hash)
-            settings = replace(plain, mode="knn", neighbours=adaptive.k, knn_adaptive=str(options.knn_adaptive))
+            settings = replace(
+                plain, mode="knn", neighbours=adaptive.k, knn_adaptive=str(options.knn_adaptive)
+            )
             systems.append((f"adaptive kNN, {adaptive.k} neighbours", settings, kind))
-        systems += [(f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind) for k in options.neighbours]
+        systems += [
+            (f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind)
+            for k in options.neighbours
+        ]
     print("| system | search | BLEU | chrF | CPU seconds a sentence |\n|---|---|---|---|---|")
     made = None
     for name, settings, kind in systems:
@@ -135,7 +161,10 @@ def compare(index: MemoryIndex, model: Model, segments: Sequence[Segment], optio
         lines = [translation.tgt for translation in found]
         seconds = (time.process_time() - start) / len(segments)
         scores = score(lines, [segment.tgt for segment in segments])
-        print(f"| {name} | {kind} | {scores.bleu:.2f} | {scores.chrf:.2f} | {seconds:.3f} |", flush=True)
+        print(
+            f"| {name} | {kind} | {scores.bleu:.2f} | {scores.chrf:.2f} | {seconds:.3f} |",
+            flush=True,
+        )
     print(f"\n{scores.bleu_signature}")
 
 
@@ -145,7 +174,9 @@ def tune(index: MemoryIndex, model: Model, segments: Sequence[Segment]) -> None:
     log_p, same, of_c, of_both = told(datastore, model, segments)
     print(f"{len(log_p):,} subwords; model alone: {-log_p.mean():.4f} nats a subword")
     rows = []
-    for (keys, distances), k, temperature in product((("c", of_c), ("c, z", of_both)), KS, TEMPERATURES):
+    for (keys, distances), k, temperature in product(
+        (("c", of_c), ("c, z", of_both)), KS, TEMPERATURES
+    ):
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         nearest, words = np.take_along_axis(distances, order, 1), np.take_along_axis(same, order, 1)
         shares = np.exp(-(nearest - nearest[:, :1]) / temperature)
@@ -154,14 +185,18 @@ def tune(index: MemoryIndex, model: Model, segments: Sequence[Segment]) -> None:
             loss = -np.log(weight * p_knn + (1 - weight) * np.exp(log_p)).mean()
             rows.append((loss, keys, k, temperature, weight))
     print("| loss | distance of | k | T | w |\n|---|---|---|---|---|")
-    best_of_k = [min(row for row in rows if row[1:3] == some) for some in product(("c", "c, z"), KS)]
+    best_of_k = [
+        min(row for row in rows if row[1:3] == some) for some in product(("c", "c, z"), KS)
+    ]
     for loss, *told_of in sorted(best_of_k):
         print(f"| {loss:.4f} | {' | '.join(map(str, told_of))} |")
 
 
-def told(datastore: Datastore, model: Model, segments: Sequence[Segment]) -> tuple[Array, Array, Array, Array]:
-    """Of every subword of the references (n,): log p by the model; of its neighbours (n, candidates): whether they hold
-    it, their squared distances in c, and in [c; z]."""
+def told(
+    datastore: Datastore, model: Model, segments: Sequence[Segment]
+) -> tuple[Array, Array, Array, Array]:
+    """Of every subword of the references (n,): log p by the model; of its neighbours (n,
+    candidates): whether they hold it, their squared distances in c, and in [c; z]."""
     pairs = [encode_pair((s.src, s.tgt), model.vocab, 2 * longest(model)) for s in segments]
     backbone, parts = FastRNNsearch(model.backbone), []  # type: ignore[arg-type]
     with Progress("searching", "segments", len(pairs)) as progress, torch.inference_mode():

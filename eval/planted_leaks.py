@@ -1,11 +1,12 @@
 """Whether `tmnmt evaluate prepare` finds every copy of a test segment, however it is written.
 
-    python eval/planted_leaks.py MEMORY... [--columns src=5,tgt=6,doc=1,idx=2] [--planted 1000] [--output FILE.json]
+    python eval/planted_leaks.py MEMORY... [--columns src=5,tgt=6,doc=1,idx=2] [--planted 1000]
+    [--output FILE.json]
 
-The memory is prepared; then once more, with the same split, after sources of its dev and test were planted as documents
-to be trained on: as they are, with other white space, in both Unicode forms. Every planted one must be counted as
-dropped, and none may stand in the training data (nor, for research, in the memory): else it ends with 1.
-"""
+The memory is prepared; then once more, with the same split, after sources of its dev and test were
+planted as documents to be trained on: as they are, with other white space, in both Unicode forms.
+Every planted one must be counted as dropped, and none may stand in the training data (nor, for
+research, in the memory): else it ends with 1."""
 
 from __future__ import annotations
 
@@ -48,8 +49,14 @@ def main() -> None:
     columns = parse_columns(options.columns) if options.columns else None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_tsv(folder / "all.tsv.gz", iter(read_memories(options.memories, *languages, columns=columns)))
-        result = [experiment(folder, languages, options.planted, regime) for regime in ("research", "translator")]
+        write_tsv(
+            folder / "all.tsv.gz",
+            iter(read_memories(options.memories, *languages, columns=columns)),
+        )
+        result = [
+            experiment(folder, languages, options.planted, regime)
+            for regime in ("research", "translator")
+        ]
     for one in result:
         print(json.dumps(one))
     if options.output:
@@ -60,31 +67,45 @@ def main() -> None:
 def experiment(
     folder: Path, languages: tuple[str, str], count: int, regime: Literal["research", "translator"]
 ) -> dict[str, Any]:
-    """Prepares without and with planted copies: how many were planted, dropped for it, and missed."""
+    """Prepares without and with planted copies: how many were planted, dropped for it,
+    and missed."""
     memory, more = folder / "all.tsv.gz", folder / "planted.tsv.gz"
     first, second = folder / f"{regime}-1", folder / f"{regime}-2"
     start = time.process_time()
     before, _ = prepare([memory], *languages, first, Settings(regime))
     seconds = time.process_time() - start
-    held = [pair.src for kind in ("dev", "test") for pair in read_memory(first / f"{kind}.tsv.gz", *languages)]
+    held = [
+        pair.src
+        for kind in ("dev", "test")
+        for pair in read_memory(first / f"{kind}.tsv.gz", *languages)
+    ]
     chosen = random.Random(1).sample([src for src in held if normalise(src)], min(count, len(held)))
     write_tsv(more, planted(chosen))
     after, _ = prepare([memory, more], *languages, second, Settings(regime, splits=first))
-    dropped = {part: after[part]["dropped"][SAME_SOURCE] - before[part]["dropped"][SAME_SOURCE] for part in PARTS}
+    dropped = {
+        part: after[part]["dropped"][SAME_SOURCE] - before[part]["dropped"][SAME_SOURCE]
+        for part in PARTS
+    }
     known = {normalise(src) for src in chosen}
     looked_at = PARTS if regime == "research" else PARTS[:1]
     found = {part: missed(second / f"{part}.tsv.gz", languages, known) for part in looked_at}
     short = sum(len(chosen) - dropped[part] for part in looked_at)
     return {
-        "regime": regime, "pairs": before["read"]["kept"], "planted": len(chosen), "dropped": dropped,
-        "missed": sum(found.values()) + abs(short), "prepared_in_cpu_seconds": round(seconds, 1),
-    }  # fmt: skip
+        "regime": regime,
+        "pairs": before["read"]["kept"],
+        "planted": len(chosen),
+        "dropped": dropped,
+        "missed": sum(found.values()) + abs(short),
+        "prepared_in_cpu_seconds": round(seconds, 1),
+    }
 
 
 def planted(sources: Sequence[str]) -> Iterator[Segment]:
     """A document of each disguise in turn, with translations that stand nowhere else."""
     for number, (src, disguise) in enumerate(zip(sources, cycle(DISGUISES), strict=False)):
-        yield Segment(DISGUISES[disguise](src), f"traduction {number}", f"planted {disguise}", number)
+        yield Segment(
+            DISGUISES[disguise](src), f"traduction {number}", f"planted {disguise}", number
+        )
 
 
 def missed(path: Path, languages: tuple[str, str], known: set[str]) -> int:

@@ -2,13 +2,14 @@
 
     python eval/tvsub.py DATA_FOLDER OUT
 
-DATA_FOLDER/tvsub holds the published files. OUT gets train, dev and test as TSV of document, segment number, source and
-first reference (for training), and dev and test as plain files, one segment a line, with every reference (for `tmnmt
-evaluate`). Only `<DOC docid=...>` and `<seg id=...>` are read: the files are SGML with bare attributes, no XML.
+DATA_FOLDER/tvsub holds the published files. OUT gets train, dev and test as TSV of document,
+segment number, source and first reference (for training), and dev and test as plain files, one
+segment a line, with every reference (for `tmnmt evaluate`). Only `<DOC docid=...>` and `<seg
+id=...>` are read: the files are SGML with bare attributes, no XML.
 
-The published texts are as the Moses tokeniser left them, with &apos; and other entities on both sides. They become
-characters here: to a metric "&apos;" is three tokens, which any output with an apostrophe gets right.
-"""
+The published texts are as the Moses tokeniser left them, with &apos; and other entities on both
+sides. They become characters here: to a metric "&apos;" is three tokens, which any output with an
+apostrophe gets right."""
 
 from __future__ import annotations
 
@@ -22,8 +23,15 @@ DOC = re.compile(r'<DOC docid="([^"]+)" sysid="([^"]+)">')
 SEGMENT = re.compile(r"<seg id=\d+>(.*)</seg>")
 # What Moses' escape-special-chars.perl writes, and no other entity: the texts have none
 ENTITIES = {
-    "&apos;": "'", "&quot;": '"', "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#91;": "[", "&#93;": "]", "&#124;": "|",
-}  # fmt: skip
+    "&apos;": "'",
+    "&quot;": '"',
+    "&lt;": "<",
+    "&gt;": ">",
+    "&amp;": "&",
+    "&#91;": "[",
+    "&#93;": "]",
+    "&#124;": "|",
+}
 ENTITY = re.compile("|".join(map(re.escape, ENTITIES)))
 
 
@@ -46,31 +54,46 @@ def references(path: Path) -> dict[str, list[tuple[str, str]]]:
 
 def main(data: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    print(f"train: {write_train(data / 'tvsub' / 'train.tok.tsv.xz', out / 'train.tsv.gz'):,} segments")
+    print(
+        f"train: {write_train(data / 'tvsub' / 'train.tok.tsv.xz', out / 'train.tsv.gz'):,} "
+        "segments"
+    )
     for kind in ("dev", "test"):
         text = (data / "tvsub" / f"{kind}_src").read_text(encoding="utf-8")
         sources = [unescaped(line) for line in text.removesuffix("\n").split("\n")]
         sets = list(references(data / "tvsub" / f"{kind}_trg.sgm").values())
         if {len(one) for one in sets} != {len(sources)}:
-            sys.exit(f"{kind}: {len(sources)} sources, references of {[len(one) for one in sets]} segments")
+            sys.exit(
+                f"{kind}: {len(sources)} sources, references of {[len(one) for one in sets]} "
+                "segments"
+            )
         documents = [f"{kind}.{document}" for document, _ in sets[0]]
         rows = zip(documents, sources, (text for _, text in sets[0]), strict=True)
-        table = [f"{document}\t{number}\t{src}\t{tgt}" for number, (document, src, tgt) in enumerate(rows)]
+        table = [
+            f"{document}\t{number}\t{src}\t{tgt}"
+            for number, (document, src, tgt) in enumerate(rows)
+        ]
         write(out / f"{kind}.tsv", table)
         write(out / f"{kind}.zh", split_documents(sources, documents))
         for number, one in enumerate(sets):
-            write(out / f"{kind}.en.{number}", split_documents([text for _, text in one], documents))
-        print(f"{kind}: {len(sources):,} segments, {len(set(documents))} documents, references: {len(sets)}")
+            write(
+                out / f"{kind}.en.{number}", split_documents([text for _, text in one], documents)
+            )
+        print(
+            f"{kind}: {len(sources):,} segments, {len(set(documents))} documents, references: "
+            f"{len(sets)}"
+        )
 
 
 def write_train(published: Path, out: Path) -> int:
-    """The training pairs with characters for entities, as a TSV; how many there are. The same input gives the same
-    bytes."""
+    """The training pairs with characters for entities, as a TSV; how many there are. The same input
+    gives the same bytes."""
     count = 0
     with (
-        lzma.open(published, "rt", encoding="utf-8", newline="\n") as lines, out.open("wb") as raw,
+        lzma.open(published, "rt", encoding="utf-8", newline="\n") as lines,
+        out.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-    ):  # fmt: skip
+    ):
         for line in lines:
             packed.write(unescaped(line).encode())
             count += 1

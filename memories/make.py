@@ -1,11 +1,12 @@
-"""Makes the memories that ship, and the documents kept out of them, from the data folder given as the argument.
+"""Makes the memories that ship, and the documents kept out of them, from the data folder given as
+the argument.
 
     python memories/make.py DATA [--demo DOCUMENT] [--whole-law FILE.tmx.gz] [--law-dev FILE.tsv.gz]
 
-DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev and test is read
-from eval/splits/. A memory has whole documents, less every pair whose source (as `tmnmt.text.normalise` sees it) also
-stands in a dev or test document of either corpus. The same data give the same files, byte for byte.
-"""
+DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev
+and test is read from eval/splits/. A memory has whole documents, less every pair whose source (as
+`tmnmt.text.normalise` sees it) also stands in a dev or test document of either corpus. The same
+data give the same files, byte for byte."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class Corpus:
 
 def read_jrc(data: Path) -> Corpus:
     columns = Columns(src="en", tgt="fr", document="celex_doc", position="en_par")
-    reader = read_memory(data / "jrc-acquis" / "jrc-acquis.en-fr-de-es.tsv.gz", "en", "fr", columns=columns)
+    reader = read_memory(
+        data / "jrc-acquis" / "jrc-acquis.en-fr-de-es.tsv.gz", "en", "fr", columns=columns
+    )
     segments = [replace(segment, origin="JRC-Acquis 3.0") for segment in reader]
     return Corpus("jrc-acquis", segments, split("jrc-acquis.dev"), split("jrc-acquis.test"))
 
@@ -56,7 +59,9 @@ def read_law(data: Path) -> Corpus:
     segments = [
         replace(segment, origin=f"Justice Laws of Canada, {part}")
         for part in ("acts", "regs")
-        for segment in read_memory(data / "canadian-law" / f"{part}.tsv.gz", "en", "fr", columns=columns)
+        for segment in read_memory(
+            data / "canadian-law" / f"{part}.tsv.gz", "en", "fr", columns=columns
+        )
         if segment.origin == "Text"
     ]
     return Corpus("law", segments, split("law.dev"), split("law.test"))
@@ -80,7 +85,9 @@ def law_sample(law: Corpus) -> list[Segment]:
 
 def rest(corpus: Corpus) -> list[Segment]:
     """What is in neither dev nor test."""
-    return [segment for segment in corpus.segments if segment.document not in corpus.dev | corpus.test]
+    return [
+        segment for segment in corpus.segments if segment.document not in corpus.dev | corpus.test
+    ]
 
 
 def without(segments: Iterable[Segment], sources: set[str]) -> list[Segment]:
@@ -90,7 +97,10 @@ def without(segments: Iterable[Segment], sources: set[str]) -> list[Segment]:
 def row(file: str, segments: list[Segment], dropped: int | None = None) -> str:
     documents = len({segment.document for segment in segments})
     words = sum(len(segment.tgt.split()) for segment in segments)
-    return f"| `{file}` | {documents} | {len(segments):,} | {words:,} | {'' if dropped is None else f'{dropped:,}'} |"
+    return (
+        f"| `{file}` | {documents} | {len(segments):,} | {words:,} | "
+        f"{'' if dropped is None else f'{dropped:,}'} |"
+    )
 
 
 def write_memory(file: str, segments: list[Segment], sources: set[str]) -> str:
@@ -108,7 +118,10 @@ def write_held_out(file: str, corpus: Corpus, documents: frozenset[str]) -> str:
 def write_demo(document: str, corpus: Corpus) -> str:
     segments = [segment for segment in corpus.segments if segment.document == document]
     if document not in corpus.test:
-        raise SystemExit(f"{document} is no test document of {corpus.name}; allowed: {', '.join(sorted(corpus.test))}")
+        raise SystemExit(
+            f"{document} is no test document of {corpus.name}; allowed: "
+            f"{', '.join(sorted(corpus.test))}"
+        )
     for lang, texts in (("en", [s.src for s in segments]), ("fr", [s.tgt for s in segments])):
         with writing(HERE / "held-out" / f"{document}.{lang}.txt") as file:
             file.writelines(f"{text}\n" for text in texts)
@@ -116,20 +129,34 @@ def write_demo(document: str, corpus: Corpus) -> str:
 
 
 def write_counts(rows: list[str]) -> None:
-    table = ["| file | documents | segments | French words | pairs dropped |", "|---|---|---|---|---|", *rows]
+    table = [
+        "| file | documents | segments | French words | pairs dropped |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
     readme = HERE / "README.md"
     marked = re.compile(r"(<!-- counts -->\n).*?(<!-- /counts -->)", re.DOTALL)
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(marked.sub(lambda m: m[1] + "\n".join(table) + "\n" + m[2], text), encoding="utf-8")
+    readme.write_text(
+        marked.sub(lambda m: m[1] + "\n".join(table) + "\n" + m[2], text), encoding="utf-8"
+    )
     print("\n".join(table))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, help="the folder with jrc-acquis/ and canadian-law/")
-    parser.add_argument("--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)")
-    parser.add_argument("--whole-law", type=Path, help="only write this memory of all law documents, for measuring")
-    parser.add_argument("--law-dev", type=Path, help="only write the dev documents of law, for choosing on them")
+    parser.add_argument(
+        "--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--whole-law", type=Path, help="only write this memory of all law documents, for measuring"
+    )
+    parser.add_argument(
+        "--law-dev", type=Path, help="only write the dev documents of law, for choosing on them"
+    )
     options = parser.parse_args()
     jrc, law = read_jrc(options.data), read_law(options.data)
     sources = {normalise(segment.src) for corpus in (jrc, law) for segment in corpus.held()}

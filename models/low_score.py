@@ -1,4 +1,5 @@
-"""Writes into a model's config.toml the score that 99 % of its dev text reaches, for models that do not say it yet.
+"""Writes into a model's config.toml the score that 99 % of its dev text reaches, for models that do
+not say it yet.
 
     TMNMT_DATA=DATA python models/low_score.py models/law.en-fr.toml models/law.en-fr
 

@@ -1,13 +1,14 @@
-"""Trains the translation memory of a model folder once more, from where it is; base and session cache stay as they are.
+"""Trains the translation memory of a model folder once more, from where it is; base and session
+cache stay as they are.
 
-    TMNMT_DATA=DATA python models/train_tm.py models/law.en-fr.toml models/law.en-fr RUN [--every N] [--resume]
-    python models/train_tm.py --into models/law.en-fr RUN
+    TMNMT_DATA=DATA python models/train_tm.py models/law.en-fr.toml models/law.en-fr RUN [--every N]
+    [--resume] python models/train_tm.py --into models/law.en-fr RUN
 
-The first trains: RUN gets checkpoints, the log and `tm.safetensors`, the memories with the TM alone. What is trained
-on, and for how long, is the table [memory] of the configuration, but for `AGAIN`; with --every only
-each Nth of its sentences. The second puts that TM beside the session cache that the folder has now, whoever has trained
-it since, and adds the log's lines to the folder's.
-"""
+The first trains: RUN gets checkpoints, the log and `tm.safetensors`, the memories with the TM
+alone. What is trained on, and for how long, is the table [memory] of the configuration, but for
+`AGAIN`; with --every only each Nth of its sentences. The second puts that TM beside the session
+cache that the folder has now, whoever has trained it since, and adds the log's lines to the
+folder's."""
 
 from __future__ import annotations
 
@@ -32,17 +33,31 @@ from tmnmt.training.tm import TMPart
 
 POINTED = 6.0  # rho of a TM that had none: as much as nu and kappa, so that few updates are enough
 AGAIN: dict[str, Any] = {
-    "max_pairs": 24_000, "tm_epochs": 1, "share_exact": 0.2, "learning_rate": 1e-3, "validate_every": 1000,
+    "max_pairs": 24_000,
+    "tm_epochs": 1,
+    "share_exact": 0.2,
+    "learning_rate": 1e-3,
+    "validate_every": 1000,
     "checkpoint_every": 25,
-}  # fmt: skip
+}
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("config", type=Path, nargs="?", help="the configuration that the model was trained with")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "config", type=Path, nargs="?", help="the configuration that the model was trained with"
+    )
     options.add_argument("model", type=Path)
     options.add_argument("run", type=Path)
-    options.add_argument("--every", type=int, default=1, metavar="N", help="train on each Nth sentence (default: all)")
+    options.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="train on each Nth sentence (default: all)",
+    )
     options.add_argument("--resume", action="store_true")
     options.add_argument("--into", action="store_true", help="put what RUN has trained into MODEL")
     chosen = options.parse_args()
@@ -69,7 +84,13 @@ def train(config_file: Path, folder: Path, run: Path, every: int, resume: bool) 
     learned = replace(learned, chosen=learned.chosen[::every])
     part = TMPart(tm, base, model.vocab, learned, dev, told.batch_tokens)
     trainer = PartTrainer(
-        part, run, told.tm_epochs, told.learning_rate, told.validate_every, told.checkpoint_every, digest_of(base)
+        part,
+        run,
+        told.tm_epochs,
+        told.learning_rate,
+        told.validate_every,
+        told.checkpoint_every,
+        digest_of(base),
     )
     if trainer.path("last").exists() and resume:
         trainer.restore()
@@ -99,8 +120,13 @@ def put(folder: Path, run: Path) -> None:
     log = folder / "train.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines()
     last = max(json.loads(line).get("run", 1) for line in lines)
-    new = [json.loads(line) | {"run": last + 1} for line in (run / "train.jsonl").read_text("utf-8").splitlines()]
-    log.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, new)]), encoding="utf-8")
+    new = [
+        json.loads(line) | {"run": last + 1}
+        for line in (run / "train.jsonl").read_text("utf-8").splitlines()
+    ]
+    log.write_text(
+        "".join(f"{line}\n" for line in [*lines, *map(json.dumps, new)]), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

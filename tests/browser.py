@@ -1,4 +1,5 @@
-"""A headless Chromium, driven through its debugging pipe: pages opened, keys pressed, questions asked.
+"""A headless Chromium, driven through its debugging pipe: pages opened, keys pressed, questions
+asked.
 
 No package is needed for it: the protocol is JSON between zero bytes on two pipes.
 """
@@ -21,7 +22,8 @@ _UNTIL_QUIET = """new Promise((done) => {
   let timer;
   const finish = () => (document.querySelector("[aria-busy=true]") ? wait() : done());
   const wait = () => { clearTimeout(timer); timer = setTimeout(finish, 400); };
-  new MutationObserver(wait).observe(document.body, {childList: true, subtree: true, characterData: true});
+  new MutationObserver(wait).observe(
+    document.body, {childList: true, subtree: true, characterData: true});
   wait();
 })"""
 SECONDS = 120  # that an answer may take on a busy machine
@@ -30,11 +32,14 @@ INSTALL = "apt-get install -y --no-install-recommends chromium"
 
 def chromium() -> str | None:
     """Where the browser is, if it is installed."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 class Browser:
-    """One page of a browser; `problems`: errors and warnings of its console, and what it asked the network for."""
+    """One page of a browser; `problems`: errors and warnings of its console, and what it asked the
+    network for."""
 
     def __init__(self, to: int, answers: int) -> None:
         self._to, self._answers, self._rest = to, answers, b""
@@ -43,7 +48,9 @@ class Browser:
         self.problems: list[str] = []
         self._loaded = False
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
@@ -61,7 +68,8 @@ class Browser:
                 return answer["result"]
 
     def open(self, address: str) -> None:
-        """Loads a page, waits until it is loaded and, where it has segments, until they are drawn."""
+        """Loads a page, waits until it is loaded and, where it has segments, until they
+        are drawn."""
         self.problems, self._loaded = [], False
         self.send("Page.navigate", url="about:blank")
         self._wait_for_load()
@@ -76,7 +84,9 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        found = self.send(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -85,13 +95,17 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
         for kind, more in (("keyDown", text), ("keyUp", {})):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more)
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more
+            )
 
     def hover(self, selector: str) -> None:
         """Moves the pointer to the middle of the first element of a CSS selector."""
         box = f"document.querySelector({json.dumps(selector)})"
         self.run(f"{box}.scrollIntoView({{block: 'center'}})")
-        x, y = self.run(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({box}.getClientRects()[0])")
+        x, y = self.run(
+            f"(r => [r.x + r.width / 2, r.y + r.height / 2])({box}.getClientRects()[0])"
+        )
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def _wait_for_load(self) -> None:
@@ -116,9 +130,15 @@ class Browser:
             self.problems.append(str(told["exceptionDetails"]))
         elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
             self.problems.append(told["entry"]["text"])
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+        elif method == "Runtime.consoleAPICalled" and told["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
             self.problems.append(str(told["args"]))
-        elif method == "Network.requestWillBeSent" and told["request"]["url"].startswith(("http", "ws")):
+        elif method == "Network.requestWillBeSent" and told["request"]["url"].startswith(
+            ("http", "ws")
+        ):
             self.problems.append(told["request"]["url"])
 
 
@@ -130,17 +150,30 @@ def browsing() -> Iterator[Browser]:
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        # The protocol wants the numbers 3 and 4; the shell gives it them, whatever numbers the pipes have here.
+        # The protocol wants the numbers 3 and 4; the shell gives it them, whatever numbers the
+        # pipes have here.
         command = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
         arguments = (
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic",
-            "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--remote-debugging-pipe", "--window-size=1280,900", f"--user-data-dir={profile}",
-        )  # fmt: skip
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--remote-debugging-pipe",
+            "--window-size=1280,900",
+            f"--user-data-dir={profile}",
+        )
         process = subprocess.Popen(
-            ["bash", "-c", command, program, *arguments], pass_fds=(to_read, from_write), start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            ["bash", "-c", command, program, *arguments],
+            pass_fds=(to_read, from_write),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_read)
         os.close(from_write)
         try:

@@ -1,8 +1,9 @@
-"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C that is heard.
+"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C that
+is heard.
 
-The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take twenty times longer.
-A shell starts what goes in the background with Ctrl-C ignored, and so would be what that starts in its turn.
-"""
+The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take
+twenty times longer. A shell starts what goes in the background with Ctrl-C ignored, and so would be
+what that starts in its turn."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 
-SEED = os.environ.get("TMNMT_SEED") or str(secrets.randbelow(10**6))  # of what tests draw without a seed of their own
+SEED = os.environ.get("TMNMT_SEED") or str(
+    secrets.randbelow(10**6)
+)  # of what tests draw without a seed of their own
 
 
 def pytest_configure() -> None:
@@ -34,7 +37,8 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Seeds what a test draws from: by its own name, so that it draws the same alone and among others."""
+    """Seeds what a test draws from: by its own name, so that it draws the same alone and among
+    others."""
     random.seed(f"{SEED} {item.nodeid}")
 
 

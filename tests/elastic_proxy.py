@@ -1,4 +1,5 @@
-"""A proxy in front of a real Elasticsearch that misbehaves as it is told, and that may want TLS and a password."""
+"""A proxy in front of a real Elasticsearch that misbehaves as it is told, and that may want TLS and
+a password."""
 
 from __future__ import annotations
 
@@ -17,16 +18,18 @@ from urllib.parse import urlsplit
 
 from tmnmt.index.elastic.address import ElasticAddress
 
-# What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the connection is cut
-# before it reaches the server ("cut") or after ("lost": it was carried out); half of its parts are refused ("some"); it
-# is answered as by a node that has just started ("unknown": no such index).
-# What can be called is called when the request was carried out, and the connection is cut.
+# What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the
+# connection is cut before it reaches the server ("cut") or after ("lost": it was carried out); half
+# of its parts are refused ("some"); it is answered as by a node that has just started ("unknown":
+# no such index). What can be called is called when the request was carried out, and the connection
+# is cut.
 Fault = int | float | str | Callable[[], object]
 TOO_BUSY = {"type": "es_rejected_execution_exception", "reason": "queue full"}
 
 
 class Proxy:
-    """`fail("_bulk", 429, "cut")`: the next request with "_bulk" in its path is refused, the one after it cut."""
+    """`fail("_bulk", 429, "cut")`: the next request with "_bulk" in its path is refused, the one
+    after it cut."""
 
     def __init__(self, target: str, tls: ssl.SSLContext | None, authorization: str) -> None:
         self.target, self.authorization = urlsplit(target).netloc, authorization
@@ -46,13 +49,18 @@ class Proxy:
 
     def fault(self, path: str) -> Fault | None:
         self.requests += 1
-        planned = next((faults for part, faults in self.faults.items() if part in path and faults), None)
+        planned = next(
+            (faults for part, faults in self.faults.items() if part in path and faults), None
+        )
         return planned.popleft() if planned else None
 
 
 @contextmanager
-def proxy(target: str, tls: ssl.SSLContext | None = None, authorization: str = "") -> Iterator[Proxy]:
-    """A proxy in front of the server at `target`, which answers only who sends `authorization`, if any."""
+def proxy(
+    target: str, tls: ssl.SSLContext | None = None, authorization: str = ""
+) -> Iterator[Proxy]:
+    """A proxy in front of the server at `target`, which answers only who sends `authorization`, if
+    any."""
     made = Proxy(target, tls, authorization)
     thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -137,5 +145,7 @@ def _half_refused(content: bytes) -> bytes:
         (result,) = item.values()
         result.update(status=429, error=TOO_BUSY)
     if "responses" in answer:
-        answer["responses"][::2] = [{"status": 429, "error": TOO_BUSY} for _ in answer["responses"][::2]]
+        answer["responses"][::2] = [
+            {"status": 429, "error": TOO_BUSY} for _ in answer["responses"][::2]
+        ]
     return json.dumps(answer).encode()

@@ -1,10 +1,13 @@
-"""Damaged files for every reader: real ones cut small, mutated by a seed, read in processes that are watched.
+"""Damaged files for every reader: real ones cut small, mutated by a seed, read in processes that
+are watched.
 
-    python tests/fuzz_files.py 50000 [--seed 1] [--first 0]      as many cases, each told where it fails
+    python tests/fuzz_files.py 50000 [--seed 1] [--first 0]      as many cases, each told where it
+    fails
 
-A case is right when its file is read with counts that add up, or refused by one TmnmtError of one line that names the
-file; anything else fails, and so do more than SECONDS of processor time or MEMORY more than at the start. Cases run in
-batches, each in a process of its own: one that hangs or dies is told by its number, and the rest of its batch goes on.
+A case is right when its file is read with counts that add up, or refused by one TmnmtError of one
+line that names the file; anything else fails, and so do more than SECONDS of processor time or
+MEMORY more than at the start. Cases run in batches, each in a process of its own: one that hangs or
+dies is told by its number, and the rest of its batch goes on.
 Case N of a seed is the same everywhere: `python tests/fuzz_files.py 1 --first N`.
 """
 
@@ -65,25 +68,36 @@ def seeds() -> dict[str, Files]:
     """Small whole files of every kind, from real ones that ship with the project."""
     tmx = {path.stem: path.read_bytes() for path in sorted((DATA / "formats").glob("*.tmx"))}
     law = _units(gzip.decompress((MEMORIES / "canadian-law.en-fr.tmx.gz").read_bytes()).decode(), 6)
-    found: dict[str, Files] = {name: {f"{name}.tmx": _short_tmx(data)} for name, data in tmx.items()}
+    found: dict[str, Files] = {
+        name: {f"{name}.tmx": _short_tmx(data)} for name, data in tmx.items()
+    }
     for encoding in ("utf-8", "utf-16", "utf-32", "iso-8859-1", "shift_jis", "utf-16-le"):
-        found[f"tmx {encoding}"] = {"m.tmx": law.replace("UTF-8", encoding).encode(encoding, "replace")}
+        found[f"tmx {encoding}"] = {
+            "m.tmx": law.replace("UTF-8", encoding).encode(encoding, "replace")
+        }
     table = "\n".join((DATA / "jrc-acquis.en-fr.tsv").read_text().splitlines()[:20]) + "\n"
     described = (
         "src\ttgt\tdoc\tpos\tcreated\tproperties\n"
-        'one\tun\td\t7\t2020-01-31T00:00:00Z\t[["note", "a\\u00e9"]]\n"two\nlines"\tdeux\td\t8\t\t[]\n'
+        'one\tun\td\t7\t2020-01-31T00:00:00Z\t[["note", "a\\u00e9"]]\n"two\n'
+        'lines"\tdeux\td\t8\t\t[]\n'
     )
     for encoding in ("utf-8", "utf-16"):
         found[f"tsv {encoding}"] = {"m.tsv": table.encode(encoding)}
     found["tsv described"] = {"m.tsv": described.encode()}
     english, french = (
-        b"".join((MEMORIES / "held-out" / f"jrc32002L0085.{language}.txt").read_bytes().splitlines(True)[:12])
+        b"".join(
+            (MEMORIES / "held-out" / f"jrc32002L0085.{language}.txt")
+            .read_bytes()
+            .splitlines(True)[:12]
+        )
         for language in ("en", "fr")
     )
     ids = b"en/1970/a-en.xml.gz\tfr/1970/a-fr.xml.gz\t1\t1\n" * 12
     found["moses"] = {"m": b"", "m.en": english, "m.fr": french, "m.ids": ids}
     excerpt = gzip.decompress((DATA / "formats" / "jrc-acquis-excerpt.en-fr.xml.gz").read_bytes())
-    alignment = excerpt[: excerpt.index(b"</link>", 4000) + 7] + b"</linkGrp></div></body></text></TEI.2>"
+    alignment = (
+        excerpt[: excerpt.index(b"</link>", 4000) + 7] + b"</linkGrp></div></body></text></TEI.2>"
+    )
     found["jrc"] = {"m.xml": alignment}
     found["jrc pointing"] = _pointing()
     with zipfile.ZipFile(DATA / "formats" / "dgt-tm-two.zip") as archive:
@@ -91,8 +105,14 @@ def seeds() -> dict[str, Files]:
     found["dgt"] = {"m.tmx": _short_tmx(member)}
     for packing, pack in PACKINGS.items():
         found[packing] = {f"m.tsv.{packing}": pack(table.encode())}
-    found["zip"] = {"m.zip": _zip({"a.tmx": law.encode(), "b.tsv": table.encode(), "c.xml": alignment, "README": b"x"})}
-    found["zip of packed"] = {"m.zip": _zip({"a.tmx.gz": gzip.compress(law.encode()), "p.en": english, "p.fr": french})}
+    found["zip"] = {
+        "m.zip": _zip(
+            {"a.tmx": law.encode(), "b.tsv": table.encode(), "c.xml": alignment, "README": b"x"}
+        )
+    }
+    found["zip of packed"] = {
+        "m.zip": _zip({"a.tmx.gz": gzip.compress(law.encode()), "p.en": english, "p.fr": french})
+    }
     return found
 
 
@@ -113,7 +133,11 @@ def _pointing() -> Files:
     files = {"m.xml": alignment + b"</linkGrp></div></body></text></TEI.2>"}
     for language in ("en", "fr"):
         body = b'<head n="1">' + language.encode() + b'</head><p n="2">%quot%caf%eacute%%quot%</p>'
-        document = b'<?xml version="1.0"?><TEI.2 n="31970L0001"><text><body>' + body + b"</body></text></TEI.2>"
+        document = (
+            b'<?xml version="1.0"?><TEI.2 n="31970L0001"><text><body>'
+            + body
+            + b"</body></text></TEI.2>"
+        )
         packed = io.BytesIO()
         form = tarfile.GNU_FORMAT if language == "en" else tarfile.PAX_FORMAT
         with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
@@ -128,7 +152,9 @@ def _zip(members: Files) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for at, (name, data) in enumerate(members.items()):
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_STORED if at % 2 else zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name), data, zipfile.ZIP_STORED if at % 2 else zipfile.ZIP_DEFLATED
+            )
     return packed.getvalue()
 
 
@@ -138,19 +164,92 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "xz": lzma
 
 # What parsers stumble on, thrown into files at any place.
 TOKENS = (
-    b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"<tu>", b"</tu>", b"<tu/>", b"<seg>", b"</seg>", b"<hi>" * 300,
-    b"<!DOCTYPE tmx [", b"<TEI.2 select='en'>", b"<div n='x'>", b"<link xtargets='1;1'/>", b"xtargets='9;9 9'",
-    b"&#xD800;", b"&#0;", b"&#" + b"9" * 5000 + b";", b"&e;", b"\x00", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf",
-    b"\xed\xa0\x80", b'"\\ud800"', b"[" * 5000, b"9" * 5000, b"\t", b"\n", b"\r", b'"', b"'", b" " * 3000,
-    "e\u0301\u0316".encode() * 500, b"%eacute%", b"x-position", b"x-document", b"xml:lang='fr'", b"lang='en'",
-    b'<?xml version="1.0" encoding="hex"?>', b"\x1f\x8b\x08", b"\xfd7zXZ\x00", b"PK\x03\x04", b"PK\x01\x02",
-    b"xmlns:a='b'", b"<a:b/>", b"&#10;", b"&#x1b;[31m",
-)  # fmt: skip
+    b"<!--",
+    b"-->",
+    b"<![CDATA[",
+    b"]]>",
+    b"<?",
+    b"<tu>",
+    b"</tu>",
+    b"<tu/>",
+    b"<seg>",
+    b"</seg>",
+    b"<hi>" * 300,
+    b"<!DOCTYPE tmx [",
+    b"<TEI.2 select='en'>",
+    b"<div n='x'>",
+    b"<link xtargets='1;1'/>",
+    b"xtargets='9;9 9'",
+    b"&#xD800;",
+    b"&#0;",
+    b"&#" + b"9" * 5000 + b";",
+    b"&e;",
+    b"\x00",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b'"\\ud800"',
+    b"[" * 5000,
+    b"9" * 5000,
+    b"\t",
+    b"\n",
+    b"\r",
+    b'"',
+    b"'",
+    b" " * 3000,
+    "e\u0301\u0316".encode() * 500,
+    b"%eacute%",
+    b"x-position",
+    b"x-document",
+    b"xml:lang='fr'",
+    b"lang='en'",
+    b'<?xml version="1.0" encoding="hex"?>',
+    b"\x1f\x8b\x08",
+    b"\xfd7zXZ\x00",
+    b"PK\x03\x04",
+    b"PK\x01\x02",
+    b"xmlns:a='b'",
+    b"<a:b/>",
+    b"&#10;",
+    b"&#x1b;[31m",
+)
 ENCODINGS = (
-    "hex", "base64", "zlib", "bz2", "rot13", "uu", "quopri", "punycode", "idna", "unicode_escape", "undefined", "mbcs",
-    "\x00", "utf-7", "utf-8", "utf-16", "utf-32", "ascii", "latin-1", "cp1252", "koi8-r", "gb18030", "shift_jis",
-    "euc-kr", "big5", "iso-2022-jp", "hz", "oem", "x" * 300, "", "../x", "utf_8_sig", "raw_unicode_escape", "cp037",
-)  # fmt: skip
+    "hex",
+    "base64",
+    "zlib",
+    "bz2",
+    "rot13",
+    "uu",
+    "quopri",
+    "punycode",
+    "idna",
+    "unicode_escape",
+    "undefined",
+    "mbcs",
+    "\x00",
+    "utf-7",
+    "utf-8",
+    "utf-16",
+    "utf-32",
+    "ascii",
+    "latin-1",
+    "cp1252",
+    "koi8-r",
+    "gb18030",
+    "shift_jis",
+    "euc-kr",
+    "big5",
+    "iso-2022-jp",
+    "hz",
+    "oem",
+    "x" * 300,
+    "",
+    "../x",
+    "utf_8_sig",
+    "raw_unicode_escape",
+    "cp037",
+)
 EDGES = (b"\x00", b"\xff", b"\x7f", b"\x80", b"\x01")
 
 
@@ -179,7 +278,8 @@ def _doubled(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
 
 
 def _lengths(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
-    """One, two, four or eight bytes become a number at an edge, as a length or an offset might be."""
+    """One, two, four or eight bytes become a number at an edge, as a length or an
+    offset might be."""
     at, width = draw.randrange(len(data) + 1), draw.choice((1, 2, 4, 8))
     return data[:at] + draw.choice(EDGES) * width + data[at + width :]
 
@@ -197,7 +297,9 @@ def _numbers(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
 def _spliced(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
     other = draw.choice(others)
     (start, end), (other_start, other_end) = _range(data, draw), _range(other, draw)
-    return data[:start] + other[other_start:other_end] + data[end if draw.random() < 0.5 else start :]
+    return (
+        data[:start] + other[other_start:other_end] + data[end if draw.random() < 0.5 else start :]
+    )
 
 
 def _token(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
@@ -215,15 +317,30 @@ def _range(data: bytes, draw: random.Random) -> tuple[int, int]:
     return start, min(len(data), start + draw.choice((1, 4, 30, 300, 3000)))
 
 
-MUTATIONS = (_flipped, _flipped, _cut, _doubled, _lengths, _numbers, _spliced, _token, _token, _declared)
+MUTATIONS = (
+    _flipped,
+    _flipped,
+    _cut,
+    _doubled,
+    _lengths,
+    _numbers,
+    _spliced,
+    _token,
+    _token,
+    _declared,
+)
 
 
-PLACES = ("pipe", "folder", "loop")  # what may stand where the file that is read should: a named pipe with its bytes
+PLACES = (
+    "pipe",
+    "folder",
+    "loop",
+)  # what may stand where the file that is read should: a named pipe with its bytes
 
 
 def case(seed: int, number: int) -> tuple[str, Files, str]:
-    """The kind and the files of one case, one of them mutated, before or after it is packed; and what the first is in
-    place of a file: one of PLACES, or ""."""
+    """The kind and the files of one case, one of them mutated, before or after it is packed; and
+    what the first is in place of a file: one of PLACES, or ""."""
     draw = random.Random(f"{seed}/{number}")
     kinds = seeds()
     kind = draw.choice(sorted(kinds))
@@ -237,7 +354,9 @@ def case(seed: int, number: int) -> tuple[str, Files, str]:
         files[name] = mutated(files[name], draw, others)
         if how > 0.9:
             files[name] = draw.choice((_gzip_quickly, lzma.compress))(files[name])
-    place = draw.choice(("pipe", *PLACES)) if draw.random() < 0.04 and files[next(iter(files))] else ""
+    place = (
+        draw.choice(("pipe", *PLACES)) if draw.random() < 0.04 and files[next(iter(files))] else ""
+    )
     return kind + (place and f" as {place}"), files, place
 
 
@@ -248,11 +367,19 @@ def _inside(name: str, data: bytes, draw: random.Random, others: list[bytes]) ->
             members = {member: archive.read(member) for member in archive.namelist()}
         one = draw.choice(sorted(members))
         packed = one.endswith(".gz")
-        members[one] = _inside(one, members[one], draw, others) if packed else mutated(members[one], draw, others)
+        members[one] = (
+            _inside(one, members[one], draw, others)
+            if packed
+            else mutated(members[one], draw, others)
+        )
         return _zip(members)
     if name.endswith(".tgz") and draw.random() < 0.5:
         return _gzip_quickly(_summed(gzip.decompress(data), draw))
-    unpack, pack = (lzma.decompress, lzma.compress) if name.endswith(".xz") else (gzip.decompress, _gzip_quickly)
+    unpack, pack = (
+        (lzma.decompress, lzma.compress)
+        if name.endswith(".xz")
+        else (gzip.decompress, _gzip_quickly)
+    )
     return pack(mutated(unpack(data), draw, others))
 
 
@@ -316,7 +443,8 @@ def _make(place: str, path: Path) -> None:
 
 @contextmanager
 def _feeding(path: Path, data: bytes | None) -> Iterator[None]:
-    """Writes `data` once into the named pipe `path` for who reads it inside the block; None: it is none."""
+    """Writes `data` once into the named pipe `path` for who reads it inside the block; None: it is
+    none."""
 
     def write() -> None:
         with suppress(BrokenPipeError):  # where it is refused by its beginning
@@ -353,7 +481,9 @@ def _wrong_memory(path: Path) -> str:
             or any("\n" in text for text in texts)
         ):
             return f"no segment: {segment!r:.200}"
-    return next((f"{len(line):,} characters in the report" for line in report.lines() if _no_line(line)), "")
+    return next(
+        (f"{len(line):,} characters in the report" for line in report.lines() if _no_line(line)), ""
+    )
 
 
 def _wrong_text(path: Path) -> str:
@@ -368,7 +498,11 @@ def _wrong_text(path: Path) -> str:
 def _wrong_error(error: TmnmtError, path: Path) -> str:
     text = str(error)
     named = path.name in text or any(text.startswith(str(other)) for other in path.parent.iterdir())
-    return "" if named and not _no_line(text) else f"an error without its file or on more than one line: {text[:300]!r}"
+    return (
+        ""
+        if named and not _no_line(text)
+        else f"an error without its file or on more than one line: {text[:300]!r}"
+    )
 
 
 def _no_line(text: str) -> bool:
@@ -376,7 +510,8 @@ def _no_line(text: str) -> bool:
 
 
 def run_batch(seed: int, first: int, count: int) -> None:
-    """What a process does: tells on standard output every case that it begins, and what is wrong with it."""
+    """What a process does: tells on standard output every case that it begins, and what is wrong
+    with it."""
     warnings.simplefilter("error")
     limited = False
     with tempfile.TemporaryDirectory() as folder:
@@ -399,10 +534,21 @@ def failures(seed: int, first: int, count: int) -> Iterator[Failure]:
         size = min(BATCH, end - first)
         reached = first
         kind = "?"
-        command = [sys.executable, __file__, str(size), "--seed", str(seed), "--first", str(first), "--batch"]
+        command = [
+            sys.executable,
+            __file__,
+            str(size),
+            "--seed",
+            str(seed),
+            "--first",
+            str(first),
+            "--batch",
+        ]
         with (
             tempfile.TemporaryFile("w+") as told,
-            subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT, env=os.environ) as process,
+            subprocess.Popen(
+                command, stdout=told, stderr=subprocess.STDOUT, env=os.environ
+            ) as process,
         ):
             ended = _watch(process, told.fileno())
             told.seek(0)
@@ -417,7 +563,11 @@ def failures(seed: int, first: int, count: int) -> Iterator[Failure]:
             first += size
             continue
         kind = case(seed, reached)[0]
-        yield Failure(reached, kind, "hangs" if not ended else f"the process died ({process.returncode}): {lines[-1]}")
+        yield Failure(
+            reached,
+            kind,
+            "hangs" if not ended else f"the process died ({process.returncode}): {lines[-1]}",
+        )
         first = reached + 1
 
 
@@ -436,7 +586,9 @@ def _watch(process: subprocess.Popen[bytes], output: int) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cases", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)

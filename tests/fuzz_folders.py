@@ -1,11 +1,12 @@
-"""Index and model folders that somebody changed on purpose: each works, or is refused in one line that names its file.
+"""Index and model folders that somebody changed on purpose: each works, or is refused in one line
+that names its file.
 
     python tests/fuzz_folders.py ROUNDS [SEED]
 
-A round changes one file of an index, a model or a saved session, mostly with right checksums, and uses the folder in
-every way. A traceback, a message of several lines or without the file, a crash, more than 20 seconds of the processor
-or 300 MB more memory are failures. The rounds run in a process that is started anew where it dies. What a round changes
-follows from seed and number alone.
+A round changes one file of an index, a model or a saved session, mostly with right checksums, and
+uses the folder in every way. A traceback, a message of several lines or without the file, a crash,
+more than 20 seconds of the processor or 300 MB more memory are failures. The rounds run in a
+process that is started anew where it dies. What a round changes follows from seed and number alone.
 """
 
 from __future__ import annotations
@@ -54,14 +55,57 @@ Draw = random.Random
 Change = Callable[[Path, Draw], None]
 
 HOSTILE: list[Any] = [
-    None, True, -1, 0, 1, 2.5, 1e400, 2**31, 2**63, -(2**63), 10**4000, "", "x", "\ud800", "a\nb", "../../x",
-    "/etc/passwd", "1/../generation-1", "x" * 5000, [], {}, [[]], [None], [1, 2], ["a", None], {"a": None}, {"a": [1]},
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2.5,
+    1e400,
+    2**31,
+    2**63,
+    -(2**63),
+    10**4000,
+    "",
+    "x",
+    "\ud800",
+    "a\nb",
+    "../../x",
+    "/etc/passwd",
+    "1/../generation-1",
+    "x" * 5000,
+    [],
+    {},
+    [[]],
+    [None],
+    [1, 2],
+    ["a", None],
+    {"a": None},
+    {"a": [1]},
     {"": {}},
-]  # fmt: skip
+]
 TOML = [
-    "0", "-1", "16384", "16385", "9" * 4299, "9" * 5000, "0x" + "f" * 5000, "1e400", "nan", "true", '""', '"x"',
-    '"a\\nb"', "[]", "[" * 3000, "{a=" * 2000, "1979-05-27", "'''\n'''", '"\\u0000"', "{}",
-]  # fmt: skip
+    "0",
+    "-1",
+    "16384",
+    "16385",
+    "9" * 4299,
+    "9" * 5000,
+    "0x" + "f" * 5000,
+    "1e400",
+    "nan",
+    "true",
+    '""',
+    '"x"',
+    '"a\\nb"',
+    "[]",
+    "[" * 3000,
+    "{a=" * 2000,
+    "1979-05-27",
+    "'''\n'''",
+    '"\\u0000"',
+    "{}",
+]
 
 
 def value(draw: Draw) -> str:
@@ -81,7 +125,13 @@ def somewhere(text: str, draw: Draw) -> str:
 
 
 def _places(content: Any) -> Iterator[tuple[Any, Any]]:
-    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    items = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content)
+        if isinstance(content, list)
+        else ()
+    )
     for key, inner in list(items):
         yield content, key
         yield from _places(inner)
@@ -96,7 +146,9 @@ def mutated(content: bytes, draw: Draw) -> bytes:
         if kind == 0 and held:
             held[min(at, len(held) - 1)] ^= 1 << draw.randrange(8)
         elif kind == 1:
-            held[at : at + draw.choice([1, 4, 8])] = draw.choice([b"\xff", b"\0", b"\x7f"]) * draw.choice([1, 4, 8])
+            held[at : at + draw.choice([1, 4, 8])] = draw.choice(
+                [b"\xff", b"\0", b"\x7f"]
+            ) * draw.choice([1, 4, 8])
         elif kind == 2:
             del held[at : at + draw.choice([1, 8, 1000])]
         elif kind == 3:
@@ -113,7 +165,9 @@ def mutated(content: bytes, draw: Draw) -> bytes:
 
 
 def any_byte(folder: Path, draw: Draw) -> None:
-    path = draw.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"))
+    path = draw.choice(
+        sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    )
     path.write_bytes(mutated(path.read_bytes(), draw))
 
 
@@ -124,7 +178,9 @@ def any_byte_sealed(index: Path, draw: Draw) -> None:
 
 
 def file_of_another_kind(folder: Path, draw: Draw) -> None:
-    path = draw.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"))
+    path = draw.choice(
+        sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    )
     path.unlink()
     kind = draw.randrange(7)
     if kind == 0:
@@ -160,7 +216,9 @@ def manifest(index: Path, draw: Draw) -> None:
     content.pop("checksum")
     inside, key = draw.choice(list(_places(content)))
     if inside is content["files"] and draw.random() < 0.5:
-        content["files"][draw.choice(["../../x", "/etc/passwd", "a\0b", "segments.db/x", ""])] = inside.pop(key)
+        content["files"][draw.choice(["../../x", "/etc/passwd", "a\0b", "segments.db/x", ""])] = (
+            inside.pop(key)
+        )
     else:
         inside[key] = "<here>"
     text = json.dumps(content, ensure_ascii=False, indent=1).replace('"<here>"', value(draw), 1)
@@ -176,13 +234,23 @@ def rows(index: Path, draw: Draw) -> None:
     fields: list[Any] = content[start[number] : start[number + 1] - 4].split(b"\x1f")
     at = draw.randrange(len(fields))
     fields[at] = draw.choice(
-        [value(draw).encode(), b"\xff", b"", b"9" * 5000, b"\x1e", b'[["a",1]]', b'[["\\ud800","x"]]']
+        [
+            value(draw).encode(),
+            b"\xff",
+            b"",
+            b"9" * 5000,
+            b"\x1e",
+            b'[["a",1]]',
+            b'[["\\ud800","x"]]',
+        ]
     )
     if draw.random() < 0.2:
         fields = fields[:at]
     made = b"\x1f".join(fields)
     made += zlib.crc32(made, number).to_bytes(4, "little")
-    (folder / "segments.rows").write_bytes(content[: start[number]] + made + content[start[number + 1] :])
+    (folder / "segments.rows").write_bytes(
+        content[: start[number]] + made + content[start[number + 1] :]
+    )
     start[number + 1 :] += len(made) - (start[number + 1] - start[number])
     if draw.random() < 0.2:
         start[draw.randrange(len(start))] = draw.choice([-1, 0, 2**62, -(2**63), len(content)])
@@ -194,9 +262,13 @@ def journal(index: Path, draw: Draw) -> None:
     """A frame with right checksums."""
     path = index / "generation-1" / "changes.log"
     content = path.read_bytes()
-    line = journals._line(draw.choice([1, 500]), replace(segments()[0], properties=(("a", "b"),))).decode()
+    line = journals._line(
+        draw.choice([1, 500]), replace(segments()[0], properties=(("a", "b"),))
+    ).decode()
     whole = draw.random() < 0.2
-    body = (value(draw) if whole else somewhere(line, draw)).encode("utf-8", "surrogatepass") + b"\n"
+    body = (value(draw) if whole else somewhere(line, draw)).encode(
+        "utf-8", "surrogatepass"
+    ) + b"\n"
     path.write_bytes(content + journals._header(len(body), zlib.crc32(body), len(content)) + body)
 
 
@@ -205,9 +277,11 @@ ENDLESS = (
     "SELECT id, '' document, '' origin, '' changed, '' user FROM n"
 )
 SCHEMAS = (
-    "UPDATE sqlite_schema SET rootpage = 1", "UPDATE sqlite_schema SET rootpage = 99",
-    "UPDATE sqlite_schema SET sql = 'x'", "DELETE FROM sqlite_schema",
-)  # fmt: skip
+    "UPDATE sqlite_schema SET rootpage = 1",
+    "UPDATE sqlite_schema SET rootpage = 99",
+    "UPDATE sqlite_schema SET sql = 'x'",
+    "DELETE FROM sqlite_schema",
+)
 
 
 def database(index: Path, draw: Draw) -> None:
@@ -240,20 +314,26 @@ def postings(index: Path, draw: Draw) -> None:
     elif kind == 1:
         path.write_bytes(content[:128] + mutated(content[128:], draw))
     elif kind == 2:
-        header = b"\x93NUMPY\x01\x00v\x00" + draw.choice([
-            b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", b"{" * 90, b"[" * 100, b"1L", b"exit()",
-            b"{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999,), }",
-            b"{'descr': '<i4', 'fortran_order': True, 'shape': (1, 1), }",
-        ])  # fmt: skip
+        header = b"\x93NUMPY\x01\x00v\x00" + draw.choice(
+            [
+                b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
+                b"{" * 90,
+                b"[" * 100,
+                b"1L",
+                b"exit()",
+                b"{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999,), }",
+                b"{'descr': '<i4', 'fortran_order': True, 'shape': (1, 1), }",
+            ]
+        )
         path.write_bytes(header.ljust(127) + b"\n" + content[128:])
     else:
         array = np.load(path)
         if array.size:
             flat = array.reshape(-1)
             for _ in range(draw.choice([1, 5, array.size])):
-                flat[draw.randrange(array.size)] = np.array(draw.choice([0, 1, -1, 2**15, 2**31 - 1, 2**62])).astype(
-                    flat.dtype
-                )
+                flat[draw.randrange(array.size)] = np.array(
+                    draw.choice([0, 1, -1, 2**15, 2**31 - 1, 2**62])
+                ).astype(flat.dtype)
         np.save(path, array)
     reseal(index)
 
@@ -267,7 +347,9 @@ def keys(index: Path, draw: Draw) -> None:
         content[draw.choice(list(content))] = "<here>"
         text = json.dumps(content).replace('"<here>"', value(draw), 1)
         with suppress(ValueError, RecursionError):
-            text = json.dumps(json.loads(text) | {"checksum": zlib.crc32(json.dumps(json.loads(text)).encode())})
+            text = json.dumps(
+                json.loads(text) | {"checksum": zlib.crc32(json.dumps(json.loads(text)).encode())}
+            )
         (folder / "keys.json").write_text(text)
     elif kind == 1:
         (folder / "offsets").write_bytes(mutated((folder / "offsets").read_bytes(), draw))
@@ -277,17 +359,22 @@ def keys(index: Path, draw: Draw) -> None:
         if kind == 2:
             name = draw.choice(["id", "start", "length", "content"])
             hostile = draw.choice([-1, 0, 10**9, 2**31 - 1, 2**40, 2**62])
-            records[name][draw.randrange(len(records))] = np.array(hostile).astype(records[name].dtype)
+            records[name][draw.randrange(len(records))] = np.array(hostile).astype(
+                records[name].dtype
+            )
         else:
             words = np.fromfile(folder / "y.i32", "<i4")
             words[draw.randrange(len(words))] = draw.choice([-1, 10**9, 420, 0])
             words.tofile(folder / "y.i32")
             contexts, hiddens = (
-                np.fromfile(folder / name, "<f2").reshape(len(words), -1) for name in ("c.f16", "z.f16")
+                np.fromfile(folder / name, "<f2").reshape(len(words), -1)
+                for name in ("c.f16", "z.f16")
             )
             for i, record in enumerate(records):
                 at = slice(record["start"], record["start"] + record["length"])
-                records["content"][i] = key_files._content(key_files.Keys(contexts[at], hiddens[at], words[at]))
+                records["content"][i] = key_files._content(
+                    key_files.Keys(contexts[at], hiddens[at], words[at])
+                )
         body = records.tobytes()
         frame = key_files._frame_of(len(records), zlib.crc32(body)) + body + b"\n"
         (folder / "offsets").write_bytes(frame)
@@ -303,9 +390,14 @@ def configuration(model: Path, draw: Draw) -> None:
     name, _, _ = lines[at].partition(" = ")
     lines[at] = f"{name} = {draw.choice(TOML)}"
     if draw.random() < 0.2:
-        lines[at] = draw.choice(["", "[", "[model.a]", "a" + ".a" * 4000 + " = 1", lines[at] + "\n" + lines[at]])
+        lines[at] = draw.choice(
+            ["", "[", "[model.a]", "a" + ".a" * 4000 + " = 1", lines[at] + "\n" + lines[at]]
+        )
     if draw.random() < 0.1:
-        lines = [line if "=" not in line or "sha" in line else line.partition("=")[0] + "= 16384" for line in lines]
+        lines = [
+            line if "=" not in line or "sha" in line else line.partition("=")[0] + "= 16384"
+            for line in lines
+        ]
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
 
 
@@ -326,13 +418,17 @@ def header(path: Path, draw: Draw) -> None:
         text = json.dumps(about)
     elif kind == 2:
         name = draw.choice([name for name in about if name != "__metadata__"])
-        about[name]["dtype"] = draw.choice(["F64", "I64", "BOOL", "F8_E4M3", "F4", "C64", "U8", "BF16", "F16", "X"])
+        about[name]["dtype"] = draw.choice(
+            ["F64", "I64", "BOOL", "F8_E4M3", "F4", "C64", "U8", "BF16", "F16", "X"]
+        )
         text = json.dumps(about)
     elif kind == 3:
         numbers = mutated(numbers, draw)
     else:
         name = draw.choice([name for name in about if name != "__metadata__"])
-        about[name]["shape"] = draw.choice([[], [0], [2**62, 4], [-1], [1] * 1000, about[name]["shape"][::-1]])
+        about[name]["shape"] = draw.choice(
+            [[], [0], [2**62, 4], [-1], [1] * 1000, about[name]["shape"][::-1]]
+        )
         text = json.dumps(about)
     written = text.encode("utf-8", "surrogatepass")
     size = draw.choice([len(written)] * 12 + [0, 2**32, 2**63, 100_000_001])
@@ -366,7 +462,10 @@ INDEX: list[Change] = [
     keys,
 ]
 MODEL: list[Change] = [any_byte, file_of_another_kind, configuration, weights, vocabulary, session]
-CHANGES = {**{f"index: {c.__name__}": c for c in INDEX}, **{f"model: {c.__name__}": c for c in MODEL}}
+CHANGES = {
+    **{f"index: {c.__name__}": c for c in INDEX},
+    **{f"model: {c.__name__}": c for c in MODEL},
+}
 
 
 class Tried:
@@ -379,8 +478,16 @@ class Tried:
     def make(self) -> None:
         write_tiny_model(self.model)
         model = load_model(self.model)
-        some = [replace(segment, src=f"{segment.src} {i}", document=f"d{i % 7}", properties=(("n", str(i)),) * (i % 2))
-                for i in range(40) for segment in segments()]  # fmt: skip
+        some = [
+            replace(
+                segment,
+                src=f"{segment.src} {i}",
+                document=f"d{i % 7}",
+                properties=(("n", str(i)),) * (i % 2),
+            )
+            for i in range(40)
+            for segment in segments()
+        ]
         build(self.index, some, "en", "fr")
         with MemoryIndex.open(self.index) as index:
             compute(index, model, plan(index, header_of(model), model.vocab))
@@ -412,7 +519,13 @@ class Tried:
         if seconds > MOST_SECONDS or grown > MOST_MB:
             failures.append(f"FAILED: {seconds:.1f} s, {grown:.0f} MB")
         outcome_ = "failed" if failures else "refused" if said else "fine"
-        return {"number": number, "name": name, "outcome": outcome_, "said": (failures or said)[:1], "seconds": seconds}
+        return {
+            "number": number,
+            "name": name,
+            "outcome": outcome_,
+            "said": (failures or said)[:1],
+            "seconds": seconds,
+        }
 
     def uses_of_index(self, path: Path) -> list[Callable[[], object]]:
         def opened(use: Callable[[MemoryIndex], object]) -> Callable[[], object]:
@@ -425,18 +538,35 @@ class Tried:
         texts = [PAIRS[0][0], "This Decision is addressed to nobody 7.", "A new sentence", "é"]
         return [
             opened(
-                lambda index: [index.search(texts, k, t, exclude_documents=["d1"] * 4) for k, t in ((3, 0.5), (400, 0))]
+                lambda index: [
+                    index.search(texts, k, t, exclude_documents=["d1"] * 4)
+                    for k, t in ((3, 0.5), (400, 0))
+                ]
             ),
-            opened(lambda index: (list(index.segments()), len(index), index.changes(), index.get([5]), index.size())),
+            opened(
+                lambda index: (
+                    list(index.segments()),
+                    len(index),
+                    index.changes(),
+                    index.get([5]),
+                    index.size(),
+                )
+            ),
             self.translated(path),
             opened(lambda index: verify(index.path)),
-            opened(lambda index: (index.add([Segment("b", "c")]), index.delete([9]), index.compact())),
+            opened(
+                lambda index: (index.add([Segment("b", "c")]), index.delete([9]), index.compact())
+            ),
         ]
 
     def translated(self, index: Path) -> Callable[[], object]:
         def run() -> None:
-            Translator.load(self.model, [index], cache=0, beam=2).translate([PAIRS[0][0]], explain=True)
-            Translator.load(self.model, [index], cache=0, beam=2, neighbours=3).translate([PAIRS[0][0]])
+            Translator.load(self.model, [index], cache=0, beam=2).translate(
+                [PAIRS[0][0]], explain=True
+            )
+            Translator.load(self.model, [index], cache=0, beam=2, neighbours=3).translate(
+                [PAIRS[0][0]]
+            )
 
         return run
 
@@ -469,7 +599,9 @@ def work(folder: Path, seed: int, first: int, end: int) -> None:
     tried = Tried(folder)
     if not tried.model.exists():
         tried.make()
-    tried.uses_of_model(tried.model)[0]()  # imported and compiled, so that the first round is as long as the others
+    tried.uses_of_model(tried.model)[
+        0
+    ]()  # imported and compiled, so that the first round is as long as the others
     for use in tried.uses_of_index(Path(shutil.copytree(tried.index, folder / "warm"))):
         use()
     shutil.rmtree(folder / "warm")
@@ -491,10 +623,22 @@ def fuzz(rounds: int, seed: int) -> dict[str, Any]:
     longest, first = 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
         while first < rounds:
-            command = [sys.executable, "-W", "error", __file__, "--work", folder, str(seed), str(first), str(rounds)]
+            command = [
+                sys.executable,
+                "-W",
+                "error",
+                __file__,
+                "--work",
+                folder,
+                str(seed),
+                str(first),
+                str(rounds),
+            ]
             last: dict[str, Any] = {}
             with (Path(folder) / "stderr").open("w+", encoding="utf-8", errors="replace") as errors:
-                with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as worker:
+                with subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=errors, text=True
+                ) as worker:
                     assert worker.stdout is not None
                     for last in map(json.loads, worker.stdout):
                         if "outcome" in last:
@@ -511,7 +655,12 @@ def fuzz(rounds: int, seed: int) -> dict[str, Any]:
                 failed.append(last | {"said": [f"ended with {worker.returncode}: {said[-1500:]}"]})
             shutil.rmtree(Path(folder) / "changed", ignore_errors=True)
             shutil.rmtree(Path(folder) / "warm", ignore_errors=True)
-    return {"rounds": rounds, "longest": longest, "counts": dict(sorted(counts.items())), "failed": failed}
+    return {
+        "rounds": rounds,
+        "longest": longest,
+        "counts": dict(sorted(counts.items())),
+        "failed": failed,
+    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Kills editors of an index on a server at random moments: `python kill_editors.py ADDRESS SECONDS SEED`.
+"""Kills editors of an index on a server at random moments: `python kill_editors.py ADDRESS SECONDS
+SEED`.
 
-Three change the same pairs at once, so that these move between few documents, and say what they have done; a fourth
-verifies and searches all the time. Prints what was found out, and ends with an exception where something was lost,
-undone or is there twice. A program of its own, for it forks.
+Three change the same pairs at once, so that these move between few documents, and say what they
+have done; a fourth verifies and searches all the time. Prints what was found out, and ends with an
+exception where something was lost, undone or is there twice. A program of its own, for it forks.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ SENTENCE = "one of the sources that all of them want"
 
 
 def edit(address: ElasticAddress, seed: int, pipe: int) -> None:
-    """Changes the index for ever. Says "add NAME", "gone ID" and "edit ID TAG" when that is done, "tried ID" before it
-    deletes."""
+    """Changes the index for ever. Says "add NAME", "gone ID" and "edit ID TAG" when that is done,
+    "tried ID" before it deletes."""
     draw = random.Random(seed)
 
     def say(*words: object) -> None:
@@ -72,8 +73,8 @@ def _source(draw: random.Random) -> str:
 
 
 def verify(address: ElasticAddress, pipe: int) -> None:
-    """Verifies and searches the index for ever, and says so; also how many of the pairs that stay a search has missed:
-    shards are not read at one moment."""
+    """Verifies and searches the index for ever, and says so; also how many of the pairs that stay a
+    search has missed: shards are not read at one moment."""
     with ElasticIndex.open(address) as index:
         while True:
             index.verify()
@@ -142,21 +143,38 @@ def look(address: ElasticAddress, said: list[str]) -> dict[str, int]:
     tried, gone = ({int(line[1]) for line in done if line[0] == what} for what in ("tried", "gone"))
     edits = [(int(line[1]), line[2]) for line in done if line[0] == "edit"]
     with ElasticIndex.open(address) as index:
-        moving = index._server.client.count(index=address.name, query={"exists": {"field": "moving"}})["count"]
+        moving = index._server.client.count(
+            index=address.name, query={"exists": {"field": "moving"}}
+        )["count"]
         index.compact()
         segments = list(index.segments())
         targets = [segment.tgt for segment in segments]
         pairs = {segment.id: segment for segment in segments}
-        assert len(targets) == len(set(targets)) and added <= set(targets), "an addition is lost, or was made twice"
+        assert len(targets) == len(set(targets)) and added <= set(targets), (
+            "an addition is lost, or was made twice"
+        )
         built = set(range(1, PAIRS + DOOMED + 1))
-        assert built - tried <= pairs.keys() and not gone & pairs.keys(), "a deletion was undone, or made without need"
+        assert built - tried <= pairs.keys() and not gone & pairs.keys(), (
+            "a deletion was undone, or made without need"
+        )
         assert all(targets[number - 1] == f"pair {number}" for number in range(1, PAIRS + 1))
-        tags = {number: [name for name, _ in pairs[number].properties] for number in range(1, PAIRS + 1)}
+        tags = {
+            number: [name for name, _ in pairs[number].properties] for number in range(1, PAIRS + 1)
+        }
         assert all(tag in tags[number] for number, tag in edits), "a correction is lost"
-        assert all(len(some) == len(set(some)) for some in tags.values()), "a correction was made twice"
+        assert all(len(some) == len(set(some)) for some in tags.values()), (
+            "a correction was made twice"
+        )
         assert index.verify() == len(index) == len(segments)
-        assert not index._server.client.count(index=address.name, query={"exists": {"field": "moving"}})["count"]
-    counts = {"edits": len(edits), "added": len(added), "deleted": len(gone), "verified": said.count("verified")}
+        assert not index._server.client.count(
+            index=address.name, query={"exists": {"field": "moving"}}
+        )["count"]
+    counts = {
+        "edits": len(edits),
+        "added": len(added),
+        "deleted": len(gone),
+        "verified": said.count("verified"),
+    }
     return {**counts, "missed by a search": said.count("missed"), "moves broken off": moving}
 
 

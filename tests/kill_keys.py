@@ -1,9 +1,10 @@
-"""Kills `tmnmt keys` at random moments and runs it again: `python kill_keys.py FOLDER MODEL KILLS SEED`.
+"""Kills `tmnmt keys` at random moments and runs it again: `python kill_keys.py FOLDER MODEL KILLS
+SEED`.
 
-Each time the memory is changed first, and a copy of it gets its keys without being disturbed. However often the other
-was killed, it has the same bytes in the end. A program of its own, for it forks: a child that has everything imported
-starts at once. Prints what was found out, and ends with an exception at the first difference.
-"""
+Each time the memory is changed first, and a copy of it gets its keys without being disturbed.
+However often the other was killed, it has the same bytes in the end. A program of its own, for it
+forks: a child that has everything imported starts at once. Prints what was found out, and ends with
+an exception at the first difference."""
 
 from __future__ import annotations
 
@@ -40,7 +41,12 @@ def main(folder: Path, model: Path, kills: int, seed: int) -> None:
     tmnmt.keys.compute.BLOCK_POSITIONS = 150
     draw = random.Random(seed)
     index, copy = folder / "index", folder / "copy"
-    build(index, [*segments(), *real_segments()[:30], replace(segments()[0], document="again")], "en", "fr")
+    build(
+        index,
+        [*segments(), *real_segments()[:30], replace(segments()[0], document="again")],
+        "en",
+        "fr",
+    )
     done, changes, unfinished, grown = 0, 0, 0, 0
     while done < kills:
         shutil.copytree(index, copy)
@@ -49,7 +55,9 @@ def main(folder: Path, model: Path, kills: int, seed: int) -> None:
         seconds = time.monotonic() - start
         for _ in range(min(KILLS_A_CHANGE, kills - done)):
             before, child = written(index), compute(index, model)
-            while done % 2 and written(index) == before and not has_ended(child):  # whatever the machine's load
+            while (
+                done % 2 and written(index) == before and not has_ended(child)
+            ):  # whatever the machine's load
                 time.sleep(0.001)
             time.sleep(draw.random() * seconds / 2)
             os.kill(child, signal.SIGKILL)
@@ -73,7 +81,21 @@ def compute(index: Path, model: Path) -> int:
         try:
             with Path(os.devnull).open("w") as silence:
                 os.dup2(silence.fileno(), sys.stderr.fileno())
-            os._exit(run(["keys", "--index", str(index), "--model", str(model), "--device", "cpu", "--faiss", "ivf"]))
+            os._exit(
+                run(
+                    [
+                        "keys",
+                        "--index",
+                        str(index),
+                        "--model",
+                        str(model),
+                        "--device",
+                        "cpu",
+                        "--faiss",
+                        "ivf",
+                    ]
+                )
+            )
         finally:
             os._exit(9)
     return child
@@ -98,12 +120,15 @@ def finished(child: int) -> bool:
 
 
 def keys_of(index: Path) -> Content:
-    found = [path for path in (index / "keys").rglob("*") if path.is_file() and path.name != ".lock"]
+    found = [
+        path for path in (index / "keys").rglob("*") if path.is_file() and path.name != ".lock"
+    ]
     return {str(path.relative_to(index)): path.read_bytes() for path in found}
 
 
 def change(index: Path, draw: random.Random) -> None:
-    """Adds, corrects and deletes; now and then so many that the keys are written again without what is gone."""
+    """Adds, corrects and deletes; now and then so many that the keys are written again without what
+    is gone."""
     with MemoryIndex.open(index) as opened:
         opened.add(draw.sample(real_segments(), 12))
         ids = [segment.id for segment in opened.segments()]

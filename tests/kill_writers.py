@@ -1,9 +1,10 @@
-"""Kills writers of an index at random moments and looks what they left: `python kill_writers.py FOLDER ROUNDS SEED`.
+"""Kills writers of an index at random moments and looks what they left: `python kill_writers.py
+FOLDER ROUNDS SEED`.
 
-A program of its own, for it forks: a child without torch and threads starts in a millisecond, so that hundreds of kills
-take a minute. The child says what it is about to do, and when that is done; so whoever killed it knows the two states
-that the index may be in. Prints what was found out, and ends with an exception at the first wrong state.
-"""
+A program of its own, for it forks: a child without torch and threads starts in a millisecond, so
+that hundreds of kills take a minute. The child says what it is about to do, and when that is done;
+so whoever killed it knows the two states that the index may be in. Prints what was found out, and
+ends with an exception at the first wrong state."""
 
 from __future__ import annotations
 
@@ -28,11 +29,16 @@ def plan(state: State, draw: random.Random) -> tuple[str, State]:
     """An operation, and the state when it is done."""
     operation = draw.choice(OPERATIONS)
     some = draw.sample(sorted(state), draw.randint(1, min(9, len(state))))
-    new = {f"the sentence number {draw.getrandbits(60)}": "new" for _ in range(draw.choice([1, 3, 300]))}
+    new = {
+        f"the sentence number {draw.getrandbits(60)}": "new"
+        for _ in range(draw.choice([1, 3, 300]))
+    }
     after = {
         "add": state | new,
         "edit": state | dict.fromkeys(some, f"corrected {draw.random()}"),
-        "delete": {src: tgt for src, tgt in state.items() if src not in some} if len(state) > 50 else state,
+        "delete": {src: tgt for src, tgt in state.items() if src not in some}
+        if len(state) > 50
+        else state,
         "compact": state,
         "build": dict(list(state.items())[-200:]) | new,
     }[operation]
@@ -67,7 +73,8 @@ def work(path: Path, state: State, seed: int, pipe: int) -> None:
 
 
 def kill_one(path: Path, state: State, draw: random.Random) -> tuple[str, list[State], int]:
-    """What a writer that was killed was about to do, the states it may have left, and how much it had done."""
+    """What a writer that was killed was about to do, the states it may have left, and how much it
+    had done."""
     seed, (reading, writing) = draw.getrandbits(32), os.pipe()
     child = os.fork()
     if not child:
@@ -77,7 +84,9 @@ def kill_one(path: Path, state: State, draw: random.Random) -> tuple[str, list[S
             os._exit(1)
     os.close(writing)
     said = os.read(reading, 1)
-    wanted = draw.choice([0, 0, 1, 3])  # done before; then a moment more, which on a slow machine may be none
+    wanted = draw.choice(
+        [0, 0, 1, 3]
+    )  # done before; then a moment more, which on a slow machine may be none
     while said and said.count(b"D") < wanted:
         said += os.read(reading, 1)
     time.sleep(draw.choice([0.0005, 0.005, 0.05, 0.2]) * draw.random())
@@ -95,11 +104,14 @@ def kill_one(path: Path, state: State, draw: random.Random) -> tuple[str, list[S
 
 
 def look(path: Path, states: list[State]) -> State:
-    """The state of the index; fails unless it is one of `states`, whole, searchable and as it was written."""
+    """The state of the index; fails unless it is one of `states`, whole, searchable and as it was
+    written."""
     with MemoryIndex.open(path) as index:
         segments = list(index.segments())
         found = {segment.src: segment.tgt for segment in segments}
-        assert found in states, f"{len(found)} pairs, which is no state of {[len(state) for state in states]}"
+        assert found in states, (
+            f"{len(found)} pairs, which is no state of {[len(state) for state in states]}"
+        )
         assert index.verify() == len(index) == len(segments) == len(found)
         src = next(reversed(found))
         ((match,),) = index.search([src], 1, 1.0)
@@ -119,7 +131,11 @@ def main(path: Path, rounds: int, seed: int) -> None:
         during[operation] += 1
         applied += state != before
         total += done
-    print(json.dumps({"kills": rounds, "during": during, "done before": total, "applied unsaid": applied}))
+    print(
+        json.dumps(
+            {"kills": rounds, "during": during, "done before": total, "applied unsaid": applied}
+        )
+    )
 
 
 if __name__ == "__main__":

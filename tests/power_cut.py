@@ -1,8 +1,9 @@
 """What a power cut would leave: a model of a disk that keeps only what was synced.
 
-A file's content is on disk as it was at its last fsync; a name is, as its folder had it at the folder's last fsync. A
-rename may reach the disk at any time: so whatever gets another name must be on disk before, all of it. A file within a
-folder that was there when the watch began counts as on disk."""
+A file's content is on disk as it was at its last fsync; a name is, as its folder had it at the
+folder's last fsync. A rename may reach the disk at any time: so whatever gets another name must be
+on disk before, all of it. A file within a folder that was there when the watch began counts as on
+disk."""
 
 from __future__ import annotations
 
@@ -30,8 +31,13 @@ class Disk:
 
     def lost(self, path: Path) -> list[str]:
         """What of `path`, a file or a folder with all that is in it, a power cut would take now."""
-        lost = [str(parent) for parent in (path, *path.parents) if parent.is_relative_to(self.root)
-                and parent != self.root and not self._is_named(parent)]  # fmt: skip
+        lost = [
+            str(parent)
+            for parent in (path, *path.parents)
+            if parent.is_relative_to(self.root)
+            and parent != self.root
+            and not self._is_named(parent)
+        ]
         return sorted({*lost, *self._unsynced(path)})
 
     def _patch(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +51,9 @@ class Disk:
         def before(do: Callable[..., None]) -> Callable[..., None]:
             def named(source: Any, target: Any, **options: Any) -> None:
                 if Path(target).absolute().is_relative_to(self.root):
-                    self.too_early += [f"{lost} -> {target}" for lost in self._unsynced(Path(source).absolute())]
+                    self.too_early += [
+                        f"{lost} -> {target}" for lost in self._unsynced(Path(source).absolute())
+                    ]
                 do(source, target, **options)
 
             return named

@@ -1,5 +1,5 @@
-"""What some tests need of the machine beside Python: they are skipped, with the reason, where it is absent, and fail
-where TMNMT_REQUIRE names it, as in CI: `TMNMT_REQUIRE=elasticsearch,browser`."""
+"""What some tests need of the machine beside Python: they are skipped, with the reason, where it is
+absent, and fail where TMNMT_REQUIRE names it, as in CI: `TMNMT_REQUIRE=elasticsearch,browser`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ NAME = "TMNMT_REQUIRE"
 
 
 def required() -> set[str]:
-    """What must be there. Raises UsageError of pytest's for what no test needs: it would require nothing."""
+    """What must be there. Raises UsageError of pytest's for what no test needs: it would require
+    nothing."""
     named = {name.strip() for name in os.environ.get(NAME, "").split(",")} - {""}
     if unknown := sorted(named - {*KINDS}):
-        raise pytest.UsageError(f"{NAME}: no test needs {', '.join(unknown)}; allowed: {', '.join(KINDS)}")
+        raise pytest.UsageError(
+            f"{NAME}: no test needs {', '.join(unknown)}; allowed: {', '.join(KINDS)}"
+        )
     return named
 
 

@@ -1,4 +1,5 @@
-"""A program on a terminal of its own, as a person has it: keys go in, what is on the screen comes out."""
+"""A program on a terminal of its own, as a person has it: keys go in, what is on the screen comes
+out."""
 
 from __future__ import annotations
 
@@ -25,13 +26,23 @@ class Terminal:
 
     def __init__(self, arguments: Sequence[str], errors: Path) -> None:
         self.master, slave = pty.openpty()
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "200",
-                       "INPUTRC": os.devnull}  # fmt: skip
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "TERM": "xterm",
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+            "INPUTRC": os.devnull,
+        }
         with errors.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tmnmt", *arguments], stdin=slave, stdout=slave, stderr=err, env=environment,
+                [sys.executable, "-m", "tmnmt", *arguments],
+                stdin=slave,
+                stdout=slave,
+                stderr=err,
+                env=environment,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         os.close(slave)
         self._read, self._decoder = "", codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -39,7 +50,9 @@ class Terminal:
         """What was shown since the last call, up to `wanted`, without colours."""
         deadline = time.monotonic() + SECONDS
         while wanted not in self._read:
-            ready, _, _ = select.select([self.master], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self.master], [], [], max(0.0, deadline - time.monotonic())
+            )
             data = self._bytes() if ready else b""
             if not data:
                 raise AssertionError(f"{wanted!r} was not shown, but {self._read!r}")

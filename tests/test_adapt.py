@@ -1,4 +1,5 @@
-"""`tmnmt adapt`: parameters from a memory alone, held-out documents by hash, and no folder that makes dev worse."""
+"""`tmnmt adapt`: parameters from a memory alone, held-out documents by hash, and no folder that
+makes dev worse."""
 
 from __future__ import annotations
 
@@ -50,7 +51,18 @@ def index(tmp_path: Path) -> Path:
 
 
 def adapt(model: Path, index: Path, output: Path, *more: str) -> int:
-    options = ["--model", str(model), "--memory", str(index), "-o", str(output), "--sentences", "60", "--epochs", "1"]
+    options = [
+        "--model",
+        str(model),
+        "--memory",
+        str(index),
+        "-o",
+        str(output),
+        "--sentences",
+        "60",
+        "--epochs",
+        "1",
+    ]
     return run(["adapt", *options, "--dev-share", "0.2", *more])
 
 
@@ -61,11 +73,19 @@ def test_a_plain_model_learns_to_use_a_memory(
     out, err = capsys.readouterr()
     assert out == f"{tmp_path / 'out'}\n" and "copy: dev " in err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "config.toml", "base.safetensors", "spm.model", "memory.safetensors", "train.jsonl"
-    }  # fmt: skip
+        "config.toml",
+        "base.safetensors",
+        "spm.model",
+        "memory.safetensors",
+        "train.jsonl",
+    }
     assert not (tmp_path / "out.partial").exists()
-    assert (tmp_path / "out" / "base.safetensors").read_bytes() == (model / "base.safetensors").read_bytes()
-    losses = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
+    assert (tmp_path / "out" / "base.safetensors").read_bytes() == (
+        model / "base.safetensors"
+    ).read_bytes()
+    losses = [
+        json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()
+    ]
     dev = [line for line in losses if "dev_copy" in line]
     assert min(line["dev_copy"] for line in dev) < dev[0]["dev_plain"]
     translator = Translator.load(tmp_path / "out", [index])
@@ -75,7 +95,11 @@ def test_a_plain_model_learns_to_use_a_memory(
 
 
 def test_what_makes_dev_worse_is_not_saved(
-    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    model: Path,
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     validate = memory.TMPart.validate
 
@@ -86,17 +110,26 @@ def test_what_makes_dev_worse_is_not_saved(
     monkeypatch.setattr(memory.TMPart, "validate", pessimist)
     assert adapt(model, index, tmp_path / "out", "--no-cache", "--no-fusion") == 1
     err = capsys.readouterr().err
-    assert "nothing is saved, since dev is worse than the plain model, or no better" in err and "copy" in err
+    assert (
+        "nothing is saved, since dev is worse than the plain model, or no better" in err
+        and "copy" in err
+    )
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("bad", "figure"), [("copy", "copy"), ("copy", "copy irrelevant"), ("fusion", "fusion"), ("cache", "cache")]
+    ("bad", "figure"),
+    [("copy", "copy"), ("copy", "copy irrelevant"), ("fusion", "fusion"), ("cache", "cache")],
 )
 def test_the_advice_on_refusal_keeps_the_other_parts(
-    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    bad: str, figure: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    model: Path,
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    bad: str,
+    figure: str,
+) -> None:
     part = memory.CachePart if bad == "cache" else memory.TMPart
     validate = part.validate
 
@@ -116,20 +149,32 @@ def test_the_advice_on_refusal_keeps_the_other_parts(
     assert made and not any(f"{bad}." in name for name in made)
     for name, value in made.items():
         assert torch.equal(value, trained["model." + name.removeprefix("tm.")]), name
-    translator = Translator.load(tmp_path / "out", [index], mode="fusion" if bad == "copy" else "copy", cache=0)
+    translator = Translator.load(
+        tmp_path / "out", [index], mode="fusion" if bad == "copy" else "copy", cache=0
+    )
     assert translator.translate(["This Decision is addressed to the Member States."])
 
 
 def test_irrelevant_pairs_may_do_no_harm_beyond_noise(tmp_path: Path) -> None:
     refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.009)}, tmp_path)
-    with pytest.raises(DataError, match=r"copy irrelevant 1\.0110, plain 1\.0000; more --sentences.*deleted\)$"):
+    with pytest.raises(
+        DataError, match=r"copy irrelevant 1\.0110, plain 1\.0000; more --sentences.*deleted\)$"
+    ):
         refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.011)}, tmp_path)
-    with pytest.raises(DataError, match=r": fusion 1\.0000, plain.* for copy alone, .* --resume --no-fusion$"):
-        refuse_worse({"copy": (1.0, 0.5), "fusion": (1.0, 1.0), "fusion irrelevant": (1.0, 1.0)}, tmp_path)
+    with pytest.raises(
+        DataError, match=r": fusion 1\.0000, plain.* for copy alone, .* --resume --no-fusion$"
+    ):
+        refuse_worse(
+            {"copy": (1.0, 0.5), "fusion": (1.0, 1.0), "fusion irrelevant": (1.0, 1.0)}, tmp_path
+        )
 
 
 def test_an_interrupted_run_is_gone_on_with(
-    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    model: Path,
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parts = ("--no-cache", "--no-fusion")
     assert adapt(model, index, tmp_path / "whole", *parts) == 0
@@ -170,7 +215,11 @@ def test_the_last_validation_is_made_again_where_it_was_interrupted(
 
 
 def test_which_pairs_are_learned_from_is_an_option(
-    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    model: Path,
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
 
@@ -190,7 +239,9 @@ def test_which_pairs_are_learned_from_is_an_option(
 def test_a_cache_without_documents_is_refused_before_anything_is_trained(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build(tmp_path / "index", [replace(s, document="", position=0) for s in documents()], "en", "fr")
+    build(
+        tmp_path / "index", [replace(s, document="", position=0) for s in documents()], "en", "fr"
+    )
     assert adapt(model, tmp_path / "index", tmp_path / "out") == 1
     err = capsys.readouterr().err
     assert "cache: no document of two or more segments to learn from" in err and "--no-cache" in err
@@ -203,10 +254,15 @@ def test_nothing_to_train_is_a_usage_error(tmp_path: Path, model: Path, index: P
 
 
 def test_held_out_sources_are_not_learned_from() -> None:
-    segments = [*documents(), *(Segment(s.src, "again", "another", i) for i, s in enumerate(documents()))]
+    segments = [
+        *documents(),
+        *(Segment(s.src, "again", "another", i) for i, s in enumerate(documents())),
+    ]
     train, dev = split(segments, 0.3)
     kept_out = {tuple(match_tokens(s.src)) for document in dev for s in document}
-    assert kept_out and not kept_out & {tuple(match_tokens(s.src)) for document in train for s in document}
+    assert kept_out and not kept_out & {
+        tuple(match_tokens(s.src)) for document in train for s in document
+    }
     assert all(len({s.document for s in document}) == 1 for document in train + dev)
 
 
@@ -215,19 +271,27 @@ def test_a_memory_file_without_documents_is_split_by_stretches(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     memory = tmp_path / "memory.tsv"
-    memory.write_text("en\tfr\n" + "".join(f"{s.src}\t{s.tgt}\n" for s in documents()), encoding="utf-8")
+    memory.write_text(
+        "en\tfr\n" + "".join(f"{s.src}\t{s.tgt}\n" for s in documents()), encoding="utf-8"
+    )
     assert adapt(model, memory, tmp_path / "out", "--no-cache", "--no-fusion") == 0
     err = capsys.readouterr().err
-    assert "1 document: too few to hold some out, so stretches of 40 segments are split instead" in err
+    assert (
+        "1 document: too few to hold some out, so stretches of 40 segments are split instead" in err
+    )
     assert "80 segments to learn from, 40 segments held out: 1 of 3 stretches" in err
 
 
 @pytest.mark.parametrize("dev_share", [0.001, 0.2, 0.5])
 def test_of_one_document_whole_stretches_are_held_out_by_their_place(dev_share: float) -> None:
-    segments = [Segment(f"number {i % 390}", str(i), "all", i) for i in range(400)]  # the last ten repeat the first
+    segments = [
+        Segment(f"number {i % 390}", str(i), "all", i) for i in range(400)
+    ]  # the last ten repeat the first
     train, dev = split(segments, dev_share)
     places = [[int(s.tgt) for s in stretch] for stretch in dev]
-    assert places and all(place == [*range(place[0], place[0] + 40)] and place[0] % 40 == 0 for place in places)
+    assert places and all(
+        place == [*range(place[0], place[0] + 40)] and place[0] % 40 == 0 for place in places
+    )
     kept_out = {s.src for stretch in dev for s in stretch}
     assert {s.src for stretch in train for s in stretch} == {s.src for s in segments} - kept_out
     assert len(dev) == 1 if dev_share < 0.1 else len(dev) < 10

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 import torch
-from test_neighbours import DOCUMENT, TwoWords, assert_same, memory, model, three, translated, with_keys
+from test_neighbours import (
+    DOCUMENT,
+    TwoWords,
+    assert_same,
+    memory,
+    model,
+    three,
+    translated,
+    with_keys,
+)
 from tiny_model import PAIRS
 from torch import Tensor
 
@@ -51,7 +60,9 @@ def step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trac
     state = MemoryState(neighbours=NeighbourState.of(asked, 1, 0))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
-        log_p, _, trace = Memories().step(TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True)
+        log_p, _, trace = Memories().step(
+            TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
+        )
     assert trace is not None
     return log_p.exp(), trace
 
@@ -66,7 +77,8 @@ def test_the_mixture_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     torch.testing.assert_close(p, torch.tensor([[0.815179, 0.184821]]))
     assert trace.q is not None and trace.copy_gate is not None and trace.p_copy is not None
     assert trace.found is not None and trace.found.tolist() == [[1, 0, 2, -1]]
-    # the neighbours together have 0.6; weights 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 of it, and so on
+    # the neighbours together have 0.6; weights 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 of it, and so
+    # on
     torch.testing.assert_close(trace.copy_gate, torch.tensor([0.6]))
     weights = torch.tensor([[0.515179, 0.079160, 0.005661, 0.0]])
     torch.testing.assert_close(0.6 * trace.q, weights, atol=1e-5, rtol=0)
@@ -86,7 +98,8 @@ def test_with_all_of_them_in_use_it_is_the_vanilla_form(three: Datastore) -> Non
 
 
 def rows() -> tuple[Tensor, Tensor]:
-    """Distances and words of four rows; the last has no neighbour, the one before it two of four."""
+    """Distances and words of four rows; the last has no neighbour, the one before it
+    two of four."""
     made = torch.Generator().manual_seed(3)
     distances = (40 * torch.rand(4, 4, generator=made)).sort(1).values
     distances[2, 2:] = distances[3] = torch.inf
@@ -98,14 +111,20 @@ def test_weights_sum_to_one_and_rows_without_neighbours_are_closed() -> None:
     knn, (distances, ids) = AdaptiveKNN(4, 20.0).eval(), rows()
     weights, logit = knn(distances, ids)
     torch.testing.assert_close(weights.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
-    assert weights[2, 2:].tolist() == [0, 0] and logit.isfinite().tolist() == [True, True, True, False]
+    assert weights[2, 2:].tolist() == [0, 0] and logit.isfinite().tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
     shares = knn.choose(distances, ids).softmax(-1)
     torch.testing.assert_close(torch.sigmoid(logit[:3]), 1 - shares[:3, 0])
     assert bool((torch.sigmoid(logit[:3]) < 0.1).all())  # training starts near the plain model
 
 
 def test_the_network_is_shown_how_many_different_words_there_are() -> None:
-    ids, found = torch.tensor([[7, 7, 5, 7], [7, 5, 0, 0]]), torch.tensor([[True] * 4, [True, True, False, False]])
+    ids = torch.tensor([[7, 7, 5, 7], [7, 5, 0, 0]])
+    found = torch.tensor([[True] * 4, [True, True, False, False]])
     assert distinct(ids, found).tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
 
 
@@ -131,7 +150,9 @@ def test_gradients_are_those_of_finite_differences() -> None:
             flat[at] += sign * 1e-6
             values.append(float(mixed(knn, told).sum().detach()))
             flat[at] -= sign * 1e-6
-        assert (values[0] - values[1]) / 2e-6 == pytest.approx(float(parameter.grad.view(-1)[at]), rel=1e-5)
+        assert (values[0] - values[1]) / 2e-6 == pytest.approx(
+            float(parameter.grad.view(-1)[at]), rel=1e-5
+        )
 
 
 @pytest.fixture
@@ -145,14 +166,18 @@ def trained(tmp_path: Path, model: Path) -> Path:
     return tmp_path / "adaptive.knn"
 
 
-def test_translations_read_the_file(tmp_path: Path, model: Path, memory: Path, trained: Path) -> None:
+def test_translations_read_the_file(
+    tmp_path: Path, model: Path, memory: Path, trained: Path
+) -> None:
     options: dict[str, Any] = {"mode": "knn", "neighbours": 4, "knn_adaptive": trained}
     found = translated(model, [memory], explain=True, **options)
     assert_same(found, translated(model, [memory], batch=1, **options))
     plain = translated(model, [], mode="off")
     assert max(abs(a.score - b.score) for a, b in zip(found, plain, strict=True)) > 1e-3
     told = [(t, token) for t in found for token in t.tokens]
-    assert len({round(token.copy_gate, 4) for _, token in told}) > 3  # the weight is each word's own
+    assert (
+        len({round(token.copy_gate, 4) for _, token in told}) > 3
+    )  # the weight is each word's own
     for translation, token in told:
         assert token.generated + token.copied == pytest.approx(token.probability, abs=1e-5)
         weight = sum(source.weight for source in token.sources)
@@ -176,11 +201,17 @@ def test_settings_that_do_not_go_with_it_are_wrong_usage(
     model: Path, memory: Path, trained: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        Translator.load(model, [memory], **{"mode": "knn", "neighbours": 4, "knn_adaptive": trained} | options)
+        Translator.load(
+            model, [memory], **{"mode": "knn", "neighbours": 4, "knn_adaptive": trained} | options
+        )
 
 
-def test_a_file_of_another_model_and_what_is_no_such_file_are_refused(tmp_path: Path, trained: Path) -> None:
-    with pytest.raises(ModelError, match=r"adaptive.knn: was trained with model \w{16}, this one is other"):
+def test_a_file_of_another_model_and_what_is_no_such_file_are_refused(
+    tmp_path: Path, trained: Path
+) -> None:
+    with pytest.raises(
+        ModelError, match=r"adaptive.knn: was trained with model \w{16}, this one is other"
+    ):
         AdaptiveKNN.load(trained, "other")
     with pytest.raises(ModelError, match="No such file"):
         AdaptiveKNN.load(tmp_path / "none", "other")
@@ -202,10 +233,16 @@ def test_what_is_learned_from_is_not_found(tmp_path: Path, model: Path) -> None:
     pairs = variations()
     with MemoryIndex.open(with_keys(tmp_path / "index", pairs, model)) as index:
         datastore = Datastore.open([index], load_model(model).hash)
-        documents = [pairs[:6], [Segment(pairs[7].src, "autre"), Segment("Nothing like it.", "Rien.")]]
+        documents = [
+            pairs[:6],
+            [Segment(pairs[7].src, "autre"), Segment("Nothing like it.", "Rien.")],
+        ]
         own = own_pairs(datastore, documents)
         # document 0: its five pairs, and the one that all have; the other: a source of it
-        assert [sorted(some) for some in own] == [list(range(6)), datastore.pair_of(pairs[7].src, pairs[7].tgt)]
+        assert [sorted(some) for some in own] == [
+            list(range(6)),
+            datastore.pair_of(pairs[7].src, pairs[7].tgt),
+        ]
         datastore.forget(own[0])
         _, positions = datastore.search(torch.randn(1, 32).numpy(), 1000)
         found = set(datastore.entries(positions[positions >= 0][None]).pairs.ravel().tolist())
@@ -218,8 +255,25 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
     index = with_keys(tmp_path / "index", variations(), model)
     write_tsv(tmp_path / "pairs.tsv", variations())
     made = [tmp_path / name for name in ("whole.knn", "stopped.knn")]
-    arguments = ["adapt-knn", str(tmp_path / "pairs.tsv"), "--model", str(model), "--memory", str(index)]
-    arguments += ["--neighbours", "4", "--epochs", "12", "--dev-share", "0.3", "--threads", "1", "-o"]
+    arguments = [
+        "adapt-knn",
+        str(tmp_path / "pairs.tsv"),
+        "--model",
+        str(model),
+        "--memory",
+        str(index),
+    ]
+    arguments += [
+        "--neighbours",
+        "4",
+        "--epochs",
+        "12",
+        "--dev-share",
+        "0.3",
+        "--threads",
+        "1",
+        "-o",
+    ]
     assert run([*arguments, str(made[0])]) == 0
     assert capsys.readouterr().out == f"{made[0]}\n"
 
@@ -236,15 +290,35 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
     assert run([*arguments, str(made[1])]) == 130
     assert "go on with --resume" in capsys.readouterr().err and not made[1].exists()
     assert run([*arguments, str(made[1])]) == 2
-    monkeypatch.setattr("tmnmt.training.adapt_knn.nearest", None)  # what was looked up is not looked up again
+    monkeypatch.setattr(
+        "tmnmt.training.adapt_knn.nearest", None
+    )  # what was looked up is not looked up again
     assert run([*arguments, str(made[1]), "--resume"]) == 0
     one, other = (AdaptiveKNN.load(path, load_model(model).hash).state_dict() for path in made)
     assert all(torch.equal(one[name], other[name]) for name in one)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "pairs.tsv", "stopped.knn", "whole.knn"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "index",
+        "pairs.tsv",
+        "stopped.knn",
+        "whole.knn",
+    ]
 
 
-def test_a_number_that_is_no_power_of_two_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["adapt-knn", "p.tsv", "--model", "m", "--memory", "i", "-o", str(tmp_path / "x"), "--neighbours", "6"]
+def test_a_number_that_is_no_power_of_two_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [
+        "adapt-knn",
+        "p.tsv",
+        "--model",
+        "m",
+        "--memory",
+        "i",
+        "-o",
+        str(tmp_path / "x"),
+        "--neighbours",
+        "6",
+    ]
     assert run(arguments) == 2
     assert "power of two" in capsys.readouterr().err
 
@@ -256,14 +330,21 @@ def test_an_evaluation_reads_the_file_and_knows_it_by_what_it_holds(
     from tmnmt.eval.run import Run
 
     (tmp_path / "src.txt").write_text("\n".join(DOCUMENT) + "\n", encoding="utf-8")
-    (tmp_path / "ref.txt").write_text("\n".join(tgt for _, tgt in PAIRS[:4]) + "\n", encoding="utf-8")
+    (tmp_path / "ref.txt").write_text(
+        "\n".join(tgt for _, tgt in PAIRS[:4]) + "\n", encoding="utf-8"
+    )
     recipe = f"""
         name = "n"
         baseline = "adaptive"
         test = [{{name = "t", src = "src.txt", references = ["ref.txt"], memory = "m"}}]
         model = [{{name = "tiny", path = "{model}"}}]
         memory = [{{name = "m", path = "{memory}"}}]
-        system = [{{name = "adaptive", beam = 3, mode = "knn", neighbours = 4, knn_adaptive = "adaptive.knn"}}]
+        [[system]]
+        name = "adaptive"
+        beam = 3
+        mode = "knn"
+        neighbours = 4
+        knn_adaptive = "adaptive.knn"
     """
     (tmp_path / "recipe.toml").write_text(recipe, encoding="utf-8")
     for _ in range(2):

@@ -22,7 +22,9 @@ def test_bleu_by_hand() -> None:
     assert sentence_bleu(["a", "b"], ["a", "b", "c", "e"]) == pytest.approx(
         math.exp(1 - 4 / 2)
     )  # too short, else right
-    assert sentence_bleu(["a", "a"], ["a", "b"]) == pytest.approx((1 / 2 * 1 / 2) ** 0.25)  # the second a is clipped
+    assert sentence_bleu(["a", "a"], ["a", "b"]) == pytest.approx(
+        (1 / 2 * 1 / 2) ** 0.25
+    )  # the second a is clipped
     assert sentence_bleu(["a"], ["a"]) == 1
     assert sentence_bleu(["a"], ["b"]) == sentence_bleu([], ["b"]) == sentence_bleu(["a"], []) == 0
 
@@ -30,9 +32,13 @@ def test_bleu_by_hand() -> None:
 @given(TOKENS, TOKENS)
 def test_bleu_is_what_sacrebleu_computes(tokens: list[str], reference: list[str]) -> None:
     theirs = sacrebleu.sentence_bleu(
-        " ".join(tokens), [" ".join(reference)], smooth_method="add-k", smooth_value=1, tokenize="none",
+        " ".join(tokens),
+        [" ".join(reference)],
+        smooth_method="add-k",
+        smooth_value=1,
+        tokenize="none",
         use_effective_order=False,
-    )  # fmt: skip
+    )
     assert sentence_bleu(tokens, reference) == pytest.approx(theirs.score / 100, abs=1e-9)
 
 
@@ -41,4 +47,6 @@ def test_bleu_is_what_sacrebleu_computes(tokens: list[str], reference: list[str]
 def test_bleu_among_texts_is_that_of_every_two(texts: list[list[str]]) -> None:
     bleu = SentenceBleu(texts)
     for number, reference in enumerate(texts):
-        assert bleu.against(number).tolist() == [sentence_bleu(tokens, reference) for tokens in texts]
+        assert bleu.against(number).tolist() == [
+            sentence_bleu(tokens, reference) for tokens in texts
+        ]

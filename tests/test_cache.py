@@ -21,11 +21,14 @@ L, D = 3, 2
 
 
 class PaperCache:
-    """Tu et al. 2018, section 3.2, word by word; without overwriting as in table 3; and the word before."""
+    """Tu et al. 2018, section 3.2, word by word; without overwriting as in table 3; and the word
+    before."""
 
     def __init__(self, size: int, overwrite: bool) -> None:
         self.size, self.overwrite = size, overwrite
-        self.slots: list[tuple[int, Tensor, Tensor, int, int]] = []  # word, key, value, time of the last write, before
+        self.slots: list[
+            tuple[int, Tensor, Tensor, int, int]
+        ] = []  # word, key, value, time of the last write, before
         self.time = 0
 
     def write(self, context: Tensor, hidden: Tensor, word: int, before: int) -> None:
@@ -35,7 +38,13 @@ class PaperCache:
         held = [i for i, slot in enumerate(self.slots) if slot[0] == word and self.overwrite]
         if held:
             _, key, value, _, _ = self.slots[held[0]]
-            self.slots[held[0]] = (word, (key + context) / 2, (value + hidden) / 2, self.time, before)
+            self.slots[held[0]] = (
+                word,
+                (key + context) / 2,
+                (value + hidden) / 2,
+                self.time,
+                before,
+            )
         elif len(self.slots) < self.size:
             self.slots.append((word, context, hidden, self.time, before))
         else:
@@ -43,7 +52,9 @@ class PaperCache:
             self.slots[oldest] = (word, context, hidden, self.time, before)
 
 
-words = st.lists(st.lists(st.integers(2, 9), max_size=12), max_size=5)  # 2 is </s>; few words: many repeats
+words = st.lists(
+    st.lists(st.integers(2, 9), max_size=12), max_size=5
+)  # 2 is </s>; few words: many repeats
 
 
 @settings(max_examples=150)
@@ -54,7 +65,8 @@ def test_the_vectorised_write_equals_the_loop_of_the_paper(
     made = torch.Generator().manual_seed(0)
     fast, slow = CacheContents(size, L, D, overwrite), PaperCache(size, overwrite)
     for ids in sentences:
-        contexts, hiddens = torch.randn(len(ids), L, generator=made), torch.randn(len(ids), D, generator=made)
+        contexts = torch.randn(len(ids), L, generator=made)
+        hiddens = torch.randn(len(ids), D, generator=made)
         fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))
         for context, hidden, before, word in zip(contexts, hiddens, [BOS, *ids], ids, strict=False):
             slow.write(context, hidden, word, before)
@@ -131,7 +143,8 @@ def test_read_by_hand() -> None:
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
     torch.testing.assert_close(
-        cache.match(some_word(context), hidden, context, ready(cache, state)), torch.tensor([[0.75, 0.25]])
+        cache.match(some_word(context), hidden, context, ready(cache, state)),
+        torch.tensor([[0.75, 0.25]]),
     )
     gate = 1 / (1 + math.exp(-2) / 3)
     fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
@@ -158,7 +171,9 @@ def test_one_gate_for_the_whole_state_by_hand() -> None:
 def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
     """Words are embedded as (word, 1)."""
     assert state is not None
-    return seen(cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1)))
+    return seen(
+        cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
+    )
 
 
 def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
@@ -166,7 +181,9 @@ def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
     cache = SessionCache(2, 2, 2, CacheKind(words=False, combining="add"))
     cache.load_state_dict(plain.state_dict())
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
-    fused, gate = cache.fuse(some_word(context), hidden, context, ready(cache, collate_caches([contents])))
+    fused, gate = cache.fuse(
+        some_word(context), hidden, context, ready(cache, collate_caches([contents]))
+    )
     torch.testing.assert_close(fused, hidden + gate * torch.tensor([[1.5, 1.0]]))
 
 
@@ -176,12 +193,16 @@ def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
     assert cache.A is not None
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
     torch.testing.assert_close(
-        cache.match(some_word(context), torch.zeros(1, 2), context, state), torch.tensor([[0.75, 0.25]])
+        cache.match(some_word(context), torch.zeros(1, 2), context, state),
+        torch.tensor([[0.75, 0.25]]),
     )
     with torch.no_grad():
-        cache.A.copy_(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # the first element asks for the second
+        cache.A.copy_(
+            torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+        )  # the first element asks for the second
     torch.testing.assert_close(
-        cache.match(some_word(context), torch.zeros(1, 2), context, state), torch.tensor([[0.25, 0.75]])
+        cache.match(some_word(context), torch.zeros(1, 2), context, state),
+        torch.tensor([[0.25, 0.75]]),
     )
 
 
@@ -192,8 +213,12 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
         torch.nn.init.zeros_(layer.weight)
     torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4
     state = MemoryState(cache=collate_caches([contents, CacheContents(5, 2, 2)]))
-    prev, hidden, context = torch.tensor([4, 4]), torch.randn(2, 2), torch.tensor([[math.log(3), 0.0]] * 2)
-    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
+    prev = torch.tensor([4, 4])
+    hidden = torch.randn(2, 2)
+    context = torch.tensor([[math.log(3), 0.0]] * 2)
+    log_probs, _, trace = Memories(None, cache).step(
+        backbone, prev, hidden, context, state, "off", explain=True
+    )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     # P_m = (3/4, 1/4) of the words 5 and 6
     expected = plain[:1].exp() / 4
@@ -211,7 +236,9 @@ def test_states_match_beside_contexts_by_hand() -> None:
     cache = SessionCache(2, 2, 2, CacheKind("shallow", matching="joint", rank=1))
     assert cache.Q is not None and cache.K is not None
     with torch.no_grad():
-        cache.Q.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 2.0]]))  # of (log 3, 0, 0, h): log 3 + 2 h
+        cache.Q.weight.copy_(
+            torch.tensor([[1.0, 0.0, 0.0, 2.0]])
+        )  # of (log 3, 0, 0, h): log 3 + 2 h
         cache.K.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 0.5]]))  # of the slots: 1 and 2
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
     for state_of_two, odds in ((0.0, 3), (math.log(3), 27)):
@@ -223,8 +250,11 @@ def test_states_match_beside_contexts_by_hand() -> None:
 
 def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states() -> None:
     torch.manual_seed(0)
-    contexts, hiddens = torch.randn(200, 2) @ torch.randn(2, 6), torch.randn(200, 1) @ torch.randn(1, 5)
-    cache = SessionCache(6, 5, 2, CacheKind("shallow", matching="joint", rank=3))  # the positions have three dimensions
+    contexts = torch.randn(200, 2) @ torch.randn(2, 6)
+    hiddens = torch.randn(200, 1) @ torch.randn(1, 5)
+    cache = SessionCache(
+        6, 5, 2, CacheKind("shallow", matching="joint", rank=3)
+    )  # the positions have three dimensions
     cache.begin(contexts, hiddens)
     assert cache.Q is not None
     keys, values = cache.slots_of(contexts, hiddens)
@@ -237,7 +267,12 @@ def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states()
 
 def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
     torch.manual_seed(1)
-    cache = SessionCache(4, 3, 2, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=2, empty=True))
+    cache = SessionCache(
+        4,
+        3,
+        2,
+        CacheKind("shallow", matching="joint", signs=True, follows=True, rank=2, empty=True),
+    )
     assert cache.signs is not None
     torch.nn.init.normal_(cache.signs.weight)
     whole, few = CacheContents(5, 4, 3), CacheContents(5, *cache.slot_sizes)
@@ -246,7 +281,10 @@ def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
         whole.write(contexts, hiddens, ids)
         few.write(*cache.slots_of(contexts, hiddens), ids)
     prev, hidden, context = torch.tensor([5, 6]), torch.randn(2, 3), torch.randn(2, 4)
-    found = [cache.recall(prev, hidden, context, ready(cache, collate_caches([one], 2))) for one in (whole, few)]
+    found = [
+        cache.recall(prev, hidden, context, ready(cache, collate_caches([one], 2)))
+        for one in (whole, few)
+    ]
     for raw, mapped in zip(*found, strict=True):
         torch.testing.assert_close(mapped, raw)
 
@@ -256,7 +294,8 @@ def test_words_that_follow_are_preferred_by_hand() -> None:
     assert contents.before.tolist() == [BOS, 5]
     cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True, follows=True))
     assert cache.kappa is not None and cache.signs is not None
-    state, context = ready(cache, collate_caches([contents, contents])), torch.tensor([[math.log(3), 0.0]] * 2)
+    state = ready(cache, collate_caches([contents, contents]))
+    context = torch.tensor([[math.log(3), 0.0]] * 2)
     with torch.no_grad():
         cache.kappa.fill_(math.log(9) / 10)
         cache.signs.weight.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.2]]))
@@ -264,7 +303,9 @@ def test_words_that_follow_are_preferred_by_hand() -> None:
     weights, logit = cache.recall(torch.tensor([9, 5]), torch.zeros(2, 2), context, state)
     torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
     values = torch.stack([torch.tensor([1.5, 1.0]), torch.tensor([0.5, 3.0])])  # m
-    expected = cache.logits(torch.zeros(2, 2), context, cache.W(values))[:, 0] + 10 * 0.2 * torch.tensor([0.0, 0.75])
+    expected = cache.logits(torch.zeros(2, 2), context, cache.W(values))[
+        :, 0
+    ] + 10 * 0.2 * torch.tensor([0.0, 0.75])
     torch.testing.assert_close(logit, expected)
 
 
@@ -274,13 +315,18 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
     assert cache.empty is not None
     for layer in (cache.U, cache.V, cache.W):
         torch.nn.init.zeros_(layer.weight)
-    torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4 of what is not the empty slot's
+    torch.nn.init.constant_(
+        cache.U.bias, math.log(3)
+    )  # lambda = 3/4 of what is not the empty slot's
     with torch.no_grad():
         cache.empty.copy_(torch.tensor([0.5, 0.2]))
     prev, hidden, context = torch.tensor([4]), torch.randn(1, 2), torch.tensor([[math.log(3), 0.0]])
     state = MemoryState(cache=collate_caches([contents]))
-    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
-    # P_m = (3/4, 1/4), so the mean cosine is 3/4, and the log odds against the empty slot 10 * 0.2 * (3/4 - 1/2) = 1/2
+    log_probs, _, trace = Memories(None, cache).step(
+        backbone, prev, hidden, context, state, "off", explain=True
+    )
+    # P_m = (3/4, 1/4), so the mean cosine is 3/4, and the log odds against the empty slot 10 * 0.2
+    # * (3/4 - 1/2) = 1/2
     gate = 0.75 / (1 + math.exp(-0.5))
     expected = (1 - gate) * backbone.readout(prev, hidden, context).softmax(-1)
     expected[0, 5] += 0.75 * gate
@@ -293,9 +339,13 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
 
 def test_a_single_slot_that_is_unlike_the_position_is_left_to_the_model() -> None:
     torch.manual_seed(0)
-    cache = SessionCache(4, 4, 2, CacheKind("shallow", matching="joint", rank=3, signs=True, empty=True))
+    cache = SessionCache(
+        4, 4, 2, CacheKind("shallow", matching="joint", rank=3, signs=True, empty=True)
+    )
     without = SessionCache(4, 4, 2, CacheKind("shallow", matching="joint", rank=3, signs=True))
-    without.load_state_dict({name: value for name, value in cache.state_dict().items() if name != "empty"})
+    without.load_state_dict(
+        {name: value for name, value in cache.state_dict().items() if name != "empty"}
+    )
     contents = CacheContents(5, 4, 4)
     key = torch.randn(1, 4)
     contents.write(key, key, torch.tensor([5]))
@@ -322,11 +372,16 @@ def test_the_signs_of_a_shallow_cache_by_hand() -> None:
     # scores (log 3, 0), (0, 2) and 2 alone; P_m = (3/4, 1/4), (1 - p, p) and 1
     p, square = 1 / (1 + math.exp(-2)), math.log(3) ** 2
     shown = torch.tensor(
-        [[0.75 / math.log(3), math.log(4) / square, 0.75], [2 * p / 4, math.log(1 + math.exp(2)) / 4, p],
-         [2 / 4, 2 / 4, 1.0]]
-    )  # fmt: skip
+        [
+            [0.75 / math.log(3), math.log(4) / square, 0.75],
+            [2 * p / 4, math.log(1 + math.exp(2)) / 4, p],
+            [2 / 4, 2 / 4, 1.0],
+        ]
+    )
     moved = 10 * shown @ torch.tensor([0.1, 0.2, 0.3])
-    torch.testing.assert_close(cache.recall(some_word(contexts), hiddens, contexts, state)[1] - closed, moved)
+    torch.testing.assert_close(
+        cache.recall(some_word(contexts), hiddens, contexts, state)[1] - closed, moved
+    )
 
 
 def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
@@ -352,12 +407,12 @@ def said(cache: SessionCache, state: CacheState | None) -> Tensor:
 
 
 @pytest.mark.parametrize("combining", ["interpolate", "add"])
-def test_many_slots_are_read_as_few_are(monkeypatch: pytest.MonkeyPatch, combining: Combining) -> None:
+def test_many_slots_are_read_as_few_are(
+    monkeypatch: pytest.MonkeyPatch, combining: Combining
+) -> None:
     torch.manual_seed(1)
-    cache, contents = (
-        SessionCache(4, 3, 2, CacheKind(combining=combining)),
-        [CacheContents(9, 4, 3), CacheContents(9, 4, 3)],
-    )
+    cache = SessionCache(4, 3, 2, CacheKind(combining=combining))
+    contents = [CacheContents(9, 4, 3), CacheContents(9, 4, 3)]
     assert cache.word is not None
     torch.nn.init.normal_(cache.word.weight)
     contents[0].write(torch.randn(9, 4), torch.randn(9, 3), torch.arange(4, 13))
@@ -381,9 +436,13 @@ def backbone() -> RNNsearch:
 
 def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
-    state = MemoryState(cache=collate_caches([CacheContents(5, 2, 2), contents], rows_per_sentence=2))
+    state = MemoryState(
+        cache=collate_caches([CacheContents(5, 2, 2), contents], rows_per_sentence=2)
+    )
     prev, hidden, context = torch.tensor([4, 5, 6, 7]), torch.randn(4, 2), torch.randn(4, 2)
-    log_probs, _, trace = Memories(None, cache).step(backbone, prev, hidden, context, state, "off", explain=True)
+    log_probs, _, trace = Memories(None, cache).step(
+        backbone, prev, hidden, context, state, "off", explain=True
+    )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     assert torch.equal(log_probs[:2], plain[:2])
     assert not torch.equal(log_probs[2:], plain[2:])
@@ -400,14 +459,19 @@ def test_gradients_stay_finite_beside_an_empty_cache(backbone: RNNsearch) -> Non
     log_probs, _, _ = Memories(None, cache).step(backbone, prev, hidden, context, state, "off")
     log_probs[:, 5].sum().backward()
     for layer in (cache.U, cache.V, cache.W):
-        assert layer.weight.grad is not None and layer.weight.grad.isfinite().all() and layer.weight.grad.any()
+        assert (
+            layer.weight.grad is not None
+            and layer.weight.grad.isfinite().all()
+            and layer.weight.grad.any()
+        )
 
 
 def test_a_document_does_not_see_its_neighbours() -> None:
     cache, contents = by_hand()
     other = CacheContents(5, 2, 2)
     other.write(torch.ones(1, 2), torch.ones(1, 2), torch.tensor([7]))
-    together, alone = ready(cache, collate_caches([contents, other])), ready(cache, collate_caches([contents]))
+    together = ready(cache, collate_caches([contents, other]))
+    alone = ready(cache, collate_caches([contents]))
     hidden, context = torch.randn(2, 2), torch.randn(2, 2)
     torch.testing.assert_close(
         cache.fuse(some_word(context), hidden, context, together)[0][:1],

@@ -1,4 +1,5 @@
-"""Analyses of the session cache: what is counted, what a stopped run keeps, and the files that come out."""
+"""Analyses of the session cache: what is counted, what a stopped run keeps, and the files that come
+out."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 
 SEGMENTS = [
-    Segment(*PAIRS[(document + i) % len(PAIRS)], f"doc{document}") for document in range(TOGETHER + 2) for i in range(3)
+    Segment(*PAIRS[(document + i) % len(PAIRS)], f"doc{document}")
+    for document in range(TOGETHER + 2)
+    for i in range(3)
 ]
 
 
@@ -55,17 +58,23 @@ def analysis(model: Path, runs: Path) -> Analysis:
 def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
     folder = write_tiny_model(tmp_path / "model", cache=CacheKind(fusion))  # type: ignore[arg-type]
     model = load_model(folder)
-    watching = Watching(model, load_memories(model, "cpu"), Settings(cache=4, beam=2, remember="own"), frozenset())
+    watching = Watching(
+        model, load_memories(model, "cpu"), Settings(cache=4, beam=2, remember="own"), frozenset()
+    )
     texts = [src for src, _ in PAIRS[:3]]
     watched = list(watching.stream([texts], explain=True))
     assert watched == list(
-        Translator.load(folder, mode="off", cache=4, beam=2, remember="own").stream([texts], explain=True)
+        Translator.load(folder, mode="off", cache=4, beam=2, remember="own").stream(
+            [texts], explain=True
+        )
     )
     told = [token.cache_gate + token.recall_gate for one in watched[1:] for token in one.tokens]
     gates = watching.watched.gates.values()
     assert sum(gate.count for gate in gates) == len(told)
     assert sum(gate.total for gate in gates) == pytest.approx(sum(told), abs=1e-4)
-    assert sum(mean.total for mean in watching.watched.matching) == pytest.approx(len(told), abs=1e-3)
+    assert sum(mean.total for mean in watching.watched.matching) == pytest.approx(
+        len(told), abs=1e-3
+    )
     assert [len(watching.watched.matching), watching.watched.matching[0].count] == [4, len(told)]
     matrix = watching.watched.matrix
     assert matrix is not None and matrix.weights.shape == (len(watched[2].tokens), 4)
@@ -74,10 +83,10 @@ def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
 
 def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_path: Path) -> None:
     one = analysis(folder / "model", tmp_path)
-    shown, session = (
-        one.shown(Arm(4), 3),
-        Translator.load(folder / "model", mode="off", cache=4, beam=2, remember="own").session(),
-    )
+    shown = one.shown(Arm(4), 3)
+    session = Translator.load(
+        folder / "model", mode="off", cache=4, beam=2, remember="own"
+    ).session()
     for segment in SEGMENTS[:2]:
         session.translate(segment.src)
     words = [session.cache.ids[slot] for slot in session.cache.latest]
@@ -89,7 +98,9 @@ def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_pa
         one.shown(Arm(4), 31)
 
 
-def test_a_run_that_was_stopped_goes_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_stopped_goes_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, arm = analysis(folder / "model", tmp_path), Arm(3)
     whole = one.outcome(arm)
     path = tmp_path / f"{one.digest(arm)}.jsonl"
@@ -97,21 +108,38 @@ def test_a_run_that_was_stopped_goes_on(folder: Path, tmp_path: Path, monkeypatc
     path.write_text(first + second[:40], encoding="utf-8")
     done = []
     translated = one._translated
-    monkeypatch.setattr(one, "_translated", lambda arm, some: done.append(len(some)) or translated(arm, some))
+    monkeypatch.setattr(
+        one, "_translated", lambda arm, some: done.append(len(some)) or translated(arm, some)
+    )
     again = one.outcome(arm)
     assert done == [len(one.documents) - TOGETHER]
-    assert (again.lines, again.gates, again.by_segment) == (whole.lines, whole.gates, whole.by_segment)
+    assert (again.lines, again.gates, again.by_segment) == (
+        whole.lines,
+        whole.gates,
+        whole.by_segment,
+    )
     assert one.outcome(arm) == again and done == [2]
     assert one.digest(Arm(3, overwrite=False)) != one.digest(arm) != one.digest(Arm(3, best=2))
     record = json.loads(second)
     empty: dict[str, object] = {}
     for wrong in (
-        empty, 5, [1], record | {"lines": 5}, record | {"lines": [*record["lines"], "more"]}, record | {"seconds": 0},
-        record | {"seconds": "1"}, record | {"gates": empty}, record | {"matching": [1]}, record | {"format": 1},
-        record | {"by_segment": record["by_segment"][1:]}, json.loads(first),
-    ):  # fmt: skip
+        empty,
+        5,
+        [1],
+        record | {"lines": 5},
+        record | {"lines": [*record["lines"], "more"]},
+        record | {"seconds": 0},
+        record | {"seconds": "1"},
+        record | {"gates": empty},
+        record | {"matching": [1]},
+        record | {"format": 1},
+        record | {"by_segment": record["by_segment"][1:]},
+        json.loads(first),
+    ):
         path.write_text(first + json.dumps(wrong) + "\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"jsonl, line 2: no results of this command \(.*\); delete the file$"):
+        with pytest.raises(
+            DataError, match=r"jsonl, line 2: no results of this command \(.*\); delete the file$"
+        ):
             one.outcome(arm)
     for tail, number in ((b"\xff\n", 2), (b"[" * 99999 + b"\n", 2), (second.encode() * 2, 3)):
         path.write_bytes(first.encode() + tail)
@@ -128,7 +156,16 @@ def test_arms_are_sizes_then_variants_at_one_size() -> None:
 def test_the_report_has_numbers_tables_and_plots(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--test", str(folder / "tiny.test.tsv"), "-o", str(tmp_path / "out"), "--beam", "2", "--threads", "1"]
+    arguments = [
+        "--test",
+        str(folder / "tiny.test.tsv"),
+        "-o",
+        str(tmp_path / "out"),
+        "--beam",
+        "2",
+        "--threads",
+        "1",
+    ]
     sizes = ["--size", "2", "--size", "30", "--at", "5", "--best", "2"]
     command = ["cache-report", "--model", str(folder / "model"), *arguments, *sizes]
     assert run(command) == 0
@@ -158,17 +195,37 @@ def test_the_report_has_numbers_tables_and_plots(
         (["--segment", "4"], 2, "segment 4: the first of its document"),
         (["--best", "3"], 2, "a beam of 2 finds that many at most"),
         (["--test", "missing.tsv"], 1, "missing.tsv"),
-        (["--test", "single.tsv"], 1, "single: every document is of one segment, which has no cache to read"),
+        (
+            ["--test", "single.tsv"],
+            1,
+            "single: every document is of one segment, which has no cache to read",
+        ),
         (["-o", "tiny.test.tsv"], 2, "tiny.test.tsv: it is no folder"),
         (["-o", "-"], 2, "- is standard output"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str], code: int, message: str,
-) -> None:  # fmt: skip
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
     monkeypatch.chdir(folder)
-    always = ["--model", "model", "--test", "tiny.test.tsv", "-o", str(tmp_path), "--beam", "2", "--at", "2"]
+    always = [
+        "--model",
+        "model",
+        "--test",
+        "tiny.test.tsv",
+        "-o",
+        str(tmp_path),
+        "--beam",
+        "2",
+        "--at",
+        "2",
+    ]
     assert run(["cache-report", *always, "--size", "0", "--threads", "1", *arguments]) == code
     assert not list(tmp_path.iterdir())  # before anything is translated
     told = capsys.readouterr().err.strip().splitlines()[-1]
@@ -179,9 +236,18 @@ def test_classes_follow_words_over_their_subwords() -> None:
     subwords = ["▁L", "'", "art", "icle", "▁2", "▁de", "▁", "«", "loi", "»", "."]
     kinds = {"l": "frequent word", "de": "frequent word"}
     expected = [
-        "frequent word", "punctuation", "other word", "other word", "number", "frequent word", "punctuation",
-        "punctuation", "other word", "punctuation", "punctuation",
-    ]  # fmt: skip
+        "frequent word",
+        "punctuation",
+        "other word",
+        "other word",
+        "number",
+        "frequent word",
+        "punctuation",
+        "punctuation",
+        "other word",
+        "punctuation",
+        "punctuation",
+    ]
     assert classes(subwords, set(kinds)) == expected
 
 
@@ -197,8 +263,18 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
         "we saw a bird fly",
         "yes , it is so",
     ]
-    base = ["the cat sat on mat", "a dog ran over the green hill", "they saw a bird", "yes , it is so"]
-    ours = ["the cat sat on the mat today", "a dog walked over the hill", "we saw a bird fly", "yes , it is so"]
+    base = [
+        "the cat sat on mat",
+        "a dog ran over the green hill",
+        "they saw a bird",
+        "yes , it is so",
+    ]
+    ours = [
+        "the cat sat on the mat today",
+        "a dog walked over the hill",
+        "we saw a bird fly",
+        "yes , it is so",
+    ]
     before, better, worse = score(base, references).bleu, 0, 0
     for i in range(len(base)):
         after = score([*base[:i], ours[i], *base[i + 1 :]], references).bleu
@@ -211,7 +287,9 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
     assert (found.better, found.worse) == (2, 1)
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (37.46, 37.53), (-3, 12_345), (5, 5), (0, 0), (1e-7, 3e-7)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (37.46, 37.53), (-3, 12_345), (5, 5), (0, 0), (1e-7, 3e-7)]
+)
 def test_ticks_are_round_and_enclose(low: float, high: float) -> None:
     found = ticks(low, high)
     assert 2 <= len(found) <= 8 and found[0] <= low and found[-1] >= high
@@ -222,12 +300,16 @@ def test_ticks_are_round_and_enclose(low: float, high: float) -> None:
 
 def test_plots_escape_what_stands_in_them_and_keep_points_inside() -> None:
     chart = ElementTree.fromstring(
-        line_chart("a < b", "x & y", "z", ["0", "25", "50"], {"<s>": [1.0, None, 3.0], "short": [2.0]})
+        line_chart(
+            "a < b", "x & y", "z", ["0", "25", "50"], {"<s>": [1.0, None, 3.0], "short": [2.0]}
+        )
     )
     texts = [node.text for node in chart if node.tag.endswith("text")]
     assert {"a < b", "x & y", "z", "<s>", "0", "25"} <= set(texts)
     dots = [node for node in chart if node.tag.endswith("circle")]
-    assert len(dots) == 3 and all(0 < float(dot.attrib["cy"]) < float(chart.attrib["height"]) for dot in dots)
+    assert len(dots) == 3 and all(
+        0 < float(dot.attrib["cy"]) < float(chart.attrib["height"]) for dot in dots
+    )
     heat = ElementTree.fromstring(heat_map("t", "x", "y", ["a", "&"], ["<"], [[0.0, 0.5]]))
     opacities = [node.attrib["fill-opacity"] for node in heat if node.tag.endswith("rect")]
     assert opacities == ["0.000", "1.000"]

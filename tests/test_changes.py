@@ -1,4 +1,5 @@
-"""A memory that changes while it is read: corrections, deletions, compaction, kills, a full disk, damage."""
+"""A memory that changes while it is read: corrections, deletions, compaction, kills, a full disk,
+damage."""
 
 from __future__ import annotations
 
@@ -53,7 +54,10 @@ def test_search_equals_brute_force_whatever_was_changed(tmp_path: Path) -> None:
         for step in range(12):
             gone = draw.sample(sorted(alive), 20)
             index.delete(gone)
-            edited = index.edit(draw.sample(sorted(set(alive) - set(gone)), 20), lambda s: replace(s, src=s.src + " x"))
+            edited = index.edit(
+                draw.sample(sorted(set(alive) - set(gone)), 20),
+                lambda s: replace(s, src=s.src + " x"),
+            )
             added = draw.sample(real_segments(), 10)
             ids = index.add(added)
             alive = {number: segment for number, segment in alive.items() if number not in gone}
@@ -64,18 +68,24 @@ def test_search_equals_brute_force_whatever_was_changed(tmp_path: Path) -> None:
             assert list(reader.segments()) == segments and len(reader) == len(segments)
             for query in queries(3, step):
                 for k, threshold in ((1, 0.5), (5, 0.3), (1000, 0.0)):
-                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(query, segments, k, threshold)
+                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(
+                        query, segments, k, threshold
+                    )
 
 
 def test_a_correction_and_a_deletion_are_seen_by_everybody_and_after_reopening(path: Path) -> None:
     with MemoryIndex.open(path) as writer, MemoryIndex.open(path) as reader:
         old = reader.get([5])[0]
         (new,) = writer.edit([5], lambda segment: replace(segment, src="a wholly new sentence"))
-        assert new == replace(old, src="a wholly new sentence", changed=new.changed) and new.changed.endswith("Z")
+        assert new == replace(
+            old, src="a wholly new sentence", changed=new.changed
+        ) and new.changed.endswith("Z")
         writer.delete([6])
         with MemoryIndex.open(path) as later:
             for index in (writer, reader, later):
-                assert [m.segment for m in index.search(["a wholly new sentence"], 1, 0.9)[0]] == [new]
+                assert [m.segment for m in index.search(["a wholly new sentence"], 1, 0.9)[0]] == [
+                    new
+                ]
                 assert 5 not in {m.segment.id for m in index.search([old.src], 60, 0.9)[0]}
                 assert (len(index), index.changes()) == (59, (0, 1, 1))
                 with pytest.raises(UnknownIdError, match="there is no segment 6"):
@@ -85,7 +95,10 @@ def test_a_correction_and_a_deletion_are_seen_by_everybody_and_after_reopening(p
 def test_an_unknown_id_changes_nothing(path: Path) -> None:
     with MemoryIndex.open(path) as index:
         before = _now(index)
-        for change in (lambda: index.delete([1, 99]), lambda: index.edit([1, 99], lambda s: replace(s, tgt="x"))):
+        for change in (
+            lambda: index.delete([1, 99]),
+            lambda: index.edit([1, 99], lambda s: replace(s, tgt="x")),
+        ):
             with pytest.raises(UnknownIdError, match="no segment 99"):
                 change()
         assert _now(index) == before
@@ -103,15 +116,33 @@ def test_an_id_is_never_given_twice_even_after_compaction(path: Path) -> None:
 def test_compaction_keeps_every_field_and_does_nothing_twice(path: Path) -> None:
     with MemoryIndex.open(path) as index, MemoryIndex.open(path) as reader:
         index.add(
-            [Segment("a", "b", "d", 3, 0, "o", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "me", (("n", "v"),))]
+            [
+                Segment(
+                    "a",
+                    "b",
+                    "d",
+                    3,
+                    0,
+                    "o",
+                    "2026-01-01T00:00:00Z",
+                    "2026-01-02T00:00:00Z",
+                    "me",
+                    (("n", "v"),),
+                )
+            ]
         )
         index.edit([1, 2], lambda segment: replace(segment, tgt="corrected"))
         index.delete([3])
         before = _now(index)
         manifest = index.compact()
-        assert _now(reader) == before and reader.changes() == (0, 0, 0) and reader.manifest == manifest
+        assert (
+            _now(reader) == before and reader.changes() == (0, 0, 0) and reader.manifest == manifest
+        )
         assert index.compact() == manifest
-    assert sorted(p.name for p in path.iterdir() if p.name != ".lock") == ["generation-2", "manifest.json"]
+    assert sorted(p.name for p in path.iterdir() if p.name != ".lock") == [
+        "generation-2",
+        "manifest.json",
+    ]
 
 
 def test_searches_go_on_while_others_change_and_compact(path: Path) -> None:
@@ -157,13 +188,16 @@ def test_a_folder_that_is_gone_is_one_clear_error(path: Path) -> None:
 
 
 def _bulky() -> list[Segment]:
-    """Short tokens: the postings need more room than the store, so that either can be what does not fit."""
+    """Short tokens: the postings need more room than the store, so that either can be what does not
+    fit."""
     draw = random.Random(2)
     return [Segment(" ".join(draw.choices("abcdefghij", k=600)), "") for _ in range(60)]
 
 
 @pytest.mark.parametrize("operation", ["add", "compact", "build"])
-def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, operation: str) -> None:
+def test_a_full_disk_leaves_everything_as_it_was_and_says_so(
+    tmp_path: Path, operation: str
+) -> None:
     path, many = tmp_path / "index", _bulky()
     build(path, many, "en", "fr")
     with MemoryIndex.open(path) as index:
@@ -175,7 +209,10 @@ def test_a_full_disk_leaves_everything_as_it_was_and_says_so(tmp_path: Path, ope
             "build": lambda: build(path, many, "en", "fr", force=True),
         }[operation]
         for size in (0, 100, 4_000, 16_000, 40_000, 60_000):
-            with files_of_at_most(size), pytest.raises(MemoryIndexError, match=r"not written|nothing was|be written"):
+            with (
+                files_of_at_most(size),
+                pytest.raises(MemoryIndexError, match=r"not written|nothing was|be written"),
+            ):
                 change()
             assert _now(index) == before and index.verify() == 59
             assert sorted(path.rglob("*")) == files
@@ -196,7 +233,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("operation", ["add", "edit", "compact", "build"])
-def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(small_disk: Path, operation: str) -> None:
+def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(
+    small_disk: Path, operation: str
+) -> None:
     path, many = small_disk / "index", _bulky()
     build(path, many, "en", "fr")
     with MemoryIndex.open(path) as index:
@@ -218,7 +257,11 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(small_disk:
                 assert "No space left" in str(error) or "disk is full" in str(error), error
                 refused += 1
                 assert _now(index) == before and index.verify() == 59
-                assert {p.name for p in path.iterdir()} == {"manifest.json", "generation-1", ".lock"}
+                assert {p.name for p in path.iterdir()} == {
+                    "manifest.json",
+                    "generation-1",
+                    ".lock",
+                }
             else:
                 break
             finally:
@@ -233,16 +276,28 @@ def test_verify_finds_a_flipped_byte_in_every_part(path: Path) -> None:
     with MemoryIndex.open(path) as index:
         index.delete([1])
         assert index.verify() == 59
-        parts = [part for part in sorted(path.rglob("*")) if part.is_file() and part.name != ".lock"]
+        parts = [
+            part for part in sorted(path.rglob("*")) if part.is_file() and part.name != ".lock"
+        ]
         draw = random.Random(3)
         for part in parts:
             content = part.read_bytes()
-            for at in {0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(6))} if content else ():
-                part.write_bytes(content[:at] + bytes([content[at] ^ draw.choice([1, 32, 128])]) + content[at + 1 :])
+            for at in (
+                {0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(6))}
+                if content
+                else ()
+            ):
+                part.write_bytes(
+                    content[:at]
+                    + bytes([content[at] ^ draw.choice([1, 32, 128])])
+                    + content[at + 1 :]
+                )
                 with pytest.raises(MemoryIndexError, match=part.name):
                     index.verify()
             part.write_bytes(content)
-        assert {"manifest.json", "segments.db", "changes.log", "postings.npy"} <= {part.name for part in parts}
+        assert {"manifest.json", "segments.db", "changes.log", "postings.npy"} <= {
+            part.name for part in parts
+        }
         assert index.verify() == 59
 
 
@@ -251,11 +306,20 @@ def test_changes_are_never_lost_in_silence(path: Path, capsys: pytest.CaptureFix
     with MemoryIndex.open(path) as index:
         index.add([Segment("a confirmed pair", "une paire")])
         journal.rename(lost)
-        uses: list[Callable[[], object]] = [lambda: index.search(["x"]), lambda: index.add([Segment("x", "y")])]
+        uses: list[Callable[[], object]] = [
+            lambda: index.search(["x"]),
+            lambda: index.add([Segment("x", "y")]),
+        ]
         for use in (*uses, index.compact, index.verify):
-            with pytest.raises(MemoryIndexError, match=r"changes.log: is missing; take the file from a backup"):
+            with pytest.raises(
+                MemoryIndexError, match=r"changes.log: is missing; take the file from a backup"
+            ):
                 use()
-    for command in (["memory", "verify"], ["search", "x"], ["memory", "add", "--src", "x", "--tgt", "y"]):
+    for command in (
+        ["memory", "verify"],
+        ["search", "x"],
+        ["memory", "add", "--src", "x", "--tgt", "y"],
+    ):
         assert run([*command, "--index", str(path)]) == 1
         assert "changes.log: is missing" in capsys.readouterr().err
     lost.rename(journal)
@@ -282,20 +346,45 @@ def test_a_change_that_was_not_finished_is_told_and_is_no_damage(
 @pytest.fixture(scope="module")
 def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undamaged") / "index"
-    build(folder, [replace(segment, document=f"d{segment.id % 7}") for segment in real_segments()], "en", "fr")
+    build(
+        folder,
+        [replace(segment, document=f"d{segment.id % 7}") for segment in real_segments()],
+        "en",
+        "fr",
+    )
     return folder
 
 
 POSTINGS = (
-    "length_start", "token_start", "tokens", "feature_start", "column_of", "columns", "posting_start", "postings",
-    "member_offsets", "members", "document_of", "ids", "vocabulary", "documents",
-)  # fmt: skip
+    "length_start",
+    "token_start",
+    "tokens",
+    "feature_start",
+    "column_of",
+    "columns",
+    "posting_start",
+    "postings",
+    "member_offsets",
+    "members",
+    "document_of",
+    "ids",
+    "vocabulary",
+    "documents",
+)
 REFUSED = (
-    "length_start", "token_start", "feature_start", "column_of", "posting_start", "member_offsets", "vocabulary",
-)  # fmt: skip
+    "length_start",
+    "token_start",
+    "feature_start",
+    "column_of",
+    "posting_start",
+    "member_offsets",
+    "vocabulary",
+)
 BYTES: dict[str, Callable[[int], bytes]] = {
-    "random": random.Random(5).randbytes, "zeros": bytes, "ones": lambda size: b"\xff" * size
-}  # fmt: skip
+    "random": random.Random(5).randbytes,
+    "zeros": bytes,
+    "ones": lambda size: b"\xff" * size,
+}
 
 
 @pytest.mark.parametrize("kind", BYTES)
@@ -323,14 +412,18 @@ def test_a_damaged_header_of_postings_is_one_clear_error(path: Path, name: str) 
     part, draw = path / f"generation-1/postings-1/{name}.npy", random.Random(name)
     content = part.read_bytes()
     for at in [0, *(draw.randrange(6, 80) for _ in range(20))]:
-        part.write_bytes(content[:at] + bytes([content[at] ^ draw.choice([1, 2, 16, 128])]) + content[at + 1 :])
+        part.write_bytes(
+            content[:at] + bytes([content[at] ^ draw.choice([1, 2, 16, 128])]) + content[at + 1 :]
+        )
         with suppress(MemoryIndexError), MemoryIndex.open(path) as index:  # spaces may change
             index.search(["the"], 3, 0.5)
 
 
 def _kill(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
     command = [sys.executable, str(KILLS), str(folder), str(rounds), str(seed)]
-    environment = os.environ | {"PYTHONPATH": str(Path(tmnmt.__file__).parents[1])}  # what is tested here, and no other
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(tmnmt.__file__).parents[1])
+    }  # what is tested here, and no other
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -373,7 +466,9 @@ def test_the_chosen_are_deleted_among_additions_too(path: Path) -> None:
         index.edit([7], lambda segment: replace(segment, user="me"))
         wanted = Filter(user="me")
         assert [segment.id for segment in index.segments(wanted)] == [7, 61]
-        assert index.delete_chosen(lambda segments: [s.id for s in segments if wanted.keeps(s)]) == [7, 61]
+        assert index.delete_chosen(
+            lambda segments: [s.id for s in segments if wanted.keeps(s)]
+        ) == [7, 61]
         assert _now(index)[-1].user == "you" and not list(index.segments(wanted))
         assert index.delete_chosen(lambda _: []) == []
 
@@ -382,13 +477,22 @@ def test_stats_count_what_is_there_now(tmp_path: Path) -> None:
     build(tmp_path / "index", NEWEST, "en", "fr")
     with MemoryIndex.open(tmp_path / "index") as index:
         index.delete([5])
-        index.add([Segment("x", "y", "", 0, 0, "o", "2027", "2027", "me", (("n", "1"), ("n", "2")))])
+        index.add(
+            [Segment("x", "y", "", 0, 0, "o", "2027", "2027", "me", (("n", "1"), ("n", "2")))]
+        )
         counted = stats(index)
     assert (counted.segments, counted.added, counted.corrected, counted.deleted) == (5, 1, 0, 1)
     assert (counted.documents, counted.without_document, counted.oldest, counted.newest) == (
-        2, 1, "2026-01-01T00:00:00Z", "2027",
-    )  # fmt: skip
-    assert (counted.origins, counted.users, counted.properties) == ({"": 4, "o": 1}, {"": 4, "me": 1}, {"n": 1})
+        2,
+        1,
+        "2026-01-01T00:00:00Z",
+        "2027",
+    )
+    assert (counted.origins, counted.users, counted.properties) == (
+        {"": 4, "o": 1},
+        {"": 4, "me": 1},
+        {"n": 1},
+    )
     assert counted.bytes == sum(
         p.stat().st_size for p in (tmp_path / "index").rglob("generation-1/**/*") if p.is_file()
     )
@@ -413,7 +517,9 @@ def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
             others = [segment for segment in segments if segment.document != document]
             for query in queries(2, step):
                 for k, threshold in ((1, 0.5), (5, 0.3), (1000, 0.0)):
-                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(query, segments, k, threshold)
+                    assert pairs(reader.search([query], k, threshold)[0]) == brute_force(
+                        query, segments, k, threshold
+                    )
                 found = reader.search([query], 9, 0.3, exclude_documents=[document])[0]
                 assert pairs(found) == brute_force(query, others, 9, 0.3)
                 assert all(match.segment == index.get([match.segment.id])[0] for match in found)
@@ -434,15 +540,25 @@ def test_without_room_for_postings_additions_are_found_all_the_same(
             assert len(index._now.parts()) == (1 if group < "g" else 2)
             if group == "c":
                 monkeypatch.undo()
-    assert caplog.text.count("no room for postings") == 2  # with 6 and with 18; tried again with more than 36
+    assert (
+        caplog.text.count("no room for postings") == 2
+    )  # with 6 and with 18; tried again with more than 36
 
 
 def test_opening_and_changing_a_memory_compiles_nothing(path: Path) -> None:
     with MemoryIndex.open(path) as index:
         index.add([Segment(f"sentence {i}", "") for i in range(2000)])
-    code = "import sys, pathlib, tmnmt.index.embedded.index as m; x = m.MemoryIndex.open(pathlib.Path(sys.argv[1]))"
-    code += "; x.delete([1]); print(len(list(x.segments())), 'numba' in sys.modules, 'torch' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    code = (
+        "import sys, pathlib, tmnmt.index.embedded.index as m; x = "
+        "m.MemoryIndex.open(pathlib.Path(sys.argv[1]))"
+    )
+    code += (
+        "; x.delete([1]); print(len(list(x.segments())), 'numba' in sys.modules, 'torch' in "
+        "sys.modules)"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
     assert out.stdout == "2059 False False\n"
 
 
@@ -458,4 +574,8 @@ def test_a_correction_is_later_than_what_it_corrects() -> None:
     ]:
         old = Segment("a", "b", id=7, changed=before)
         new = corrected(old, replace(old, tgt="c", changed=given or before))
-        assert new.id == 7 and new.changed > before and (new.changed == after or after == now <= new.changed)
+        assert (
+            new.id == 7
+            and new.changed > before
+            and (new.changed == after or after == now <= new.changed)
+        )

@@ -20,7 +20,17 @@ from tmnmt.index.embedded.build import build
 from tmnmt.interrupts import Terminated
 from tmnmt.segments import Segment
 
-HEAVY = ("torch", "numba", "numpy", "faiss", "lxml", "elasticsearch", "sentencepiece", "sacrebleu", "rapidfuzz")
+HEAVY = (
+    "torch",
+    "numba",
+    "numpy",
+    "faiss",
+    "lxml",
+    "elasticsearch",
+    "sentencepiece",
+    "sacrebleu",
+    "rapidfuzz",
+)
 COMMANDS = ("build-index", "search", "translate", "train")
 MOST_MODULES, MOST_OF_OURS = 400, 45  # 342 and 30 when this was written: --help answers in 0.3 s
 
@@ -43,15 +53,27 @@ def fail() -> Iterator[list[BaseException]]:
     [
         (FormatError("a.tmx:3: no language"), 1, "tmnmt: error: a.tmx:3: no language\n"),
         (TmnmtError("two\nlines"), 1, "tmnmt: error: two lines\n"),
-        (UsageError("--mode copy: the model cannot"), 2, "tmnmt: error: --mode copy: the model cannot\n"),
-        (PermissionError(13, "Permission denied", "x.tmx"), 1, "tmnmt: error: x.tmx: Permission denied\n"),
+        (
+            UsageError("--mode copy: the model cannot"),
+            2,
+            "tmnmt: error: --mode copy: the model cannot\n",
+        ),
+        (
+            PermissionError(13, "Permission denied", "x.tmx"),
+            1,
+            "tmnmt: error: x.tmx: Permission denied\n",
+        ),
         (OSError(28, "No space left on device"), 1, "tmnmt: error: No space left on device\n"),
         (KeyboardInterrupt(), 130, "interrupted: stopped before the end\n"),
         (KeyboardInterrupt("go on with --resume"), 130, "interrupted: go on with --resume\n"),
     ],
 )
 def test_an_error_is_one_line_and_an_exit_code(
-    error: BaseException, code: int, line: str, fail: list[BaseException], capsys: pytest.CaptureFixture[str]
+    error: BaseException,
+    code: int,
+    line: str,
+    fail: list[BaseException],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     fail.append(error)
     assert run(["fail"]) == code
@@ -73,10 +95,17 @@ def _options(command: Any, *names: str) -> Iterator[tuple[str, str]]:
 
 def test_an_option_has_one_meaning_in_all_commands() -> None:
     every = [*_options(typer.main.get_command(app))]
-    having = {option: {command for command, other in every if other == option} for _, option in every}
+    having = {
+        option: {command for command, other in every if other == option} for _, option in every
+    }
     assert having["--src"] == having["--tgt"] == {"memory add", "memory edit", "keys"}  # a text
     assert having["--src-lang"] == having["--tgt-lang"]  # a language
-    assert having["--src-lang"] >= {"build-index", "translate", "evaluate prepare", "evaluate score"}
+    assert having["--src-lang"] >= {
+        "build-index",
+        "translate",
+        "evaluate prepare",
+        "evaluate score",
+    }
     assert having["--sources"] == {"evaluate score"}  # a file
 
 
@@ -90,10 +119,22 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
         (["search", "--threshold", "nan"], "Invalid value for '--threshold': must be from 0 to 1"),
         (["search", "--threshold", "inf"], "Invalid value for '--threshold': must be from 0 to 1"),
         (["translate", "--threshold=-inf"], "Invalid value for '--threshold': must be from 0 to 1"),
-        (["translate", "--knn-weight", "nan"], "Invalid value for '--knn-weight': must be from 0 to 1"),
-        (["translate", "--knn-temperature", "nan"], "Invalid value for '--knn-temperature': must be at least 0"),
-        (["translate", "--length-penalty", "nan"], "Invalid value for '--length-penalty': must be at least 0"),
-        (["adapt", "--dev-share", "nan"], "Invalid value for '--dev-share': must be from 0.001 to 0.5"),
+        (
+            ["translate", "--knn-weight", "nan"],
+            "Invalid value for '--knn-weight': must be from 0 to 1",
+        ),
+        (
+            ["translate", "--knn-temperature", "nan"],
+            "Invalid value for '--knn-temperature': must be at least 0",
+        ),
+        (
+            ["translate", "--length-penalty", "nan"],
+            "Invalid value for '--length-penalty': must be at least 0",
+        ),
+        (
+            ["adapt", "--dev-share", "nan"],
+            "Invalid value for '--dev-share': must be from 0.001 to 0.5",
+        ),
         (["search", "-k", "0"], "Invalid value for '-k': must be at least 1"),
     ],
 )
@@ -124,7 +165,9 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert f"Usage: tmnmt {command} " in capsys.readouterr().out
 
 
-def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run([]) == 2
     out, err = capsys.readouterr()
     assert "Usage: tmnmt" in out + err and "error" not in err
@@ -137,7 +180,9 @@ def test_warnings_of_the_package_go_to_stderr(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "tmnmt: warning: 3 units skipped\n97 units kept\n"
 
 
-def test_help_says_what_a_field_is_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_says_what_a_field_is_where_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     said = {}
     for command in ("add", "edit", "stats"):
         assert run(["memory", command, "--help"]) == 0
@@ -149,11 +194,18 @@ def test_help_says_what_a_field_is_where_it_is_asked_for(capsys: pytest.CaptureF
 
 def test_the_error_that_callers_catch_is_in_the_package() -> None:
     code = (
-        "import sys, tmnmt; assert 'tmnmt.errors' not in sys.modules; print(*tmnmt.__all__, tmnmt.TmnmtError.__name__)"
+        "import sys, tmnmt; assert 'tmnmt.errors' not in sys.modules; print(*tmnmt.__all__, "
+        "tmnmt.TmnmtError.__name__)"
     )
     code += "; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["Session", "TmnmtError", "Translator", "__version__", "TmnmtError"]
+    assert done.stdout.split() == [
+        "Session",
+        "TmnmtError",
+        "Translator",
+        "__version__",
+        "TmnmtError",
+    ]
 
 
 def _tmnmt(*arguments: str) -> list[str]:
@@ -164,27 +216,45 @@ def _tmnmt(*arguments: str) -> list[str]:
     ("command", "most"), [((), MOST_MODULES), *(((name,), MOST_MODULES + 150) for name in COMMANDS)]
 )
 def test_help_imports_little_and_nothing_heavy(command: tuple[str, ...], most: int) -> None:
-    code = "import sys; from tmnmt.cli import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    code = (
+        "import sys; from tmnmt.cli import run; run(sys.argv[1:]); print(*sys.modules, "
+        "file=sys.stderr)"
+    )
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
     done = subprocess.run(
-        [sys.executable, "-c", code, *command, "--help"], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", code, *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
     imported = done.stderr.split()
     assert [name for name in HEAVY if name in imported] == []
-    # what takes the time on an idle machine, some 0.7 ms each; seconds would be those of what else runs
-    assert len(imported) <= most and sum(name.startswith("tmnmt") for name in imported) <= MOST_OF_OURS
+    # what takes the time on an idle machine, some 0.7 ms each; seconds would be those of what else
+    # runs
+    assert (
+        len(imported) <= most and sum(name.startswith("tmnmt") for name in imported) <= MOST_OF_OURS
+    )
 
 
-def test_only_the_command_that_is_called_has_its_options_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_command_that_is_called_has_its_options_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     read: list[str] = []
     whole = typer.main.get_params_from_function
     monkeypatch.setattr(
-        typer.main, "get_params_from_function", lambda function: read.append(function.__name__) or whole(function)
+        typer.main,
+        "get_params_from_function",
+        lambda function: read.append(function.__name__) or whole(function),
     )
     for arguments, expected in (
-        (["--help"], []), (["memory", "--help"], []), (["search", "--help"], ["search"]),
+        (["--help"], []),
+        (["memory", "--help"], []),
+        (["search", "--help"], ["search"]),
         (["memory", "list", "-h"], ["list_segments"]),
-    ):  # fmt: skip
+    ):
         read.clear()
         assert run(arguments) == 0
         assert {*read} - {"_options", "_version", "readable", "<lambda>"} == {*expected}
@@ -201,24 +271,38 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_output_is_utf8_whatever_the_locale() -> None:
     code = "from tmnmt.cli import run; run(['--version']); print('é \\udcff')"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env=environment, check=True
+    )
     assert done.stdout.endswith("é \\udcff\n".encode())
 
 
 @pytest.fixture
 def full_index(tmp_path: Path) -> Path:
-    build(tmp_path / "index", [Segment(f"so many words as this {n}", "x" * 500) for n in range(200)], "en", "fr")
+    build(
+        tmp_path / "index",
+        [Segment(f"so many words as this {n}", "x" * 500) for n in range(200)],
+        "en",
+        "fr",
+    )
     return tmp_path / "index"
 
 
-@pytest.mark.parametrize("command", [("search", "--threshold", "0"), ("search", "--json"), ("memory", "list")])
+@pytest.mark.parametrize(
+    "command", [("search", "--threshold", "0"), ("search", "--json"), ("memory", "list")]
+)
 def test_what_standard_output_cannot_take_is_told_alike_by_every_command(
     command: tuple[str, ...], full_index: Path
 ) -> None:
     def ended(stdout: int | IO[bytes]) -> tuple[int, str]:
         call = _tmnmt(*command, "--index", str(full_index))
         done = subprocess.run(
-            call, input="so many words as this\n", stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120
+            call,
+            input="so many words as this\n",
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
         )
         told = [line for line in done.stderr.splitlines() if not line.startswith("compiling")]
         return done.returncode, "\n".join(told)
@@ -228,7 +312,10 @@ def test_what_standard_output_cannot_take_is_told_alike_by_every_command(
     assert ended(write) == (141, "")
     os.close(write)
     with Path("/dev/full").open("wb") as full:
-        assert ended(full) == (1, "tmnmt: error: standard output: cannot be written: No space left on device")
+        assert ended(full) == (
+            1,
+            "tmnmt: error: standard output: cannot be written: No space left on device",
+        )
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -240,20 +327,33 @@ def test_a_closed_standard_stream_is_an_empty_one(closed: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(name: str, code: int, tmp_path: Path) -> None:
+def test_a_signal_in_the_middle_of_an_import_ends_the_program_in_one_line(
+    name: str, code: int, tmp_path: Path
+) -> None:
     # as a compiled module does that calls Python and takes no exception from it
-    swallows = f"try:\n    import os, signal; os.kill(os.getpid(), signal.{name})\nexcept BaseException:\n    pass\n"
+    swallows = (
+        f"try:\n    import os, signal; os.kill(os.getpid(), signal.{name})\nexcept "
+        "BaseException:\n    pass\n"
+    )
     (tmp_path / "compiled.py").write_text(swallows, encoding="utf-8")
-    program = "from tmnmt.interrupts import install; install(); print('before'); import compiled; print('after')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    program = (
+        "from tmnmt.interrupts import install; install(); print('before'); import "
+        "compiled; print('after')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
     assert (done.returncode, done.stdout) == (code, "before\n")
     assert done.stderr == "interrupted: stopped before the end\n"
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 @pytest.mark.parametrize("when", ["exit", "teardown"])
-def test_a_signal_in_the_last_moments_gives_an_exit_code_of_ours(name: str, code: int, when: str) -> None:
-    """At exit that of the signal; when Python has given up its handlers, that of the work, which is done."""
+def test_a_signal_in_the_last_moments_gives_an_exit_code_of_ours(
+    name: str, code: int, when: str
+) -> None:
+    """At exit that of the signal; when Python has given up its handlers, that of the work, which is
+    done."""
     program = f"""
 import atexit, os, signal, sys
 from tmnmt.interrupts import install
@@ -271,13 +371,19 @@ else:
     last = Last()
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stderr) == (code if when == "exit" else 0, "")
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-@pytest.mark.parametrize(("module", "printed"), [("__main__", ""), ("llvmlite.binding.engine", "run to the end\n")])
-def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(name: str, code: int, module: str, printed: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "printed"), [("__main__", ""), ("llvmlite.binding.engine", "run to the end\n")]
+)
+def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(
+    name: str, code: int, module: str, printed: str
+) -> None:
     callback = f"types.FunctionType(called_back.__code__, {{**globals(), '__name__': '{module}'}})"
     program = f"""
 import ctypes, os, signal, sys, time, types
@@ -296,7 +402,9 @@ def fail():
 sys.argv[1:] = ['fail']
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stdout) == (code, printed)
     assert done.stderr == "interrupted: stopped before the end\n"
 
@@ -308,7 +416,11 @@ def test_a_command_that_says_more_about_an_interruption_keeps_which_it_was(
         raise Terminated
 
     monkeypatch.setattr("tmnmt.index.from_files.build_from_files", stopped)
-    assert run(["build-index", "a.tmx", "--index", "x", "--src-lang", "en", "--tgt-lang", "fr"]) == 143
+    assert (
+        run(["build-index", "a.tmx", "--index", "x", "--src-lang", "en", "--tgt-lang", "fr"]) == 143
+    )
     assert capsys.readouterr().err == "interrupted: x is as it was before\n"
     for path in Path(str(tmnmt.__file__)).parent.rglob("*.py"):
-        assert "raise KeyboardInterrupt(" not in path.read_text(encoding="utf-8"), f"{path}: add a note instead"
+        assert "raise KeyboardInterrupt(" not in path.read_text(encoding="utf-8"), (
+            f"{path}: add a note instead"
+        )

@@ -1,4 +1,5 @@
-"""Terms that come again, words aligned, edits and origins: each held to an example worked by hand."""
+"""Terms that come again, words aligned, edits and origins: each held to an example
+worked by hand."""
 
 from __future__ import annotations
 
@@ -12,16 +13,26 @@ from tmnmt.eval.measures.slices import BANDS, band_of, parts, places
 from tmnmt.segments import Match, Segment
 
 PAIRS = [
-    ("the house", "la maison"), ("the book", "le livre"), ("a house", "une maison"), ("a book", "un livre"),
-    ("the blue house", "la maison bleue"), ("the red book", "le livre rouge"), ("the home", "le foyer"),
-    ("a home", "un foyer"), ("red", "rouge"), ("blue", "bleue"),
-]  # fmt: skip
+    ("the house", "la maison"),
+    ("the book", "le livre"),
+    ("a house", "une maison"),
+    ("a book", "un livre"),
+    ("the blue house", "la maison bleue"),
+    ("the red book", "le livre rouge"),
+    ("the home", "le foyer"),
+    ("a home", "un foyer"),
+    ("red", "rouge"),
+    ("blue", "bleue"),
+]
 
 
 def test_the_aligner_learns_which_words_translate_each_other() -> None:
     aligner = Aligner(PAIRS)
     src, tgt = tokens("The red house"), tokens("La maison rouge")
-    assert [tgt[j] if j is not None else None for j in aligner.translations(src, tgt)][1:] == ["rouge", "maison"]
+    assert [tgt[j] if j is not None else None for j in aligner.translations(src, tgt)][1:] == [
+        "rouge",
+        "maison",
+    ]
     assert aligner.translations(["unheard"], tgt) == [None]
     assert aligner.translations(src, []) == [None] * 3
     for word in ("the", "house"):  # t(. | word) is a distribution over the target words
@@ -29,9 +40,12 @@ def test_the_aligner_learns_which_words_translate_each_other() -> None:
         assert aligner.chances([word], targets)[:, 0].sum() == pytest.approx(1)
 
 
-def test_one_step_of_model_1_equals_the_sums_worked_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of "a b"/"x y" and "a"/"x", from uniform: x and y of the first pair are explained by a and b at 0.46 each, the
-    # x of the second by a at 0.92; the rest by NULL. So a has x 0.46 + 0.92, y 0.46: t(x|a) = 3/4; b has x and y alike.
+def test_one_step_of_model_1_equals_the_sums_worked_by_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of "a b"/"x y" and "a"/"x", from uniform: x and y of the first pair are explained by a and b
+    # at 0.46 each, the x of the second by a at 0.92; the rest by NULL. So a has x 0.46 + 0.92, y
+    # 0.46: t(x|a) = 3/4; b has x and y alike.
     monkeypatch.setattr("tmnmt.eval.measures.align.ITERATIONS", 1)
     chances = Aligner([("a b", "x y"), ("a", "x")]).chances(["a", "b"], ["x", "y"])
     assert chances[:, :2].ravel() == pytest.approx([3 / 4, 1 / 2, 1 / 4, 1 / 2])
@@ -42,7 +56,8 @@ def test_an_aligner_that_was_taught_nothing_aligns_nothing() -> None:
 
 
 def test_ltcr_equals_the_example_worked_by_hand() -> None:
-    # maison maison foyer maison: 3 of 6 pairs alike, 2 of 3 agree with the first; livre bouquin: 0 of 1, 0 of 1.
+    # maison maison foyer maison: 3 of 6 pairs alike, 2 of 3 agree with the first; livre bouquin: 0
+    # of 1, 0 of 1.
     found = consistency([["maison", "maison", "foyer", "maison"], ["livre", "bouquin"], ["seul"]])
     assert (found.ltcr, found.ltcr_1, found.pairs) == (3 / 7, 2 / 4, 7)
     assert consistency([]).ltcr is None
@@ -75,18 +90,36 @@ def test_edits_are_to_the_nearest_reference_and_words_weigh_by_band() -> None:
 
 
 def test_a_word_is_of_what_most_of_its_subwords_are_and_right_where_the_reference_has_it() -> None:
-    tokens_of = [("▁la", "model"), ("▁mai", "memory"), ("son", "memory"), ("▁la", "model"), ("▁ble", "cache"),
-                 ("u", "cache"), ("e", "memory")]  # fmt: skip
+    tokens_of = [
+        ("▁la", "model"),
+        ("▁mai", "memory"),
+        ("son", "memory"),
+        ("▁la", "model"),
+        ("▁ble", "cache"),
+        ("u", "cache"),
+        ("e", "memory"),
+    ]
     records = [{"text": text, "origin": origin} for text, origin in tokens_of]
     found = origins([(records, ["La maison", "la maison rouge"])])
     assert found["memory"] == {"tokens": 1, "share": 0.25, "precision": 1.0}
-    assert found["model"] == {"tokens": 2, "share": 0.5, "precision": 0.5}  # the reference has one "la"
+    assert found["model"] == {
+        "tokens": 2,
+        "share": 0.5,
+        "precision": 0.5,
+    }  # the reference has one "la"
     assert found["cache"] == {"tokens": 1, "share": 0.25, "precision": 0.0}
 
 
 @pytest.mark.parametrize(
     ("score", "band"),
-    [(0.0, "0-0.2"), (0.2, "0.2-0.4"), (0.5, "0.5-0.6"), (0.7 - 1e-12, "0.7-0.8"), (0.99, "0.9-1"), (1.0, "exact")],
+    [
+        (0.0, "0-0.2"),
+        (0.2, "0.2-0.4"),
+        (0.5, "0.5-0.6"),
+        (0.7 - 1e-12, "0.7-0.8"),
+        (0.99, "0.9-1"),
+        (1.0, "exact"),
+    ],
 )
 def test_bands_hold_their_lower_end(score: float, band: str) -> None:
     assert band_of(Match(Segment("", ""), score, 0)) == band and band in BANDS

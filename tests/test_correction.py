@@ -20,7 +20,9 @@ from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 
 SCRIPT = Path(__file__).resolve().parent.parent / "eval" / "correction.py"
-TEXTS = [(src, tgt.replace("États membres", "Conseil")) for src, tgt in PAIRS]  # which the model does not expect
+TEXTS = [
+    (src, tgt.replace("États membres", "Conseil")) for src, tgt in PAIRS
+]  # which the model does not expect
 SEGMENTS = [Segment(*TEXTS[i % 6], f"doc{i // 8}") for i in range(16)]
 
 
@@ -46,12 +48,16 @@ def test_a_corrected_word_is_one_that_the_model_did_not_expect_and_comes_again(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, _ = loaded(tmp_path)
-    monkeypatch.setattr(script, "telling", lambda subword, frequent: subword != "▁")  # tiny words are in pieces
+    monkeypatch.setattr(
+        script, "telling", lambda subword, frequent: subword != "▁"
+    )  # tiny words are in pieces
     found = list(script.events(model, SEGMENTS))
     assert found
     for event in found:
         held, later = event.confirmed.ids.tolist(), event.later.ids.tolist()
-        assert any(w == event.word != p for w, p in zip(held, event.confirmed.preferred, strict=True))
+        assert any(
+            w == event.word != p for w, p in zip(held, event.confirmed.preferred, strict=True)
+        )
         assert later.index(event.word) == event.at
         assert event.later.log_p[event.at] < 0
     apart = [replace(segment, document=str(i)) for i, segment in enumerate(SEGMENTS)]
@@ -61,7 +67,8 @@ def test_a_corrected_word_is_one_that_the_model_did_not_expect_and_comes_again(
 
 
 @pytest.mark.parametrize(
-    ("subword", "counts"), [("▁conseil", True), ("conseil", False), ("▁le", False), ("▁1996", False), ("▁dans", False)]
+    ("subword", "counts"),
+    [("▁conseil", True), ("conseil", False), ("▁le", False), ("▁1996", False), ("▁dans", False)],
 )
 def test_which_words_tell(script: ModuleType, subword: str, counts: bool) -> None:
     assert script.telling(subword, frozenset({"dans"})) == counts
@@ -80,14 +87,19 @@ def test_a_closed_gate_changes_nothing_and_the_slot_of_the_word_is_what_a_shallo
         plain = torch.tensor([event.later.log_p[event.at] for event in found])
         if fusion == "shallow":
             torch.nn.init.constant_(memories.cache.U.bias, 3.0)
-            with_it, without = (script.log_probs(model, memories, found, None, left_out) for left_out in (False, True))
+            with_it, without = (
+                script.log_probs(model, memories, found, None, left_out)
+                for left_out in (False, True)
+            )
             assert bool((with_it > without).all()) and bool((without < plain).all())
         torch.nn.init.constant_(memories.cache.U.bias, -1e4)
         closed = script.log_probs(model, memories, found, None, False)
         torch.testing.assert_close(closed, plain, atol=1e-4, rtol=0)
 
 
-def test_a_fused_state_is_the_plain_one_where_the_gate_of_fusion_is_closed(script: ModuleType, tmp_path: Path) -> None:
+def test_a_fused_state_is_the_plain_one_where_the_gate_of_fusion_is_closed(
+    script: ModuleType, tmp_path: Path
+) -> None:
     model, memories = loaded(tmp_path)
     tm = memories.tm
     assert tm is not None and tm.fusion is not None
@@ -98,7 +110,9 @@ def test_a_fused_state_is_the_plain_one_where_the_gate_of_fusion_is_closed(scrip
         torch.testing.assert_close(script.fused(model, tm, one), one.hiddens, atol=1e-5, rtol=0)
 
 
-def test_the_words_of_the_slots_and_the_gate_are_taken_out_and_set(script: ModuleType, tmp_path: Path) -> None:
+def test_the_words_of_the_slots_and_the_gate_are_taken_out_and_set(
+    script: ModuleType, tmp_path: Path
+) -> None:
     model, memories = loaded(tmp_path)
     assert memories.cache is not None and memories.cache.word is not None
     torch.nn.init.normal_(memories.cache.word.weight)
@@ -117,6 +131,11 @@ def test_the_words_of_the_slots_and_the_gate_are_taken_out_and_set(script: Modul
 
 def test_a_shallow_cache_is_read_as_it_was_learned(script: ModuleType, tmp_path: Path) -> None:
     deep, shallow = loaded(tmp_path / "deep")[1], loaded(tmp_path / "shallow", "shallow")[1]
-    assert [name for name, *_ in script.kinds(deep)] == ["s_t", "s_t + E e(y)", "fused h_t", "fused h_t + E e(y)"]
+    assert [name for name, *_ in script.kinds(deep)] == [
+        "s_t",
+        "s_t + E e(y)",
+        "fused h_t",
+        "fused h_t + E e(y)",
+    ]
     ((name, memories, tm),) = script.kinds(shallow)
     assert (name, tm) == ("words, shallow as learned", None) and memories is shallow

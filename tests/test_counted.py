@@ -12,7 +12,12 @@ from tmnmt.counted import counted
 
 
 def test_one_is_singular_and_thousands_are_parted() -> None:
-    assert [counted(n, "line") for n in (0, 1, 2, 1234)] == ["0 lines", "1 line", "2 lines", "1,234 lines"]
+    assert [counted(n, "line") for n in (0, 1, 2, 1234)] == [
+        "0 lines",
+        "1 line",
+        "2 lines",
+        "1,234 lines",
+    ]
 
 
 def test_progress_counts_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,9 +36,14 @@ def test_lines_come_while_nothing_is_finished(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
-    with progress.Progress("translating", "segments", 1), progress.Progress("indexing", "segments", lazy=True):
+    with (
+        progress.Progress("translating", "segments", 1),
+        progress.Progress("indexing", "segments", lazy=True),
+    ):
         first = printed(capsys)
-    assert set((first + capsys.readouterr().err).splitlines()) == {"translating: 0 of 1 segment, 0 s so far"}
+    assert set((first + capsys.readouterr().err).splitlines()) == {
+        "translating: 0 of 1 segment, 0 s so far"
+    }
 
 
 def test_nothing_is_shown_before_with_nor_after_it(

@@ -1,4 +1,5 @@
-"""Beam search: against greedy, against trying everything, batched against one by one, and what it hands back."""
+"""Beam search: against greedy, against trying everything, batched against one by one, and what it
+hands back."""
 
 from __future__ import annotations
 
@@ -43,11 +44,17 @@ def sources(lengths: list[int], vocabulary: int = VOCABULARY) -> tuple[Tensor, T
 
 
 def search(
-    model: Backbone, src: Tensor, src_len: Tensor, max_len: int = 12, settings: SearchSettings | None = None
+    model: Backbone,
+    src: Tensor,
+    src_len: Tensor,
+    max_len: int = 12,
+    settings: SearchSettings | None = None,
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
-    return beam_search(model, None, encoded, MemoryState(), [max_len] * len(src), settings or SearchSettings())
+    return beam_search(
+        model, None, encoded, MemoryState(), [max_len] * len(src), settings or SearchSettings()
+    )
 
 
 def log_prob_of(model: Backbone, src: Tensor, ids: tuple[int, ...], ended: bool) -> float:
@@ -82,11 +89,16 @@ def test_the_fast_step_is_the_plain_step() -> None:
     with torch.inference_mode():
         encoded = plain.encode(src, src_len)
         rows = encoded.rows(torch.tensor([0, 0, 0, 1, 1, 1]))
-        for a, b in zip(fast.step(prev, state, encoded), plain.step(prev, state, rows), strict=True):
+        for a, b in zip(
+            fast.step(prev, state, encoded), plain.step(prev, state, rows), strict=True
+        ):
             torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
         _, context, hidden = plain.step(prev, state, rows)
         torch.testing.assert_close(
-            fast.readout(prev, hidden, context), plain.readout(prev, hidden, context), atol=1e-4, rtol=0
+            fast.readout(prev, hidden, context),
+            plain.readout(prev, hidden, context),
+            atol=1e-4,
+            rtol=0,
         )
 
 
@@ -98,7 +110,9 @@ def test_a_step_reads_annotations_projected_ahead_as_it_does_others() -> None:
             encoded = fast.encode(*sources(lengths))
             wide = fast.for_beam(encoded)
             assert (wide.values.shape[2] == 16 + 3 * 16) == ahead
-            for a, b in zip(fast.step(prev, state, wide), fast.step(prev, state, encoded), strict=True):
+            for a, b in zip(
+                fast.step(prev, state, wide), fast.step(prev, state, encoded), strict=True
+            ):
                 torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
 
 
@@ -106,12 +120,16 @@ def test_targets_forced_together_are_what_each_is_alone() -> None:
     fast, plain = backbone(fast=True), backbone(fast=False)
     src, src_len = sources([5, 3, 6])
     lengths = [2, 7, 4]  # in no order, and two positions that no target has
-    tgt = torch.randint(4, VOCABULARY, (3, 9)).masked_fill(torch.arange(9) >= torch.tensor(lengths)[:, None], PAD)
+    tgt = torch.randint(4, VOCABULARY, (3, 9)).masked_fill(
+        torch.arange(9) >= torch.tensor(lengths)[:, None], PAD
+    )
     with torch.inference_mode():
         found = fast.forced(fast.encode(src, src_len), tgt)
         for row, length in enumerate(lengths):
             alone = plain.encode(src[row : row + 1, : src_len[row]], src_len[row : row + 1])
-            for together, wanted in zip(found, plain.forced(alone, tgt[row : row + 1, :length]), strict=True):
+            for together, wanted in zip(
+                found, plain.forced(alone, tgt[row : row + 1, :length]), strict=True
+            ):
                 torch.testing.assert_close(together[row, :length], wanted[0], atol=1e-5, rtol=0)
                 assert not together[row, length:].any()
 
@@ -158,7 +176,9 @@ def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
     ranked = sorted(scores, key=lambda ids: -scores[ids])
     best = search(model, src, src_len, 4, SearchSettings(beam=27, n_best=6))[0]
     assert [h.ids for h in (best, *best.others)] == ranked[:6]
-    assert [h.score for h in (best, *best.others)] == pytest.approx([scores[ids] for ids in ranked[:6]], abs=1e-5)
+    assert [h.score for h in (best, *best.others)] == pytest.approx(
+        [scores[ids] for ids in ranked[:6]], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("n_best", [2, 5])
@@ -168,7 +188,9 @@ def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
         model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr]
     alone = search(model, src, src_len, 20)
     found = search(model, src, src_len, 20, SearchSettings(n_best=n_best, keep_states=True))
-    assert [h.ids for h in found] == [h.ids for h in alone] and [h.score for h in found] == [h.score for h in alone]
+    assert [h.ids for h in found] == [h.ids for h in alone] and [h.score for h in found] == [
+        h.score for h in alone
+    ]
     assert all(h.others == () for h in alone) and any(h.others for h in found)
     for best in found:
         listed = [best, *best.others]
@@ -178,7 +200,8 @@ def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
 
 
 class Scripted(RNNsearch):
-    """A model whose next word depends on the step and the word before alone: logits (T, V, V) by step and word."""
+    """A model whose next word depends on the step and the word before alone: logits (T, V, V) by
+    step and word."""
 
     def __init__(self, logits: Tensor) -> None:
         super().__init__(logits.shape[-1], embedding=4, hidden=4, attention=4, dropout=0.0)
@@ -197,7 +220,8 @@ class Scripted(RNNsearch):
 
 
 def copying(seed: int, length: int, doubt: float) -> Scripted:
-    """One path of `length` words that are nearly certain after `doubt`ful first ones; words beside it soon end."""
+    """One path of `length` words that are nearly certain after `doubt`ful first ones; words beside
+    it soon end."""
     torch.manual_seed(seed)
     words = 4 + torch.randint(30, (length,))
     logits = torch.randn(2 * length + 13, 34, 34)
@@ -227,7 +251,8 @@ def path_of(model: Scripted, length: int) -> tuple[tuple[int, ...], float]:
 @pytest.mark.parametrize("beam", [2, 5])
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
 def test_beam_scores_no_less_than_greedy(beam: int, penalty: float) -> None:
-    """What has more than 1 / (K + 1) of the probability is always among the K best: such a greedy one is never lost."""
+    """What has more than 1 / (K + 1) of the probability is always among the K best: such a greedy
+    one is never lost."""
     held = 0
     for seed in range(30):
         length = 4 + seed
@@ -237,7 +262,9 @@ def test_beam_scores_no_less_than_greedy(beam: int, penalty: float) -> None:
             continue
         held += 1
         src = torch.full((1, length), 4)
-        found = search(model, src, torch.tensor([length]), 2 * length + 12, SearchSettings(beam, penalty))[0]
+        found = search(
+            model, src, torch.tensor([length]), 2 * length + 12, SearchSettings(beam, penalty)
+        )[0]
         assert found.score >= log_prob / (len(ids) + 1) ** penalty - 1e-5
     assert held >= 10
 
@@ -254,12 +281,16 @@ def test_hypotheses_that_end_early_do_not_end_one_that_is_better() -> None:
 def test_a_good_end_does_not_end_what_is_unsure_at_first_and_certain_later() -> None:
     length, junk = 20, 30
     logits = torch.zeros(53, 34, 34)
-    logits[1, junk, EOS] = 20.0  # after one word of 0.4 it ends: -0.5 a word; the path has -0.8 a word by then
+    logits[1, junk, EOS] = (
+        20.0  # after one word of 0.4 it ends: -0.5 a word; the path has -0.8 a word by then
+    )
     for t in range(length + 1):
         logits[t, BOS if t == 0 else 3 + t, EOS if t == length else 4 + t] = 20.0
     logits[0, BOS, [4, junk]] = torch.tensor([7.0, 6.8])
     logits[1, 4, 5] = 3.0
-    found = search(Scripted(logits), torch.full((1, 20), 4), torch.tensor([20]), 52, SearchSettings(beam=5))[0]
+    found = search(
+        Scripted(logits), torch.full((1, 20), 4), torch.tensor([20]), 52, SearchSettings(beam=5)
+    )[0]
     assert found.ids == tuple(range(4, 24))
 
 
@@ -282,8 +313,12 @@ def test_score_is_the_log_probability_over_a_power_of_the_length() -> None:
     for penalty in (0.0, 0.7, 1.0):
         found = search(model, src, src_len, 20, SearchSettings(length_penalty=penalty))[0]
         assert found.finished
-        assert found.log_prob == pytest.approx(log_prob_of(model, src, found.ids, ended=True), abs=1e-4)
-        assert found.score == pytest.approx(found.log_prob / (len(found.ids) + 1) ** penalty, abs=1e-6)
+        assert found.log_prob == pytest.approx(
+            log_prob_of(model, src, found.ids, ended=True), abs=1e-4
+        )
+        assert found.score == pytest.approx(
+            found.log_prob / (len(found.ids) + 1) ** penalty, abs=1e-6
+        )
 
 
 def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
@@ -296,7 +331,9 @@ def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
     found = beam_search(model, None, encoded, MemoryState(), [3, 8], SearchSettings(beam=2))
     assert [len(h.ids) for h in found] == [3, 8]
     assert not any(h.finished for h in found)
-    assert found[1].log_prob == pytest.approx(log_prob_of(model, src[1:], found[1].ids, ended=False), abs=1e-4)
+    assert found[1].log_prob == pytest.approx(
+        log_prob_of(model, src[1:], found[1].ids, ended=False), abs=1e-4
+    )
 
 
 def test_unk_padding_and_start_are_never_produced() -> None:
@@ -324,7 +361,9 @@ def test_traces_of_the_plain_model_multiply_to_its_log_probability() -> None:
     model = backbone(seed=4)
     found = search(model, *sources([6]), settings=SearchSettings(explain=True))[0]
     assert len(found.traces) == len(found.ids)
-    assert all(t.p_plain == t.p_cache == t.p_gen == pytest.approx(t.probability) for t in found.traces)
+    assert all(
+        t.p_plain == t.p_cache == t.p_gen == pytest.approx(t.probability) for t in found.traces
+    )
     plain = search(model, *sources([6]))[0]
     assert plain.traces == () and plain.contexts is None and plain.ids == found.ids
 

@@ -1,4 +1,5 @@
-"""A segment that stands several times in a test set: one witness, one of a part, and every time in the score."""
+"""A segment that stands several times in a test set: one witness, one of a part, and every time in
+the score."""
 
 from __future__ import annotations
 
@@ -18,7 +19,21 @@ from tmnmt.eval.measures.significance import BOOTSTRAP
 from tmnmt.eval.measures.slices import BANDS, HALVES, half_of
 from tmnmt.segments import Match, Segment
 
-WORDS = ["vu", "la", "proposition", "du", "conseil", "de", "mer", "et", "des", "droits", "pêche", "dans", "eaux"]
+WORDS = [
+    "vu",
+    "la",
+    "proposition",
+    "du",
+    "conseil",
+    "de",
+    "mer",
+    "et",
+    "des",
+    "droits",
+    "pêche",
+    "dans",
+    "eaux",
+]
 TIMES = 60
 
 
@@ -32,16 +47,23 @@ def spoilt(lines: Sequence[str], seed: int = 2) -> list[str]:
     return [" ".join(word for word in line.split() if draw.random() > 0.3) for line in lines]
 
 
-def entry(references: Sequence[str], systems: dict[str, Sequence[str]], scores: Sequence[float]) -> dict[str, Any]:
-    """What report.json has of a test set whose sources are its references; the first system is the baseline."""
-    best = [Match(Segment(text, text), score, 0) for text, score in zip(references, scores, strict=True)]
+def entry(
+    references: Sequence[str], systems: dict[str, Sequence[str]], scores: Sequence[float]
+) -> dict[str, Any]:
+    """What report.json has of a test set whose sources are its references; the first system is the
+    baseline."""
+    best = [
+        Match(Segment(text, text), score, 0) for text, score in zip(references, scores, strict=True)
+    ]
     test = TestSet("t", "en", "fr", references, [references], ["d"] * len(references), best)
     outputs = [Output(name, lines) for name, lines in systems.items()]
     return Measured(test, outputs, next(iter(systems)), WEIGHTS).entry()
 
 
 def test_segments_of_one_source_and_reference_are_one_unit() -> None:
-    sources, one, other = ["a", "b", "a", "a", "b"], ["x", "y", "x", "z", "y"], ["1", "2", "1", "1", "3"]
+    sources = ["a", "b", "a", "a", "b"]
+    one = ["x", "y", "x", "z", "y"]
+    other = ["1", "2", "1", "1", "3"]
     assert units_of(sources, [one]).tolist() == [0, 1, 0, 2, 1]
     assert units_of(sources, [one, other]).tolist() == [0, 1, 0, 2, 3]
     assert units_of([], [one]).tolist() == [0, 1, 0, 2, 1]
@@ -55,7 +77,8 @@ def test_counts_of_a_unit_are_added_up_or_averaged() -> None:
 
 
 def test_a_segment_that_stands_often_is_one_witness_and_all_of_the_score() -> None:
-    """Two systems that differ in one segment, which stands 60 times, do not differ by more than chance."""
+    """Two systems that differ in one segment, which stands 60 times, do not differ by more than
+    chance."""
     few = texts(20)
     references = [*few, *[few[0]] * TIMES]
     base = spoilt(references)
@@ -66,20 +89,34 @@ def test_a_segment_that_stands_often_is_one_witness_and_all_of_the_score() -> No
     score = found["systems"][1]["metrics"]["BLEU"]
     assert score["score"] == pytest.approx(sacrebleu.corpus_bleu(better, [references]).score)
     assert found["systems"][1]["gain"]["BLEU"]["difference"] > 10
-    p = {(v["metric"], v["test"]): v["p"] for v in found["systems"][1]["versus"] if v["test"] != BOOTSTRAP}
+    p = {
+        (v["metric"], v["test"]): v["p"]
+        for v in found["systems"][1]["versus"]
+        if v["test"] != BOOTSTRAP
+    }
     assert len(p) == 6 and min(p.values()) > 0.1
     assert (found["segments"], found["distinct"]) == (20 + TIMES, 20)
     low, high = score["low"], score["high"]
-    assert low < score["score"] < high and high - low > 20  # with all 80 as witnesses the interval is some 10 wide
+    assert (
+        low < score["score"] < high and high - low > 20
+    )  # with all 80 as witnesses the interval is some 10 wide
 
 
 @pytest.mark.parametrize(("units", "has_p"), [(29, False), (30, True)])
-def test_the_bootstrap_has_a_p_where_there_are_units_enough_to_draw_from(units: int, has_p: bool) -> None:
+def test_the_bootstrap_has_a_p_where_there_are_units_enough_to_draw_from(
+    units: int, has_p: bool
+) -> None:
     references = texts(units)
     told = entry(
-        [*references, references[0]], {"base": [*references, ""], "other": ["", *references]}, [0.0] * (units + 1)
+        [*references, references[0]],
+        {"base": [*references, ""], "other": ["", *references]},
+        [0.0] * (units + 1),
     )
-    own = {v["test"]: (v["p"], v["p_holm"]) for v in told["systems"][1]["versus"] if v["metric"] == "BLEU"}
+    own = {
+        v["test"]: (v["p"], v["p_holm"])
+        for v in told["systems"][1]["versus"]
+        if v["metric"] == "BLEU"
+    }
     assert all((p is not None) == has_p for p in own.pop(BOOTSTRAP))
     assert len(own) == 2 and all(p is not None for pair in own.values() for p in pair)
     note = ["29 distinct segments: no p is given of the paired bootstrap, which wants 30"]
@@ -88,7 +125,8 @@ def test_the_bootstrap_has_a_p_where_there_are_units_enough_to_draw_from(units: 
 
 
 def test_a_part_counts_every_segment_once_whatever_was_made_of_it() -> None:
-    """The score of a band is the one without repetitions; where these have other outputs, each has its share."""
+    """The score of a band is the one without repetitions; where these have other outputs, each has
+    its share."""
     few = texts(12)
     references = [*few, *[few[-1]] * TIMES]
     base = spoilt(references)
@@ -98,8 +136,9 @@ def test_a_part_counts_every_segment_once_whatever_was_made_of_it() -> None:
     scores = [0.3] * 6 + [0.95] * (6 + TIMES)
     found = entry(references, {"base": base, "mixed": mixed}, scores)
     assert [(band["band"], band["segments"], band["share"]) for band in found["bands"]] == [
-        ("0.2-0.4", 6, 0.5), ("0.9-1", 6, 0.5),
-    ]  # fmt: skip
+        ("0.2-0.4", 6, 0.5),
+        ("0.9-1", 6, 0.5),
+    ]
     assert sum(band["word_share"] for band in found["bands"]) == pytest.approx(1)
     assert sum(band["words"] for band in found["bands"]) == sum(len(text.split()) for text in few)
     without = sacrebleu.corpus_bleu(base[6:12], [few[6:]]).score
@@ -121,8 +160,13 @@ def test_a_gain_stands_beside_the_share_that_has_it() -> None:
         line if number < 20 else reference
         for number, (line, reference) in enumerate(zip(base, references, strict=True))
     ]
-    found = entry(references, {"base": base, "better": better}, [0.45] * 20 + [0.5] * 10 + [1.0] * 10)
-    assert [(half["band"], half["share"]) for half in found["halves"]] == [("below 0.5", 0.5), ("0.5 or better", 0.5)]
+    found = entry(
+        references, {"base": base, "better": better}, [0.45] * 20 + [0.5] * 10 + [1.0] * 10
+    )
+    assert [(half["band"], half["share"]) for half in found["halves"]] == [
+        ("below 0.5", 0.5),
+        ("0.5 or better", 0.5),
+    ]
     system = found["systems"][1]
     below, above = (half["gain"]["BLEU"] for half in system["by_half"])
     assert below == {"difference": 0, "low": 0, "high": 0}
@@ -130,8 +174,13 @@ def test_a_gain_stands_beside_the_share_that_has_it() -> None:
     by_band = {part["band"]: part for part in system["by_band"]}
     bleu = {name: by_band["exact"][name]["BLEU"] for name in ("metrics", "gain")}
     of_base = {part["band"]: part["metrics"]["BLEU"] for part in found["systems"][0]["by_band"]}
-    assert bleu["metrics"] == pytest.approx(100) and bleu["gain"]["difference"] == pytest.approx(100 - of_base["exact"])
-    assert set(system["gain"]) >= {"BLEU", "chrF2++", "TER"} and system["gain"]["TER"]["difference"] < 0
+    assert bleu["metrics"] == pytest.approx(100) and bleu["gain"]["difference"] == pytest.approx(
+        100 - of_base["exact"]
+    )
+    assert (
+        set(system["gain"]) >= {"BLEU", "chrF2++", "TER"}
+        and system["gain"]["TER"]["difference"] < 0
+    )
     assert found["systems"][0]["gain"] is None
 
 

@@ -1,6 +1,8 @@
-"""What is said to be saved is still there after a power cut: content before name, name before the caller goes on.
+"""What is said to be saved is still there after a power cut: content before name, name before the
+caller goes on.
 
-`power_cut.Disk` keeps only what was synced; with fsync left out every product here would be lost."""
+`power_cut.Disk` keeps only what was synced; with fsync left out every product here would be
+lost."""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def a_compaction(folder: Path, model: Path) -> Path:
 
 
 def keys(folder: Path, model: Path) -> Path:
-    assert run(["keys", "--index", str(folder / "index"), "--model", str(model), "--faiss", "flat"]) == 0
+    assert (
+        run(["keys", "--index", str(folder / "index"), "--model", str(model), "--faiss", "flat"])
+        == 0
+    )
     for held in (folder / "index").rglob(".lock"):
         held.unlink()
     return folder / "index" / "keys"
@@ -108,7 +113,9 @@ def an_adapted_model(folder: Path, model: Path) -> Path:
 
 def a_checkpoint(folder: Path, model: Path) -> Path:
     module = torch.nn.Linear(2, 2)
-    checkpoint.save(folder / "last.safetensors", module, torch.optim.Adam(module.parameters()), {"a": "b"})
+    checkpoint.save(
+        folder / "last.safetensors", module, torch.optim.Adam(module.parameters()), {"a": "b"}
+    )
     return folder / "last.safetensors"
 
 
@@ -130,23 +137,47 @@ def kept_answers(folder: Path, model: Path) -> Path:
 
 def an_output(folder: Path, model: Path) -> Path:
     (folder / "in").write_text("A new sentence.\n")
-    assert run(["translate", "--model", str(model), str(folder / "in"), "-o", str(folder / "out")]) == 0
+    assert (
+        run(["translate", "--model", str(model), str(folder / "in"), "-o", str(folder / "out")])
+        == 0
+    )
     return folder / "out"
 
 
 def an_export(folder: Path, model: Path) -> Path:
-    assert run(["memory", "export", "--index", str(folder / "index"), "-o", str(folder / "out.tmx.gz")]) == 0
+    assert (
+        run(
+            ["memory", "export", "--index", str(folder / "index"), "-o", str(folder / "out.tmx.gz")]
+        )
+        == 0
+    )
     return folder / "out.tmx.gz"
 
 
 PRODUCTS = [
-    some_index, all_of_an_index, a_change, a_compaction, keys, keys_of_two_parts, a_session, a_model,
-    a_model_in_the_place_of_another, adaptive_knn, an_adapted_model, a_checkpoint, a_log, a_shorter_log, kept_answers,
-    an_output, an_export,
-]  # fmt: skip
+    some_index,
+    all_of_an_index,
+    a_change,
+    a_compaction,
+    keys,
+    keys_of_two_parts,
+    a_session,
+    a_model,
+    a_model_in_the_place_of_another,
+    adaptive_knn,
+    an_adapted_model,
+    a_checkpoint,
+    a_log,
+    a_shorter_log,
+    kept_answers,
+    an_output,
+    an_export,
+]
 
 
-def test_the_same_answers_are_the_same_bytes_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_answers_are_the_same_bytes_at_any_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     contents = set()
     for now in (1.0, 2e9):
         monkeypatch.setattr("gzip.time.time", lambda now=now: now)
@@ -199,12 +230,17 @@ def test_the_mode_of_what_is_there_stays_and_a_new_file_has_the_umasks(
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (a_session, "document.session.partial"), (a_checkpoint, "last.safetensors.partial"),
-        (a_model, "new/model/base.safetensors.partial"), (a_change, "index/manifest.json.new"),
-        (a_compaction, "index/manifest.json.new"), (a_compaction, "index/manifest.json.partial"),
-        (kept_answers, "found.gz.partial"), (adaptive_knn, "knn.safetensors.partial"), (an_output, "out.partial"),
+        (a_session, "document.session.partial"),
+        (a_checkpoint, "last.safetensors.partial"),
+        (a_model, "new/model/base.safetensors.partial"),
+        (a_change, "index/manifest.json.new"),
+        (a_compaction, "index/manifest.json.new"),
+        (a_compaction, "index/manifest.json.partial"),
+        (kept_answers, "found.gz.partial"),
+        (adaptive_knn, "knn.safetensors.partial"),
+        (an_output, "out.partial"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_written_through_a_link_that_somebody_put_there(
     make: Callable[[Path, Path], Path], name: str, tmp_path: Path, model: Path
 ) -> None:
@@ -224,11 +260,15 @@ def test_links_where_keys_are_written_are_not_followed(tmp_path: Path, model: Pa
     for end in (".new", ".partial"):
         (folder / f"keys.json{end}").symlink_to(tmp_path / "precious")
     keys(tmp_path, model)
-    assert (tmp_path / "precious").read_text() == "as it was" and not (folder / "keys.json").is_symlink()
+    assert (tmp_path / "precious").read_text() == "as it was" and not (
+        folder / "keys.json"
+    ).is_symlink()
 
 
 @pytest.mark.parametrize("what", ["a link", "no file"])
-def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path: Path, model: Path, what: str) -> None:
+def test_a_lock_that_is_no_file_of_its_own_is_refused(
+    tmp_path: Path, model: Path, what: str
+) -> None:
     (made := built(tmp_path) / ".lock").unlink()
     (tmp_path / "precious").write_text("as it was")
     made.symlink_to(tmp_path / "precious") if what == "a link" else os.mkfifo(made)
@@ -265,7 +305,9 @@ def test_a_lock_that_was_waited_for_must_still_be_that_of_the_folder(
         pass
 
 
-def test_two_savers_of_one_session_do_not_meet(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_savers_of_one_session_do_not_meet(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, fsync, saved = tmp_path / "document.session", os.fsync, list[int]()
     translator = Translator.load(model, [], cache=5)
     sessions = [translator.session() for _ in range(2)]
@@ -286,11 +328,16 @@ def test_two_savers_of_one_session_do_not_meet(tmp_path: Path, model: Path, monk
     translator.session(path)
 
 
-def test_no_reader_sees_a_change_that_a_power_cut_takes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_reader_sees_a_change_that_a_power_cut_takes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     disk = Disk(tmp_path, monkeypatch)
     seen, fsync = list[int](), os.fsync
-    with MemoryIndex.open(tmp_path / "index") as writer, MemoryIndex.open(tmp_path / "index") as reader:
+    with (
+        MemoryIndex.open(tmp_path / "index") as writer,
+        MemoryIndex.open(tmp_path / "index") as reader,
+    ):
 
         def before_it_is_done(handle: int) -> None:
             if not seen and Path(f"/proc/self/fd/{handle}").resolve().name == "changes.log":
@@ -302,7 +349,9 @@ def test_no_reader_sees_a_change_that_a_power_cut_takes_back(tmp_path: Path, mon
 
         monkeypatch.setattr(os, "fsync", before_it_is_done)
         writer.add([NEW])
-        assert seen[0] in (len(segments()), len(segments()) + 1) and len(reader) == len(segments()) + 1
+        assert (
+            seen[0] in (len(segments()), len(segments()) + 1) and len(reader) == len(segments()) + 1
+        )
 
 
 def test_an_adapted_model_that_is_interrupted_while_it_is_put_out_is_not_trained_again(
@@ -319,6 +368,10 @@ def test_an_adapted_model_that_is_interrupted_while_it_is_put_out_is_not_trained
     monkeypatch.setattr("tmnmt.training.parts.PartTrainer._update", stop)
     assert adapt(*options, "--resume") == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "base.safetensors", "config.toml", "memory.safetensors", "spm.model", "train.jsonl"
-    ]  # fmt: skip
+        "base.safetensors",
+        "config.toml",
+        "memory.safetensors",
+        "spm.model",
+        "train.jsonl",
+    ]
     assert not (tmp_path / "out.partial").exists()

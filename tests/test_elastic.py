@@ -1,4 +1,5 @@
-"""Addresses and secrets; the query on paper; builds, errors and a server that goes away, on a real server."""
+"""Addresses and secrets; the query on paper; builds, errors and a server that goes away, on a real
+server."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ def test_an_address_names_hosts_and_index() -> None:
         ("elasticsearch+http://host:x/law", "no host"),
         ("elasticsearch+http://host,/law", "no host"),
         ("elasticsearch+http://me:secret@host/law", "no password in an address"),
-        ("elasticsearch+http://me:secret/and@more@host/law", r"elasticsearch\+...@host/law: no password in an address"),
+        (
+            "elasticsearch+http://me:secret/and@more@host/law",
+            r"elasticsearch\+...@host/law: no password in an address",
+        ),
         ("elasticsearch+http:me:secret@host/law", "no password in an address"),
         ("elasticsearch+me:secret@https://host/law", "no password in an address"),
         ("elasticsearch+https://host:9200,me:secret@two/law", "no password in an address"),
@@ -47,9 +51,15 @@ def test_an_address_names_hosts_and_index() -> None:
         ("elasticsearch+ftp://me:secret@host/law", "no password in an address"),
         ("https://me:secret@host/law", "no password in an address"),
         ("Elasticsearch+https://host/law", "has the form"),
-        ("elasticsearch+https://me:secret/law", r"https://me:\.\.\./law: 'me:\.\.\.' is no host; the form"),
+        (
+            "elasticsearch+https://me:secret/law",
+            r"https://me:\.\.\./law: 'me:\.\.\.' is no host; the form",
+        ),
         ("elasticsearch+https://me:secret,[::1]:9200/law", r"https://me:\.\.\.,\[::1\]:9200/law"),
-        ("elasticsearch+https://host:9200/law?key=secret", r"https://host:9200/law\.\.\.: the name"),
+        (
+            "elasticsearch+https://host:9200/law?key=secret",
+            r"https://host:9200/law\.\.\.: the name",
+        ),
         ("elasticsearch+https://host:9200/law:secret", r"'law:\.\.\.' must be"),
         ("elasticsearch+https:me:secret", "has the form"),
     ],
@@ -63,14 +73,25 @@ def test_a_wrong_address_is_a_usage_error_without_its_secrets(text: str, named: 
 @pytest.mark.parametrize(
     ("hosts", "told"),
     [
-        (("http://127.0.0.1:9",), ""), (("http://localhost:9", "http://[::1]:9"), ""), (("https://10.0.0.1:9",), ""),
-        (("http://localhost:9", "http://10.0.0.1:9"), "the password or key goes to http://10.0.0.1:9 unencrypted"),
-        (("http://search.example:9",), "the password or key goes to http://search.example:9 unencrypted"),
+        (("http://127.0.0.1:9",), ""),
+        (("http://localhost:9", "http://[::1]:9"), ""),
+        (("https://10.0.0.1:9",), ""),
+        (
+            ("http://localhost:9", "http://10.0.0.1:9"),
+            "the password or key goes to http://10.0.0.1:9 unencrypted",
+        ),
+        (
+            ("http://search.example:9",),
+            "the password or key goes to http://search.example:9 unencrypted",
+        ),
         (("http://127.0.0.1.example:9",), "unencrypted; use elasticsearch+https"),
     ],
-)  # fmt: skip
+)
 def test_a_password_that_anybody_can_read_is_warned_of(
-    hosts: tuple[str, ...], told: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    hosts: tuple[str, ...],
+    told: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Server(ElasticAddress(hosts, "law")).close()
     assert caplog.text == ""  # there is none yet
@@ -102,14 +123,18 @@ def test_the_query_asks_for_the_overlap_and_lengths_a_score_needs() -> None:
     asked = candidates(["a"] * 100, 0.55)["function_score"]
     overlap = asked["query"]["bool"]
     (match,) = overlap["should"]
-    assert match["match"]["tokens"]["minimum_should_match"] == 55  # not 56: .55 * 100 is a little more than 55
+    assert (
+        match["match"]["tokens"]["minimum_should_match"] == 55
+    )  # not 56: .55 * 100 is a little more than 55
     assert overlap["filter"] == [{"range": {"n": {"gte": 55, "lte": 181}}}]
     assert asked["min_score"] == pytest.approx(0.55, abs=2e-5)
     longer = candidates([str(i) for i in range(1200)], 0.5)["function_score"]["query"]["bool"]
     (match,) = longer["should"]
     assert len(match["match"]["tokens"]["query"].split()) == 1000
     assert longer["must"] == [{"match_all": {"boost": 200}}]
-    assert match["match"]["tokens"]["minimum_should_match"] == 400  # the 200 that are not asked for may all be there
+    assert (
+        match["match"]["tokens"]["minimum_should_match"] == 400
+    )  # the 200 that are not asked for may all be there
     assert candidates(["a"], 0.0)["function_score"]["query"]["bool"]["minimum_should_match"] == 0
 
 
@@ -126,10 +151,16 @@ def test_the_compose_file_is_one_cluster() -> None:
     for name in ("es01", "es02", "es03"):
         environment = services[name]["environment"]
         assert environment["node.name"] == name and environment["xpack.security.enabled"] == "true"
-        assert set(environment["cluster.initial_master_nodes"].split(",")) == {"es01", "es02", "es03"}
+        assert set(environment["cluster.initial_master_nodes"].split(",")) == {
+            "es01",
+            "es02",
+            "es03",
+        }
 
 
-def test_without_the_distribution_the_command_that_gets_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_distribution_the_command_that_gets_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     server = script()
     monkeypatch.setattr(server, "PACKAGE", Path("absent.zip"))
     assert "python index/elasticsearch/server.py fetch" in server.missing()
@@ -160,7 +191,9 @@ def test_an_index_may_be_empty_or_have_sources_without_tokens(server: Running) -
 def test_a_build_tells_what_the_server_has_taken(server: Running) -> None:
     told: list[tuple[int, float]] = []
     address = server.address("told")
-    build_elastic(address, real_segments(), "en", "fr", progress=lambda n, share: told.append((n, share)))
+    build_elastic(
+        address, real_segments(), "en", "fr", progress=lambda n, share: told.append((n, share))
+    )
     assert sum(n for n, _ in told) == len(real_segments())
     shares = [share for _, share in told]
     assert shares == sorted(shares) and shares[-1] == 1
@@ -231,11 +264,16 @@ def test_two_writers_lose_nothing(server: Running) -> None:
     at_once(write, "one", "two")
     with ElasticIndex.open(address) as index:
         (found,) = index.search(["the same"], 20, 1.0)
-    assert {m.segment.tgt for m in found} == {"0", *(f"{name} {i}" for name in ("one", "two") for i in range(3))}
+    assert {m.segment.tgt for m in found} == {
+        "0",
+        *(f"{name} {i}" for name in ("one", "two") for i in range(3)),
+    }
     assert len({m.segment.id for m in found}) == 7
 
 
-def test_a_server_killed_during_a_build_and_a_batch_is_told_and_going_on_works(server: Running) -> None:
+def test_a_server_killed_during_a_build_and_a_batch_is_told_and_going_on_works(
+    server: Running,
+) -> None:
     address = server.address("killed")
     build_elastic(address, real_segments(), "en", "fr")
     index = ElasticIndex.open(address, patience=1.0)
@@ -249,11 +287,23 @@ def test_a_server_killed_during_a_build_and_a_batch_is_told_and_going_on_works(s
     with pytest.raises(ServerError, match="cannot be reached"):
         build_elastic(address, real_segments(), "en", "fr", force=True, patience=1.0)
     server.start()
-    assert [pairs(found) for found in index.search(["Article 1"], 3)] == [pairs(found) for found in before]
+    assert [pairs(found) for found in index.search(["Article 1"], 3)] == [
+        pairs(found) for found in before
+    ]
     assert index.search(["added just before"], 1, 1.0)[0][0].segment.tgt == "x"
 
-    with pytest.raises(ServerError, match=r"the build is unfinished, what answered before still does: .*--force"):
-        build_elastic(address, real_segments(), "en", "fr", force=True, patience=1.0, progress=lambda *_: server.kill())
+    with pytest.raises(
+        ServerError, match=r"the build is unfinished, what answered before still does: .*--force"
+    ):
+        build_elastic(
+            address,
+            real_segments(),
+            "en",
+            "fr",
+            force=True,
+            patience=1.0,
+            progress=lambda *_: server.kill(),
+        )
     server.start()
     assert index.search(["added just before"], 1, 1.0)[0]
     build_elastic(address, real_segments()[:9], "en", "fr", force=True)

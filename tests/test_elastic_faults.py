@@ -1,4 +1,5 @@
-"""Servers that are busy, slow, away, or that want to know who asks: a proxy misbehaves in front of a real one."""
+"""Servers that are busy, slow, away, or that want to know who asks: a proxy misbehaves in front of
+a real one."""
 
 from __future__ import annotations
 
@@ -48,8 +49,12 @@ def test_a_build_gets_through_what_passes(server: Running, between: Proxy) -> No
     for count in (9, 300):  # into an empty place, and over what is there
         between.fail("_bulk", *PASSING, 413)
         between.fail("_aliases", 503, "cut", "lost")
-        between.fail("/busy-build", 503, "lost", "cut", "lost", "lost")  # looked for, made, and what else names it
-        manifest = build_elastic(between.address("busy-build"), real_segments()[:count], "en", "fr", force=True)
+        between.fail(
+            "/busy-build", 503, "lost", "cut", "lost", "lost"
+        )  # looked for, made, and what else names it
+        manifest = build_elastic(
+            between.address("busy-build"), real_segments()[:count], "en", "fr", force=True
+        )
         assert manifest.segments == count and not any(between.faults.values())
         with ElasticIndex.open(server.address("busy-build")) as index:
             assert list(index.segments()) == list(real_segments()[:count])
@@ -57,7 +62,10 @@ def test_a_build_gets_through_what_passes(server: Running, between: Proxy) -> No
 
 def test_a_search_gets_through_what_passes(server: Running, between: Proxy, built: str) -> None:
     asked = queries(9, 3)
-    with ElasticIndex.open(server.address(built)) as there, ElasticIndex.open(between.address(built)) as here:
+    with (
+        ElasticIndex.open(server.address(built)) as there,
+        ElasticIndex.open(between.address(built)) as here,
+    ):
         between.fail("_msearch", *PASSING)
         assert here.search(asked, 3, 0.4) == there.search(asked, 3, 0.4)
         between.fail("_pit", *PASSING[:5])
@@ -67,12 +75,16 @@ def test_a_search_gets_through_what_passes(server: Running, between: Proxy, buil
 
 
 @pytest.mark.parametrize("path", ["counter", "_mget", "_bulk"])
-def test_a_change_whose_answer_was_lost_is_made_once(server: Running, between: Proxy, path: str) -> None:
+def test_a_change_whose_answer_was_lost_is_made_once(
+    server: Running, between: Proxy, path: str
+) -> None:
     address = server.address(f"once-{path.strip('_')}")
     build_elastic(address, real_segments()[:9], "en", "fr")
     with ElasticIndex.open(between.address(address.name)) as index:
         between.fail(path, *PASSING[:5])
-        new = index.add([Segment("one more", "un"), Segment("one more", "deux"), Segment("another", "trois")])
+        new = index.add(
+            [Segment("one more", "un"), Segment("one more", "deux"), Segment("another", "trois")]
+        )
         assert not any(between.faults.values())
         if path != "counter":  # only additions need new ids
             between.fail(path, *PASSING[:5])
@@ -82,7 +94,9 @@ def test_a_change_whose_answer_was_lost_is_made_once(server: Running, between: P
             between.fail(path, *PASSING[:5])
         index.delete(new[1:2])
         assert not any(between.faults.values())
-        assert [segment.tgt for segment in index.segments()][9:] == ["un", "trois"] and len(set(new)) == 3
+        assert [segment.tgt for segment in index.segments()][9:] == ["un", "trois"] and len(
+            set(new)
+        ) == 3
         assert index.changes() == (2, 0, 0) and index.verify() == 11
 
 
@@ -90,16 +104,28 @@ def test_a_change_whose_answer_was_lost_is_made_once(server: Running, between: P
     ("other", "left"),
     [
         (lambda index, number: index.delete([number]), []),
-        (lambda index, number: index.edit([number], lambda s: replace(s, src="elsewhere")), [("elsewhere", "un")]),
-        (lambda index, number: index.edit([number], lambda s: replace(s, tgt="deux")), [("one more", "deux")]),
+        (
+            lambda index, number: index.edit([number], lambda s: replace(s, src="elsewhere")),
+            [("elsewhere", "un")],
+        ),
+        (
+            lambda index, number: index.edit([number], lambda s: replace(s, tgt="deux")),
+            [("one more", "deux")],
+        ),
     ],
 )
 def test_what_others_make_of_an_addition_whose_answer_was_lost_stays(
-    server: Running, between: Proxy, other: Callable[[ElasticIndex, int], object], left: list[tuple[str, str]]
+    server: Running,
+    between: Proxy,
+    other: Callable[[ElasticIndex, int], object],
+    left: list[tuple[str, str]],
 ) -> None:
     address = server.address("lost-addition")
     build_elastic(address, real_segments()[:9], "en", "fr", force=True, shards=2)
-    with ElasticIndex.open(between.address(address.name)) as index, ElasticIndex.open(address) as others:
+    with (
+        ElasticIndex.open(between.address(address.name)) as index,
+        ElasticIndex.open(address) as others,
+    ):
         between.fail("_bulk", lambda: other(others, 10))
         assert index.add([Segment("one more", "un")]) == [10]
         assert [(segment.src, segment.tgt) for segment in index.segments()][9:] == left
@@ -116,15 +142,22 @@ def test_where_too_many_have_changed_a_pair_since_it_is_not_known_what_was_done(
     def follow(changes: int) -> Callable[[], object]:
         return lambda: [others.add([Segment("one more", "of others")]) for _ in range(changes)]
 
-    with ElasticIndex.open(between.address(address.name)) as index, ElasticIndex.open(address) as others:
+    with (
+        ElasticIndex.open(between.address(address.name)) as index,
+        ElasticIndex.open(address) as others,
+    ):
         between.fail("_bulk", follow(2))
         index.add([Segment("one more", "mine")])
         between.fail("_bulk", follow(3))
         with pytest.raises(
-            ServerError, match=r"unknown what was done \(0 of 1 segment added for certain, the next 1 perha"
+            ServerError,
+            match=r"unknown what was done \(0 of 1 segment added for certain, the next 1 perha",
         ):
             index.add([Segment("one more", "mine too")])
-        assert sum(segment.tgt.startswith("mine") for segment in others.segments()) == 2 and others.verify() == 16
+        assert (
+            sum(segment.tgt.startswith("mine") for segment in others.segments()) == 2
+            and others.verify() == 16
+        )
 
 
 @pytest.mark.parametrize("step", range(7))
@@ -135,9 +168,14 @@ def test_a_correction_is_made_once_whatever_others_do_before_the_next_try(
     build_elastic(address, real_segments()[:9], "en", "fr", force=True, shards=2)
 
     def say(name: str) -> Callable[[Segment], Segment]:
-        return lambda segment: replace(segment, src=f"{name} {segment.src}", tgt=f"{name} {segment.tgt}")
+        return lambda segment: replace(
+            segment, src=f"{name} {segment.src}", tgt=f"{name} {segment.tgt}"
+        )
 
-    with ElasticIndex.open(between.address(address.name)) as index, ElasticIndex.open(address) as others:
+    with (
+        ElasticIndex.open(between.address(address.name)) as index,
+        ElasticIndex.open(address) as others,
+    ):
         between.fail("_bulk", *[0.0] * step, lambda: others.edit([1, 2], say("then")))
         index.edit([1, 2], say("first"))
         assert not any(between.faults.values())
@@ -148,7 +186,10 @@ def test_a_correction_is_made_once_whatever_others_do_before_the_next_try(
 
 def test_what_does_not_pass_is_an_error_that_says_so(between: Proxy, built: str) -> None:
     with ElasticIndex.open(between.address(built), patience=0.3) as index:
-        for fault, said in ((429, r"is too busy \(HTTP 429\): .*queue full"), ("cut", "cannot be reached")):
+        for fault, said in (
+            (429, r"is too busy \(HTTP 429\): .*queue full"),
+            ("cut", "cannot be reached"),
+        ):
             between.fail("_msearch", *[fault] * 50)
             with pytest.raises(ServerError, match=said + r".*\(tried for 0 s\); try again later"):
                 index.search(["Article 1"])
@@ -159,23 +200,33 @@ def test_what_does_not_pass_is_an_error_that_says_so(between: Proxy, built: str)
         assert index.search(["Article 1"])[0]
 
 
-def test_a_batch_says_how_many_were_answered_before_the_server_was_slow(between: Proxy, built: str) -> None:
+def test_a_batch_says_how_many_were_answered_before_the_server_was_slow(
+    between: Proxy, built: str
+) -> None:
     asked = [f"Article {i}" for i in range(70)]
     with ElasticIndex.open(between.address(built), seconds_to_answer=SECONDS) as index:
         index.search(asked[:1])  # so that the server is warm
         between.fail("_msearch", 0.0, 2 * SECONDS)
-        said = r"no answer within 4 s; ask again when the server is less busy \(32 of 70 queries had been answered\)"
+        said = (
+            r"no answer within 4 s; ask again when the server is less busy \(32 of 70 queries "
+            r"had been answered\)"
+        )
         with pytest.raises(ServerError, match=said):
             index.search(asked, 3)
     with ElasticIndex.open(between.address(built)) as index:
         assert len(index.search(asked, 3)) == 70
 
 
-def test_a_slow_server_leaves_the_old_index_and_building_again_works(server: Running, between: Proxy) -> None:
+def test_a_slow_server_leaves_the_old_index_and_building_again_works(
+    server: Running, between: Proxy
+) -> None:
     address = between.address("slow-build")
     build_elastic(address, real_segments()[:9], "en", "fr")
     between.fail("_bulk", 2 * SECONDS)
-    said = r"no answer within 4 s.*; the build is unfinished, what answered before still does: build again with --force"
+    said = (
+        r"no answer within 4 s.*; the build is unfinished, what answered before still does: "
+        r"build again with --force"
+    )
     with pytest.raises(ServerError, match=said):
         build_elastic(address, real_segments(), "en", "fr", force=True, seconds_to_answer=SECONDS)
     with ElasticIndex.open(address) as index:
@@ -190,14 +241,20 @@ def test_an_addition_that_is_broken_off_says_what_is_there(between: Proxy) -> No
     many = [Segment(f"sentence {i}", str(i)) for i in range(1200)]
     with ElasticIndex.open(address, patience=0.3) as index:
         between.fail("_bulk", 0.0, *["cut"] * 50)
-        with pytest.raises(ServerError, match=r"\(500 of 1,200 segments added for certain, the next 500 perhaps\)"):
+        with pytest.raises(
+            ServerError, match=r"\(500 of 1,200 segments added for certain, the next 500 perhaps\)"
+        ):
             index.add(many)
         between.fail("_bulk")
         ids = index.add(many[500:])
-        assert len(index) == 1209 and ids[0] > 1209  # those that were reserved for the first try are given to nobody
+        assert (
+            len(index) == 1209 and ids[0] > 1209
+        )  # those that were reserved for the first try are given to nobody
         assert index.search(["sentence 3", "sentence 1199"], 1, 1.0)[1][0].segment.id == ids[-1]
         between.fail("_refresh", *["cut"] * 50)
-        with pytest.raises(ServerError, match=r"\(all 1,200 segments are added, but perhaps not found yet\)"):
+        with pytest.raises(
+            ServerError, match=r"\(all 1,200 segments are added, but perhaps not found yet\)"
+        ):
             index.add(many)
 
 
@@ -216,7 +273,13 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
     between: Proxy, done: int, source: str, going_on: str
 ) -> None:
     address = between.address(f"moving-{done}-{going_on}")
-    build_elastic(address, [*real_segments()[:8], Segment("the first of my own sources", "un")], "en", "fr", shards=2)
+    build_elastic(
+        address,
+        [*real_segments()[:8], Segment("the first of my own sources", "un")],
+        "en",
+        "fr",
+        shards=2,
+    )
 
     def change(segment: Segment) -> Segment:
         return replace(segment, src="the second of my own sources")
@@ -224,7 +287,9 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
     with ElasticIndex.open(address, patience=0.3) as index:
         before = list(index.segments())
         between.fail("_bulk", *[0.0] * done, *["cut"] * 50)
-        with pytest.raises(ServerError, match=r"\(0 of 1 segment corrected for certain, the next 1 perhaps\)"):
+        with pytest.raises(
+            ServerError, match=r"\(0 of 1 segment corrected for certain, the next 1 perhaps\)"
+        ):
             index.edit([9], change)
         between.fail("_bulk")
         index._server.client.indices.refresh(index=address.name)
@@ -235,9 +300,11 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
             for k in (1, 2, 9):
                 assert pairs(index.search([query], k, 0.0)[0]) == brute_force(query, now, k, 0.0)
         index.add([Segment("the first of my own sources", "deux")])  # beside one that is on its way
-        {"compact": index.compact, "edit": lambda: index.edit([9], change), "delete": lambda: index.delete([9])}[
-            going_on
-        ]()
+        {
+            "compact": index.compact,
+            "edit": lambda: index.edit([9], change),
+            "delete": lambda: index.delete([9]),
+        }[going_on]()
         now = list(index.segments())
         left = [("the second of my own sources", 9)] if going_on != "delete" else []
         assert [(s.src, s.id) for s in now[8:]] == [*left, ("the first of my own sources", 10)]
@@ -299,7 +366,8 @@ def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another
             for made in (one, two):
                 made.fail("_bulk", HANGS)
             with pytest.raises(
-                ServerError, match=r"no answer within 4 s.*\(0 of 1 segment added for certain, the next 1"
+                ServerError,
+                match=r"no answer within 4 s.*\(0 of 1 segment added for certain, the next 1",
             ):
                 index.add([Segment("one more", "un")])
             assert sum(bool(made.faults["_bulk"]) for made in (one, two)) == 1
@@ -324,7 +392,9 @@ def test_that_there_is_no_index_is_asked_of_all_hosts(server: Running, built: st
             ElasticIndex.open(hosts)
 
 
-def test_that_there_is_no_index_is_not_believed_of_a_node_that_refuses_to_search(between: Proxy, built: str) -> None:
+def test_that_there_is_no_index_is_not_believed_of_a_node_that_refuses_to_search(
+    between: Proxy, built: str
+) -> None:
     between.fail("_mapping", "unknown", "unknown")
     between.fail("_search", 503, 503)
     with ElasticIndex.open(between.address(built)) as index:
@@ -338,13 +408,17 @@ def test_that_there_is_no_index_is_not_believed_of_a_node_that_refuses_to_search
         ElasticIndex.open(between.address(built))
 
 
-def test_a_change_that_a_node_does_not_know_the_index_for_is_made_again(server: Running, between: Proxy) -> None:
+def test_a_change_that_a_node_does_not_know_the_index_for_is_made_again(
+    server: Running, between: Proxy
+) -> None:
     address = between.address("not-yet-known")
     build_elastic(address, real_segments()[:9], "en", "fr")
     with ElasticIndex.open(address) as index:
         for path in ("counter", "_mget", "_bulk", "_refresh"):
             between.fail(path, "unknown", "unknown")
-            index.add([Segment(f"one more for {path} {i}", "un") for i in range(501)])  # so many refresh at the end
+            index.add(
+                [Segment(f"one more for {path} {i}", "un") for i in range(501)]
+            )  # so many refresh at the end
             assert not any(between.faults.values())
         assert index.verify() == len(index) == 9 + 4 * 501
 
@@ -352,13 +426,22 @@ def test_a_change_that_a_node_does_not_know_the_index_for_is_made_again(server: 
 @pytest.mark.parametrize(
     ("method", "target", "reads"),
     [
-        ("GET", "/n/_mapping", True), ("GET", "/n/_doc/counter", True), ("HEAD", "/n", True),
-        ("POST", "/_msearch?filter_path=responses", True), ("POST", "/n/_search", True), ("POST", "/n-1/_mget", True),
-        ("POST", "/n/_pit?keep_alive=10m", True), ("DELETE", "/_pit", False), ("POST", "/n/_bulk", False),
-        ("PUT", "/n/_bulk?refresh=wait_for", False), ("POST", "/n/_doc/_search/x", False),
-        ("PUT", "/n/_mapping", False), ("POST", "/n/_refresh", False), ("POST", "/_aliases", False),
+        ("GET", "/n/_mapping", True),
+        ("GET", "/n/_doc/counter", True),
+        ("HEAD", "/n", True),
+        ("POST", "/_msearch?filter_path=responses", True),
+        ("POST", "/n/_search", True),
+        ("POST", "/n-1/_mget", True),
+        ("POST", "/n/_pit?keep_alive=10m", True),
+        ("DELETE", "/_pit", False),
+        ("POST", "/n/_bulk", False),
+        ("PUT", "/n/_bulk?refresh=wait_for", False),
+        ("POST", "/n/_doc/_search/x", False),
+        ("PUT", "/n/_mapping", False),
+        ("POST", "/n/_refresh", False),
+        ("POST", "/_aliases", False),
     ],
-)  # fmt: skip
+)
 def test_what_changes_nothing_may_be_asked_twice(method: str, target: str, reads: bool) -> None:
     assert only_reads(method, target) is reads
 
@@ -370,10 +453,29 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         absent("openssl", "openssl is needed to make a certificate: install it")
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=tmnmt", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"),
-         "-out", str(folder / "ca.pem")], check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=tmnmt",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(folder / "key.pem"),
+            "-out",
+            str(folder / "ca.pem"),
+        ],
+        check=True,
+        capture_output=True,
+    )
     return folder / "ca.pem"
 
 
@@ -385,10 +487,14 @@ def test_tls_and_a_password_or_key_are_used_and_checked(
     password = "Basic " + base64.b64encode(b"me:hidden").decode()
     with proxy(server.url, tls, password) as made:
         address = made.address(built)
-        with pytest.raises(ServerError, match=r"the certificate is not trusted: .*TMNMT_ES_CA names"):
+        with pytest.raises(
+            ServerError, match=r"the certificate is not trusted: .*TMNMT_ES_CA names"
+        ):
             ElasticIndex.open(address, patience=0.2)
         monkeypatch.setenv("TMNMT_ES_CA", str(certificate))
-        with pytest.raises(ServerError, match="HTTP 401: access refused; set TMNMT_ES_USER and TMNMT_ES_PASSWORD"):
+        with pytest.raises(
+            ServerError, match="HTTP 401: access refused; set TMNMT_ES_USER and TMNMT_ES_PASSWORD"
+        ):
             ElasticIndex.open(address)
         monkeypatch.setenv("TMNMT_ES_USER", "me")
         monkeypatch.setenv("TMNMT_ES_PASSWORD", "wrong-one")
@@ -421,7 +527,11 @@ def test_a_rebuild_is_one_moment_for_those_who_search(server: Running) -> None:
         with ElasticIndex.open(address) as index:
             while not ended.is_set():
                 found = index.search([text, *(s.src for s in some[1:30])], 1, 1.0)
-                seen.append({match.segment.tgt for matches in found for match in matches} if all(found) else {"?"})
+                seen.append(
+                    {match.segment.tgt for matches in found for match in matches}
+                    if all(found)
+                    else {"?"}
+                )
 
     thread = threading.Thread(target=search)
     thread.start()
@@ -438,7 +548,10 @@ def test_a_rebuild_is_one_moment_for_those_who_search(server: Running) -> None:
 def test_a_search_that_pages_begins_again_where_the_index_is_replaced(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address, some, read, calls = server.address("paged"), real_segments()[:300], _Question.read, list[int]()
+    address = server.address("paged")
+    some = real_segments()[:300]
+    read = _Question.read
+    calls = list[int]()
 
     def build(version: str) -> None:
         build_elastic(address, [replace(s, tgt=version) for s in some], "en", "fr", force=True)

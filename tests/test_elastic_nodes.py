@@ -1,4 +1,5 @@
-"""A cluster of three real nodes, of which one hangs and two are killed: nothing that was acknowledged is lost."""
+"""A cluster of three real nodes, of which one hangs and two are killed: nothing that was
+acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -22,14 +23,19 @@ from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.segments import Segment
 
 BUILT = 60
-SECONDS_OF_HANGING, SECONDS_AWAY, ROUNDS = 40, 5, 3  # a cluster takes some 33 s to do without a node that hangs
+SECONDS_OF_HANGING, SECONDS_AWAY, ROUNDS = (
+    40,
+    5,
+    3,
+)  # a cluster takes some 33 s to do without a node that hangs
 WRITERS, CHANGES, SECONDS_AT_MOST = 6, 100, 120  # changes before and after the trouble
 
 
 @dataclass
 class Writer:
-    """Adds, corrects and deletes pairs of its own, and knows what became of each: its possible translations, None for
-    gone. After an error both the old and the new state are possible, and the pair is left alone."""
+    """Adds, corrects and deletes pairs of its own, and knows what became of each: its possible
+    translations, None for gone. After an error both the old and the new state are possible, and the
+    pair is left alone."""
 
     name: str
     hosts: ElasticAddress
@@ -44,15 +50,24 @@ class Writer:
         with ElasticIndex.open(self.hosts, patience=5.0) as index:
             while not self.ended.is_set():
                 said = f"{self.name}-{self.done + len(self.errors)}"
-                certain = [number for number, states in self.known.items() if len(states) == 1 and None not in states]
+                certain = [
+                    number
+                    for number, states in self.known.items()
+                    if len(states) == 1 and None not in states
+                ]
                 number = draw.choice(certain) if certain and draw.random() < 0.5 else None
                 try:
                     self._change(index, number, said, draw)
                     self.done += 1
-                except (ServerError, UnknownIdError) as error:  # a node that wakes up answers for a moment as it was
+                except (
+                    ServerError,
+                    UnknownIdError,
+                ) as error:  # a node that wakes up answers for a moment as it was
                     self.errors.append(str(error))
 
-    def _change(self, index: ElasticIndex, number: int | None, said: str, draw: random.Random) -> None:
+    def _change(
+        self, index: ElasticIndex, number: int | None, said: str, draw: random.Random
+    ) -> None:
         source = f"one of {draw.randrange(20)} sources that all of them want"
         if number is None:
             self.perhaps.add(said)
@@ -108,8 +123,11 @@ def test_two_of_three_nodes_killed_and_one_that_hangs_lose_nothing() -> None:
             _at_work(f"kill-{spared}", nodes, hosts, partial(_kill_two, nodes, spared))
 
 
-def _at_work(name: str, nodes: list[Running], hosts: ElasticAddress, trouble: Callable[[], None]) -> float:
-    """Makes trouble while writers and a searcher are at work, and looks for what was lost; the longest search."""
+def _at_work(
+    name: str, nodes: list[Running], hosts: ElasticAddress, trouble: Callable[[], None]
+) -> float:
+    """Makes trouble while writers and a searcher are at work, and looks for what was lost; the
+    longest search."""
     _wait_for_copies(nodes[0])
     ended = threading.Event()
     writers = [Writer(f"{name}-{i}", hosts, ended) for i in range(WRITERS)]
@@ -125,10 +143,14 @@ def _at_work(name: str, nodes: list[Running], hosts: ElasticAddress, trouble: Ca
         for one in working:
             one.result()
     print(
-        f"{name}: {sum(one.done for one in writers):,} changes, {sum(len(one.errors) for one in writers)} errors;"
-        f" {searcher.done:,} searches, {len(searcher.errors)} errors, the longest {searcher.longest:.1f} s"
+        f"{name}: {sum(one.done for one in writers):,} changes, "
+        f"{sum(len(one.errors) for one in writers)} errors;"
+        f" {searcher.done:,} searches, {len(searcher.errors)} errors, the longest "
+        f"{searcher.longest:.1f} s"
     )
-    beginnings = Counter(error.partition(": ")[2][:60] for one in (*writers, searcher) for error in one.errors)
+    beginnings = Counter(
+        error.partition(": ")[2][:60] for one in (*writers, searcher) for error in one.errors
+    )
     for said, count in beginnings.most_common():
         print(f"    {count} times: {said}")
     assert all(one.done for one in (*writers, searcher))

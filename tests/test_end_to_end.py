@@ -1,4 +1,5 @@
-"""End-to-end training: gradients reach the base through keys, resume is exact, base and memories belong together."""
+"""End-to-end training: gradients reach the base through keys, resume is exact, base and memories
+belong together."""
 
 from __future__ import annotations
 
@@ -76,10 +77,14 @@ def gradient_of(part: EndToEndPart) -> list[Tensor]:
     return made
 
 
-def test_gradients_reach_the_base_through_the_keys_and_are_those_of_finite_differences(vocab: Vocabulary) -> None:
+def test_gradients_reach_the_base_through_the_keys_and_are_those_of_finite_differences(
+    vocab: Vocabulary,
+) -> None:
     made = part(vocab, Shares(0.5, 0.0, 0.0))
     whole = gradient_of(made)
-    made.keys = fresh_keys(made.backbone, vocab, 50, made.device)  # as with a fixed base: keys are given
+    made.keys = fresh_keys(
+        made.backbone, vocab, 50, made.device
+    )  # as with a fixed base: keys are given
     without_keys = gradient_of(made)
     made.keys = fresh_keys(made.backbone, vocab, 50, made.device, gradients=True)
     direction = [a - b for a, b in zip(whole, without_keys, strict=True)]
@@ -96,12 +101,15 @@ def test_gradients_reach_the_base_through_the_keys_and_are_those_of_finite_diffe
     step = 1e-2
     slope = (moved(step) - moved(-2 * step)) / (2 * step)
     expected, detached = (
-        float(sum((g * d).sum() for g, d in zip(some, direction, strict=True))) for some in (whole, without_keys)
+        float(sum((g * d).sum() for g, d in zip(some, direction, strict=True)))
+        for some in (whole, without_keys)
     )
     assert slope == pytest.approx(expected, rel=0.01) and abs(slope - detached) > 0.1 * abs(slope)
 
 
-def test_sentences_without_a_pair_are_the_plain_models_and_teach_the_base_alone(vocab: Vocabulary) -> None:
+def test_sentences_without_a_pair_are_the_plain_models_and_teach_the_base_alone(
+    vocab: Vocabulary,
+) -> None:
     made = part(vocab, Shares(0.5, 0.0, 0.0, 0.0, no_pair=1.0))
     plain = 0.0
     with torch.no_grad():
@@ -117,7 +125,9 @@ def test_sentences_without_a_pair_are_the_plain_models_and_teach_the_base_alone(
     )
 
 
-E2E = replace(CONFIG, end_to_end=True, cache=False, base_learning_rate=5e-2, share_no_pair=0.2, tm_epochs=2)
+E2E = replace(
+    CONFIG, end_to_end=True, cache=False, base_learning_rate=5e-2, share_no_pair=0.2, tm_epochs=2
+)
 
 
 def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
@@ -129,7 +139,10 @@ def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
     whole, reached = train_memories(whole_base, vocab, *data, tmp_path / "whole", E2E)
     plain = log_of(tmp_path / "whole", "tm", "dev_plain")
     everywhere = log_of(tmp_path / "whole", "tm", f"dev_{EVERYWHERE}")
-    assert reached["copy"][1] < reached["copy"][0] < plain[0] - 0.2 and min(everywhere) < everywhere[0] - 0.2
+    assert (
+        reached["copy"][1] < reached["copy"][0] < plain[0] - 0.2
+        and min(everywhere) < everywhere[0] - 0.2
+    )
     assert not whole_base.training and not any(p.requires_grad for p in whole_base.parameters())
     assert not torch.equal(whole_base.encoder_weight, before["encoder_weight"])
     _interrupt_at(monkeypatch, 4)
@@ -137,7 +150,9 @@ def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
         train_memories(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", E2E)
     monkeypatch.undo()
     again = base(vocab, dropout=0.2)
-    resumed, reached_again = train_memories(again, vocab, *data, tmp_path / "broken", E2E, resume=True)
+    resumed, reached_again = train_memories(
+        again, vocab, *data, tmp_path / "broken", E2E, resume=True
+    )
     assert reached_again == reached
     for one, other in ((whole, resumed), (whole_base, again)):
         for name, value in one.state_dict().items():
@@ -150,16 +165,23 @@ def run_of(folder: Path, memory: MemoryConfig, updates: int = 2) -> TrainConfig:
     rows = [(f"D{i // 10}", s.src, s.tgt) for i, s in enumerate(sentences())]
     (folder / "m.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     (folder / "dev.txt").write_text("D5\n")
-    corpus = CorpusConfig("a", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt"))
+    corpus = CorpusConfig(
+        "a", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt")
+    )
     return TrainConfig(
-        str(folder / "run"), DataConfig((corpus,)), vocabulary=VocabularyConfig(340),
+        str(folder / "run"),
+        DataConfig((corpus,)),
+        vocabulary=VocabularyConfig(340),
         model=RNNsearchConfig(embedding=8, hidden=16, attention=8),
-        training=TrainingConfig(updates, batch_tokens=200, decay=0.0), memory=memory,
-    )  # fmt: skip
+        training=TrainingConfig(updates, batch_tokens=200, decay=0.0),
+        memory=memory,
+    )
 
 
 def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+    return one.keys() == other.keys() and all(
+        torch.equal(value, other[name]) for name, value in one.items()
+    )
 
 
 def test_the_model_folder_holds_the_changed_base_with_its_memories(tmp_path: Path) -> None:
@@ -178,7 +200,9 @@ def test_the_model_folder_holds_the_changed_base_with_its_memories(tmp_path: Pat
         assert same(load_file(folder / name), file)
 
 
-def test_memories_of_a_former_base_are_trained_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_memories_of_a_former_base_are_trained_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     memory = replace(CONFIG, fusion=False, tm_epochs=1, cache_epochs=1)
     config = run_of(tmp_path / "longer", memory)
     train(config)
@@ -186,7 +210,10 @@ def test_memories_of_a_former_base_are_trained_anew(tmp_path: Path, caplog: pyte
         folder = train(replace(config, training=replace(config.training, updates=4)), resume=True)
     assert "memory.safetensors: of another base; removed" in caplog.text
     for part in ("tm", "cache"):
-        assert f"memory-{part}-last.safetensors: began from another base, or is of another kind" in caplog.text
+        assert (
+            f"memory-{part}-last.safetensors: began from another base, or is of another kind"
+            in caplog.text
+        )
     fresh = train(run_of(tmp_path / "fresh", memory, updates=4))
     for name in ("base.safetensors", "memory.safetensors"):
         assert same(load_file(folder / name), load_file(fresh / name))
@@ -195,11 +222,16 @@ def test_memories_of_a_former_base_are_trained_anew(tmp_path: Path, caplog: pyte
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (replace(E2E, copy=False, fusion=False, cache=True), "end_to_end trains the base with copy or fusion"),
+        (
+            replace(E2E, copy=False, fusion=False, cache=True),
+            "end_to_end trains the base with copy or fusion",
+        ),
         (replace(E2E, share_no_pair=0.8), "share_no_pair are more than 1 together"),
     ],
 )
-def test_what_does_not_go_together_is_a_usage_error(tmp_path: Path, config: MemoryConfig, message: str) -> None:
+def test_what_does_not_go_together_is_a_usage_error(
+    tmp_path: Path, config: MemoryConfig, message: str
+) -> None:
     vocab = Vocabulary.train([s.src for s in sentences()], 300)
     with pytest.raises(UsageError, match=message):
         train_memories(base(vocab), vocab, [[Segment("a", "b")]], [], tmp_path, config)

@@ -36,7 +36,12 @@ from tmnmt.models.folder import load_model
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
 from tmnmt.vocab import EOS, Vocabulary
 
-DOCUMENT = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "Repealed."]
+DOCUMENT = [
+    "The Commission shall inform the Council.",
+    "It shall apply from 1 June 1997.",
+    "",
+    "Repealed.",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +77,9 @@ def test_as_many_translations_as_texts_and_blank_ones_stay_blank(folder: Path, i
     assert found[0].matches[0].segment.tgt == PAIRS[0][1]
 
 
-def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(folder: Path, plain_folder: Path) -> None:
+def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(
+    folder: Path, plain_folder: Path
+) -> None:
     plain = Translator.load(plain_folder)
     assert (plain.settings.mode, plain.settings.cache) == ("off", 0)
     remembering = Translator.load(folder, cache=0)
@@ -94,8 +101,14 @@ def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
 
 
 @pytest.mark.parametrize(("mode", "cache"), [("off", 0), ("copy", 0), ("fusion", 25), ("both", 3)])
-def test_batches_give_what_single_sentences_give(folder: Path, index: Path, mode: str, cache: int) -> None:
-    documents = [DOCUMENT, ["The Member States shall inform the Commission."], [src for src, _ in PAIRS]]
+def test_batches_give_what_single_sentences_give(
+    folder: Path, index: Path, mode: str, cache: int
+) -> None:
+    documents = [
+        DOCUMENT,
+        ["The Member States shall inform the Commission."],
+        [src for src, _ in PAIRS],
+    ]
     many, one = (
         list(
             Translator.load(
@@ -149,8 +162,9 @@ def test_a_confirmed_pair_is_found_by_the_very_next_sentence(folder: Path) -> No
     session.confirm("Notice of the third meeting", "Avis concernant la troisième réunion")
     found = session.translate("Notice of the fourth meeting")
     assert [m.segment.tgt for m in found.matches] == [
-        "Avis concernant la troisième réunion", "Avis de la troisième réunion",
-    ]  # fmt: skip
+        "Avis concernant la troisième réunion",
+        "Avis de la troisième réunion",
+    ]
     assert found.matches[0].score == pytest.approx(0.8)
 
 
@@ -158,7 +172,10 @@ def test_a_confirmed_pair_is_kept_in_a_built_index(folder: Path, index: Path) ->
     session = Translator.load(folder, [index], write_to=index).session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
     with MemoryIndex.open(index) as opened:
-        assert opened.search(["Notice of the third meeting"])[0][0].segment.tgt == "Avis de la troisième réunion"
+        assert (
+            opened.search(["Notice of the third meeting"])[0][0].segment.tgt
+            == "Avis de la troisième réunion"
+        )
 
 
 def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder: Path) -> None:
@@ -168,14 +185,19 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     session.confirm(*PAIRS[0])
     ids = translator.vocab.encode(PAIRS[0][1])
     assert session.cache.ids.tolist() == list(dict.fromkeys(ids))[-25:]
-    keys = force(translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu")[0]
+    keys = force(
+        translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu"
+    )[0]
     last = session.cache.ids.tolist().index(ids[-1])
     torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
 
 
 def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Path) -> None:
     translator = Translator.load(folder)
-    assert (translator.settings.cache, translator.settings.remember) == (CacheKind().size, "confirmed")
+    assert (translator.settings.cache, translator.settings.remember) == (
+        CacheKind().size,
+        "confirmed",
+    )
     session = translator.session()
     session.translate(PAIRS[0][0])
     session.translate(PAIRS[1][0])
@@ -189,7 +211,9 @@ def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Pat
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(folder: Path, own: bool) -> None:
+def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(
+    folder: Path, own: bool
+) -> None:
     translator = Translator.load(folder, cache=200, remember="own" if own else "confirmed")
     late, in_turn = translator.session(), translator.session()
     late.translate(PAIRS[0][0])
@@ -197,21 +221,29 @@ def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(folde
     for pair in PAIRS[:2]:
         late.confirm(*pair)
     if own:
-        in_turn.translate(PAIRS[0][0])  # is not in the place of what was translated last, so it stays
+        in_turn.translate(
+            PAIRS[0][0]
+        )  # is not in the place of what was translated last, so it stays
     for pair in PAIRS[:2]:
         in_turn.confirm(*pair)
     assert late.cache.record() == in_turn.cache.record()
     torch.testing.assert_close(late.cache.keys, in_turn.cache.keys)
 
 
-def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(folder: Path, index: Path) -> None:
+def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(
+    folder: Path, index: Path
+) -> None:
     found, without = (Translator.load(folder, [index], cache=cache) for cache in (None, 0))
     assert outcome(found.translate(DOCUMENT)) == outcome(without.translate(DOCUMENT))
-    assert not Translator.load(folder, cache=1000).settings.remembers  # own words are asked for by their name alone
+    assert not Translator.load(
+        folder, cache=1000
+    ).settings.remembers  # own words are asked for by their name alone
     assert Translator.load(folder, cache=7, remember="own").settings.remembers
 
 
-def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp_path: Path) -> None:
+def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(
+    folder: Path, tmp_path: Path
+) -> None:
     translator = Translator.load(folder, cache=6, remember="own")
     whole, broken = translator.session(), translator.session()
     for session in (whole, broken):
@@ -230,21 +262,34 @@ def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(folder: Path, tmp
 
 def test_k_best_are_written_worst_first(folder: Path) -> None:
     contexts = torch.tensor([[4.0], [8.0]])
-    other = Hypothesis((5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1))
+    other = Hypothesis(
+        (5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1)
+    )
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
     cache, translator = CacheContents(3, 1, 1), Translator.load(folder, cache=3, remember="own")
     translator._remember(cache, best)
-    assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
+    assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [
+        6.0,
+        8.0,
+    ]  # (8 + 4) / 2
 
 
 def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) -> None:
-    one, several = (Translator.load(folder, cache=100, cache_best=best, remember="own").session() for best in (1, 4))
-    assert one.translate(DOCUMENT[0]) == several.translate(DOCUMENT[0])  # the first sentence has nothing to read
+    one, several = (
+        Translator.load(folder, cache=100, cache_best=best, remember="own").session()
+        for best in (1, 4)
+    )
+    assert one.translate(DOCUMENT[0]) == several.translate(
+        DOCUMENT[0]
+    )  # the first sentence has nothing to read
     assert set(one.cache.ids.tolist()) < set(several.cache.ids.tolist())
 
 
 def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
-    sessions = [Translator.load(folder, cache=100, overwrite=on, remember="own").session() for on in (True, False)]
+    sessions = [
+        Translator.load(folder, cache=100, overwrite=on, remember="own").session()
+        for on in (True, False)
+    ]
     for session in sessions:
         session.translate(DOCUMENT[0])
         session.translate(DOCUMENT[0])
@@ -252,10 +297,14 @@ def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
     assert len(over) == len(set(over)) and len(under) > len(over) and set(under) >= set(over)
 
 
-def test_a_session_that_cannot_be_written_is_one_clear_error_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_session_that_cannot_be_written_is_one_clear_error_and_leaves_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
     session = Translator.load(folder, cache=6).session()
     (tmp_path / "taken").mkdir()
-    with pytest.raises(DataError, match=r"none/document\.session: cannot be written: No such file or directory"):
+    with pytest.raises(
+        DataError, match=r"none/document\.session: cannot be written: No such file or directory"
+    ):
         session.save(tmp_path / "none" / "document.session")
     with pytest.raises(DataError, match="taken: cannot be written: Is a directory"):
         session.save(tmp_path / "taken")
@@ -274,32 +323,59 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda about, _: about["cache"]["words"][2].__setitem__(1, 10**6), "a word that is not among the"),
-        (lambda about, _: about["cache"]["words"][2].__setitem__(1, -1), "a word that is not among the"),
-        (lambda about, _: about["cache"]["words"][2].__setitem__(2, 10**6), "a word that is not among the"),
+        (
+            lambda about, _: about["cache"]["words"][2].__setitem__(1, 10**6),
+            "a word that is not among the",
+        ),
+        (
+            lambda about, _: about["cache"]["words"][2].__setitem__(1, -1),
+            "a word that is not among the",
+        ),
+        (
+            lambda about, _: about["cache"]["words"][2].__setitem__(2, 10**6),
+            "a word that is not among the",
+        ),
         (lambda about, _: about["cache"]["words"][2].__setitem__(1, 7.5), "no whole numbers"),
         (lambda about, _: about["cache"]["words"][2].__setitem__(0, 0), "not what was written"),
-        (lambda about, _: about["cache"]["words"][2].__setitem__(1, about["cache"]["words"][1][1]), "has two slots"),
+        (
+            lambda about, _: about["cache"]["words"][2].__setitem__(
+                1, about["cache"]["words"][1][1]
+            ),
+            "has two slots",
+        ),
         (lambda about, _: about.update(text=None), "text that may still be confirmed"),
         (
             lambda _, t: t.update({"cache.keys": t["cache.keys"][:1]}),
             r"keys are torch.float32 \(1, 32\), wanted 6 slots",
         ),
-        (lambda _, t: t.update({"cache.values": t["cache.values"][:, :1].clone()}), r"values are .*\(6, 1\), wanted 6"),
+        (
+            lambda _, t: t.update({"cache.values": t["cache.values"][:, :1].clone()}),
+            r"values are .*\(6, 1\), wanted 6",
+        ),
         (lambda _, t: t.update({"cache.keys": t["cache.keys"].long()}), "keys are torch.int64"),
         (lambda _, t: t["cache.keys"][3].fill_(torch.nan), "its keys are not all finite"),
         (lambda about, _: about.pop("cache"), "'cache'"),
-        (lambda about, _: about["done"][0].__setitem__(2, "1"), "what is done is not source, target, id, time"),
+        (
+            lambda about, _: about["done"][0].__setitem__(2, "1"),
+            "what is done is not source, target, id, time",
+        ),
         (lambda about, _: about["done"][0].pop(), "'memory'"),
         (lambda about, _: about["cache"].update({"size": 6.0}), "its size is no whole number"),
-        (lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}), "its keys are not all finite"),
+        (
+            lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}),
+            "its keys are not all finite",
+        ),
         (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
     ],
 )
 def test_a_damaged_session_is_one_clear_error(
-    folder: Path, tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], object], message: str
+    folder: Path,
+    tmp_path: Path,
+    change: Callable[[dict[str, Any], dict[str, Tensor]], object],
+    message: str,
 ) -> None:
-    path, translator = tmp_path / "document.session", Translator.load(folder, cache=6, remember="own")
+    path = tmp_path / "document.session"
+    translator = Translator.load(folder, cache=6, remember="own")
     session = translator.session()
     for text in DOCUMENT[:2]:
         session.translate(text)
@@ -310,7 +386,9 @@ def test_a_damaged_session_is_one_clear_error(
         translator.session(path)
 
 
-def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
     path, translator = tmp_path / "document.session", Translator.load(folder, cache=6)
     translator.session().save(path)
     with pytest.raises(ModelError, match="cache of 6 slots, here it has 5"):
@@ -330,9 +408,17 @@ def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(folder: Pa
 
 @pytest.fixture
 def joint(tmp_path: Path) -> Path:
-    """A model whose cache keeps every occurrence of a word, as few numbers, as the one that ships; its gate is open."""
+    """A model whose cache keeps every occurrence of a word, as few numbers, as the one that ships;
+    its gate is open."""
     kind = CacheKind(
-        "shallow", matching="joint", signs=True, follows=True, rank=8, size=40, overwrite=False, empty=True
+        "shallow",
+        matching="joint",
+        signs=True,
+        follows=True,
+        rank=8,
+        size=40,
+        overwrite=False,
+        empty=True,
     )
     model = write_tiny_model(tmp_path / "joint", cache=kind)
     memories = load_memories(load_model(model), "cpu")
@@ -363,10 +449,16 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     assert len(averaging.cache) == len(set(ids))
     model, memories = load_model(joint), load_memories(load_model(joint), "cpu")
     assert memories is not None and memories.cache is not None and memories.cache.K is not None
-    torch.nn.init.zeros_(memories.cache.signs.weight if memories.cache.signs is not None else memories.cache.U.bias)
-    Translator(model, memories, [], translator.settings).session(path)  # another gate reads the same slots
+    torch.nn.init.zeros_(
+        memories.cache.signs.weight if memories.cache.signs is not None else memories.cache.U.bias
+    )
+    Translator(model, memories, [], translator.settings).session(
+        path
+    )  # another gate reads the same slots
     torch.nn.init.zeros_(memories.cache.K.weight)
-    with pytest.raises(ModelError, match=f"was saved with model {model.hash} .*, this one is {model.hash}"):
+    with pytest.raises(
+        ModelError, match=f"was saved with model {model.hash} .*, this one is {model.hash}"
+    ):
         Translator(model, memories, [], translator.settings).session(path)
 
 
@@ -384,12 +476,16 @@ def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path
 def test_a_side_without_anything_to_see_cannot_be_confirmed(folder: Path, blank: str) -> None:
     session = Translator.load(folder).session()
     for pair, side in ((("Notice", blank), "the translation"), ((blank, "Avis"), "the source")):
-        with pytest.raises(UsageError, match=f"needs a text on both sides, and {side} has nothing that can be seen"):
+        with pytest.raises(
+            UsageError, match=f"needs a text on both sides, and {side} has nothing that can be seen"
+        ):
             session.confirm(*pair)
     assert session.done == [] and not len(session.cache)
 
 
-def test_what_is_confirmed_without_a_memory_to_write_to_lasts_for_its_session(folder: Path, index: Path) -> None:
+def test_what_is_confirmed_without_a_memory_to_write_to_lasts_for_its_session(
+    folder: Path, index: Path
+) -> None:
     translator = Translator.load(folder, [index])
     session = translator.session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
@@ -399,7 +495,9 @@ def test_what_is_confirmed_without_a_memory_to_write_to_lasts_for_its_session(fo
         assert len(opened) == len(PAIRS)
 
 
-def test_a_memory_to_write_to_is_made_and_read_where_it_is_not_there_yet(folder: Path, tmp_path: Path) -> None:
+def test_a_memory_to_write_to_is_made_and_read_where_it_is_not_there_yet(
+    folder: Path, tmp_path: Path
+) -> None:
     translator = Translator.load(folder, write_to=tmp_path / "new")
     for _ in range(2):  # the same pair is written once
         translator.session().confirm("Notice of the third meeting", "Avis de la troisième réunion")
@@ -407,12 +505,18 @@ def test_a_memory_to_write_to_is_made_and_read_where_it_is_not_there_yet(folder:
     with MemoryIndex.open(tmp_path / "new", "en", "fr") as opened:
         assert len(opened) == 1
     (tmp_path / "file.tmx").touch()
-    with pytest.raises(UsageError, match=r"file\.tmx: is a file, and what is confirmed is written to a built index"):
+    with pytest.raises(
+        UsageError, match=r"file\.tmx: is a file, and what is confirmed is written to a built index"
+    ):
         Translator.load(folder, write_to=tmp_path / "file.tmx")
 
 
-@pytest.mark.parametrize(("remember", "to"), [("confirmed", "both"), ("confirmed", "memory"), ("confirmed", "cache")])
-def test_what_is_confirmed_goes_where_it_is_told_to(folder: Path, remember: Remember, to: ConfirmTo) -> None:
+@pytest.mark.parametrize(
+    ("remember", "to"), [("confirmed", "both"), ("confirmed", "memory"), ("confirmed", "cache")]
+)
+def test_what_is_confirmed_goes_where_it_is_told_to(
+    folder: Path, remember: Remember, to: ConfirmTo
+) -> None:
     translator = Translator.load(folder, remember=remember, confirm_to=to)
     session = translator.session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
@@ -437,13 +541,20 @@ def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
     session.pass_over("Repealed.")
     assert session.translate(third).tgt == "Avis"
     assert (session.undo().src, session.undo().tgt) == ("Repealed.", "Avis")
-    assert session.translate(third) == other.translate(third) and session.translate(third).origin == "model"
-    assert session.cache.record() == other.cache.record() and torch.equal(session.cache.keys, other.cache.keys)
+    assert (
+        session.translate(third) == other.translate(third)
+        and session.translate(third).origin == "model"
+    )
+    assert session.cache.record() == other.cache.record() and torch.equal(
+        session.cache.keys, other.cache.keys
+    )
     assert session.translate(fourth).matches == ()
     with MemoryIndex.open(index) as opened:
         assert len(opened) == len(PAIRS) + kept
     saved = translator.session(tmp_path / "saved")
-    assert [one.tgt for one in saved.done] == ["Une vache est rouge.", "Avis"] and saved.translate(third).tgt == "Avis"
+    assert [one.tgt for one in saved.done] == ["Une vache est rouge.", "Avis"] and saved.translate(
+        third
+    ).tgt == "Avis"
     saved.undo(), saved.undo()
     assert not len(saved.cache)
     with pytest.raises(UsageError, match="nothing to take back"):
@@ -464,17 +575,25 @@ def test_with_another_memory_nothing_of_it_is_taken_back_and_what_it_does_not_ho
 ) -> None:
     caplog.set_level(logging.WARNING, logger="tmnmt")  # whatever a test before this one has set
     session = Translator.load(folder, write_to=tmp_path / "own").session()
-    for number in ("third", "fourth", "third"):  # as many as the other memory, and the last is there already
+    for number in (
+        "third",
+        "fourth",
+        "third",
+    ):  # as many as the other memory, and the last is there already
         session.confirm(f"Notice of the {number} meeting", f"Avis {number}")
     session.save(tmp_path / "saved")
     before, own = pairs_in(index), pairs_in(tmp_path / "own")
     for other in (index, None):
-        saved = Translator.load(folder, write_to=other, cache=session.cache.size).session(tmp_path / "saved")
+        saved = Translator.load(folder, write_to=other, cache=session.cache.size).session(
+            tmp_path / "saved"
+        )
         matches = saved.translate("Notice of the fifth meeting").matches
         assert sorted(match.segment.tgt for match in matches) == ["Avis fourth", "Avis third"]
         assert saved.undo().tgt == "Avis third" and not caplog.messages
         assert saved.undo().tgt == "Avis fourth" and f"stays in {tmp_path / 'own'}" in caplog.text
-        assert [match.segment.tgt for match in saved.translate("Notice of the fifth meeting").matches] == ["Avis third"]
+        assert [
+            match.segment.tgt for match in saved.translate("Notice of the fifth meeting").matches
+        ] == ["Avis third"]
         assert saved.undo().tgt == "Avis third" and not saved.done and len(caplog.messages) == 2
         assert saved.translate("Notice of the fifth meeting").matches == ()
         assert pairs_in(index) == before and pairs_in(tmp_path / "own") == own
@@ -496,7 +615,9 @@ def test_a_pair_that_others_have_changed_or_built_anew_stays_when_it_is_taken_ba
         opened.edit([1], lambda segment: replace(segment, tgt="Avis"))
     session.undo()
     assert pairs_in(own) == [("Notice", "Avis")] and "segment 1 stays in" in caplog.text
-    build(own, [Segment("Notice", "Avis erroné")], "en", "fr", force=True)  # somebody else's, with the same id
+    build(
+        own, [Segment("Notice", "Avis erroné")], "en", "fr", force=True
+    )  # somebody else's, with the same id
     translator.session(tmp_path / "saved").undo()
     assert pairs_in(own) == [("Notice", "Avis erroné")]
 
@@ -505,14 +626,27 @@ def test_what_a_memory_gives_anyway_is_not_added_and_what_is_confirmed_more_ofte
     folder: Path, tmp_path: Path
 ) -> None:
     translator = Translator.load(folder, write_to=tmp_path / "own")
-    for tgt, held in (("A", "A"), ("A", "A"), ("B", "AB"), ("B", "AB"), ("A", "ABA"), ("A", "ABA"), ("B", "ABAB")):
+    for tgt, held in (
+        ("A", "A"),
+        ("A", "A"),
+        ("B", "AB"),
+        ("B", "AB"),
+        ("A", "ABA"),
+        ("A", "ABA"),
+        ("B", "ABAB"),
+    ):
         translator.session().confirm("Notice", tgt)
         assert "".join(one for _, one in pairs_in(tmp_path / "own")) == held
         assert translator.session().translate("Notice").tgt == tgt
     often = Translator.load(folder, write_to=tmp_path / "often")
     with MemoryIndex.open(tmp_path / "often") as opened:
         opened.add([Segment("Notice", "A", changed="2020-01-01T00:00:00Z")] * 2)
-    for tgt, held, answer in (("B", "AAB", "A"), ("A", "AAB", "A"), ("B", "AABB", "B"), ("B", "AABB", "B")):
+    for tgt, held, answer in (
+        ("B", "AAB", "A"),
+        ("A", "AAB", "A"),
+        ("B", "AABB", "B"),
+        ("B", "AABB", "B"),
+    ):
         often.session().confirm("Notice", tgt)  # B is the newest, and not the most frequent
         assert "".join(one for _, one in pairs_in(tmp_path / "often")) == held
         assert often.session().translate("Notice").tgt == answer
@@ -522,16 +656,21 @@ def test_half_of_a_surrogate_pair_is_no_text(folder: Path) -> None:
     translator = Translator.load(folder)
     session = translator.session()
     for use in (
-        session.translate, session.pass_over, lambda text: session.confirm("Notice", text),
-        lambda text: session.confirm(text, "Avis"), lambda text: translator.translate([text]),
+        session.translate,
+        session.pass_over,
+        lambda text: session.confirm("Notice", text),
+        lambda text: session.confirm(text, "Avis"),
+        lambda text: translator.translate([text]),
         lambda text: list(session.stream([text])),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UsageError, match="character 3 of this one is half of a surrogate pair"):
             use("ab\ud800")
     assert session.done == []
 
 
-def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(folder: Path) -> None:
+def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(
+    folder: Path,
+) -> None:
     session = Translator.load(folder).session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
     filled = session.cache.record()
@@ -544,7 +683,9 @@ def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(
 def test_a_session_goes_on_with_many_texts_together(folder: Path, index: Path) -> None:
     translator = Translator.load(folder, [index])
     session = translator.session()
-    session.confirm("It shall apply from 1 June 1998.", "Il est applicable à partir du 1er juin 1998.")
+    session.confirm(
+        "It shall apply from 1 June 1998.", "Il est applicable à partir du 1er juin 1998."
+    )
     together = list(session.stream(DOCUMENT))
     alone = [session.translate(text) for text in DOCUMENT[:3]]
     session.new_document()
@@ -556,9 +697,16 @@ def test_a_session_goes_on_with_many_texts_together(folder: Path, index: Path) -
 def test_a_stream_confirms_as_sessions_do(folder: Path, index: Path) -> None:
     translator = Translator.load(folder, [index], batch=2)
     documents = [[src for src, _ in PAIRS[:3]] * 2, ["Repealed.", "", "Repealed."]]
-    pairs = [[(src, f"{tgt} bis") for src, tgt in PAIRS[:3]] + [None] * 3, [("Repealed.", "Abrogé."), None, None]]
+    pairs = [
+        [(src, f"{tgt} bis") for src, tgt in PAIRS[:3]] + [None] * 3,
+        [("Repealed.", "Abrogé."), None, None],
+    ]
     found, expected = [t.tgt for t in translator.stream(documents, confirmed=pairs)], []
-    for texts, said in (*zip(documents[:1], pairs, strict=False), (["Repealed."], pairs[1]), (["Repealed."], [None])):
+    for texts, said in (
+        *zip(documents[:1], pairs, strict=False),
+        (["Repealed."], pairs[1]),
+        (["Repealed."], [None]),
+    ):
         session = translator.session()
         for text, pair in zip(texts, said, strict=False):
             expected.append(session.translate(text).tgt)
@@ -581,7 +729,9 @@ def test_languages_are_the_models_and_a_region_is_no_other_language(
 
 
 @pytest.mark.parametrize("pair", [("a " * 1001, "x"), ("x", "a " * 1001)])
-def test_a_text_that_no_memory_takes_cannot_be_confirmed(folder: Path, index: Path, pair: tuple[str, str]) -> None:
+def test_a_text_that_no_memory_takes_cannot_be_confirmed(
+    folder: Path, index: Path, pair: tuple[str, str]
+) -> None:
     session = Translator.load(folder, [index]).session()
     with pytest.raises(UsageError, match="has 1,001 tokens; at most 1,000 are allowed"):
         session.confirm(*pair)
@@ -603,7 +753,9 @@ def test_after_a_refused_text_the_last_translation_can_be_confirmed(folder: Path
     )
 
 
-def test_what_cannot_be_made_keys_of_is_not_confirmed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_made_keys_of_is_not_confirmed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(*_: object) -> None:
         raise MemoryError
 
@@ -614,9 +766,16 @@ def test_what_cannot_be_made_keys_of_is_not_confirmed(folder: Path, monkeypatch:
     assert session.confirmed.exact(PAIRS[0][0]) is None and session.done == []
 
 
-def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(folder: Path, tmp_path: Path) -> None:
+def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(
+    folder: Path, tmp_path: Path
+) -> None:
     build(tmp_path / "one", [*segments(), Segment(*PAIRS[0], document="again")], "en", "fr")
-    build(tmp_path / "two", [Segment("The Commission shall inform the Council.", "exact", "two")], "en", "fr")
+    build(
+        tmp_path / "two",
+        [Segment("The Commission shall inform the Council.", "exact", "two")],
+        "en",
+        "fr",
+    )
     translator = Translator.load(folder, [tmp_path / "one", tmp_path / "two"], top_k=2)
     found = translator.translate(["The Commission shall inform the Council."])[0]
     assert [m.segment.tgt for m in found.matches] == ["exact", PAIRS[0][1]]
@@ -629,12 +788,18 @@ def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> No
     found = translator.translate([text, PAIRS[0][0]], explain=True)
     assert [t.src for t in found] == [text, PAIRS[0][0]]
     assert {m.segment.src for m in found[0].matches} == {src for src, _ in PAIRS}
-    assert all(source.match < len(found[0].matches) for token in found[0].tokens for source in token.sources)
+    assert all(
+        source.match < len(found[0].matches)
+        for token in found[0].tokens
+        for source in token.sources
+    )
     assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-def test_a_long_segment_with_a_good_match_is_translated_whole(folder: Path, tmp_path: Path, in_order: bool) -> None:
+def test_a_long_segment_with_a_good_match_is_translated_whole(
+    folder: Path, tmp_path: Path, in_order: bool
+) -> None:
     long = " ".join(f"Article {n} of that Directive is replaced." for n in range(5))
     build(tmp_path / "long", [Segment(f"{long} Repealed.", "TOUT"), *segments()], "en", "fr")
     translator = Translator.load(folder, [tmp_path / "long"], cache=0, batch=1)
@@ -642,16 +807,26 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(folder: Path, tmp_
     decoded: list[tuple[str, int]] = []
     decode = translator.decode
 
-    def noted(pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
+    def noted(
+        pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
+    ) -> list[Hypothesis]:
         decoded.extend((piece.text, len(piece.matches or ())) for piece in pieces)
         return decode(pieces, memory, explain)
 
     translator.decode = noted  # type: ignore[method-assign]
     documents = [[long, PAIRS[0][0][:-4]]]
     found = list(translator.stream(documents, True, [[None, None]] if in_order else None))
-    assert [t.src for t in found] == documents[0] and sorted(text for text, _ in decoded) == sorted(documents[0])
-    assert dict(decoded)[long] == len(found[0].matches) >= 1 and found[0].matches[0].segment.tgt == "TOUT"
-    assert found[0].origin == "model" and not translator.counts["had more than 40 subwords, translated in pieces"]
+    assert [t.src for t in found] == documents[0] and sorted(text for text, _ in decoded) == sorted(
+        documents[0]
+    )
+    assert (
+        dict(decoded)[long] == len(found[0].matches) >= 1
+        and found[0].matches[0].segment.tgt == "TOUT"
+    )
+    assert (
+        found[0].origin == "model"
+        and not translator.counts["had more than 40 subwords, translated in pieces"]
+    )
     other = " ".join(f"Nothing like {n} is here at all." for n in range(3))
     assert translator.longest < len(translator.vocab.encode(other)) <= translator.longest_whole
     translator.translate([other])
@@ -669,7 +844,9 @@ def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path
 
 def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:
     translator = Translator.load(folder, [index], batch=2, cache=0, beam=1)
-    text = " ".join(f"Nothing like number {number} is here, nor is anything like it." for number in range(40))
+    text = " ".join(
+        f"Nothing like number {number} is here, nor is anything like it." for number in range(40)
+    )
     asked: list[str] = []
     search = translator.retriever.search
 
@@ -678,7 +855,11 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         return search(texts, confirmed)
 
     translator.retriever.search = noted  # type: ignore[method-assign]
-    batches = list(translator.batches(iter([translator.pieces_of(text, 0, InOrder())]), in_order=False, ahead=True))
+    batches = list(
+        translator.batches(
+            iter([translator.pieces_of(text, 0, InOrder())]), in_order=False, ahead=True
+        )
+    )
     assert len(batches) > 10
     for batch in batches:
         translator.retrieve(batch)
@@ -695,12 +876,22 @@ def test_a_text_that_is_much_too_long_is_never_encoded_as_a_whole(folder: Path) 
 
     vocab = Watched((folder / "spm.model").read_bytes())
     text = " ".join(src for src, _ in PAIRS * 500)
-    assert pieces(text, vocab, 40) == [src for src, _ in PAIRS * 500] or len(pieces(text, vocab, 40)) > 500
+    assert (
+        pieces(text, vocab, 40) == [src for src, _ in PAIRS * 500]
+        or len(pieces(text, vocab, 40)) > 500
+    )
     assert vocab.most <= 3 * 40 * vocab.longest
 
 
-def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(folder: Path, vocab: Vocabulary) -> None:
-    sentences = ["x " * 30 + "y.", "The Commission shall inform the Council.", "z " * 20 + "a.", "Repealed at once."]
+def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(
+    folder: Path, vocab: Vocabulary
+) -> None:
+    sentences = [
+        "x " * 30 + "y.",
+        "The Commission shall inform the Council.",
+        "z " * 20 + "a.",
+        "Repealed at once.",
+    ]
     translator = Translator.load(folder, batch=2, beam=1, cache=0)
     parts = pieces(" ".join(sentences), vocab, translator.longest)
     lengths = [len(vocab.encode(part)) for part in parts]
@@ -727,8 +918,14 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"remember": "all"}, "remember all is unknown; allowed: confirmed, own, nothing"),
         ({"confirm_to": "disk"}, "confirm-to disk is unknown; allowed: both, memory, cache"),
         ({"confirm_to": "cache"}, "confirm-to is cache, and there is none"),
-        ({"cache": 5, "confirm_to": "memory"}, "cache is 5, and confirm-to is memory, so nothing is written to it"),
-        ({"cache": 5, "remember": "nothing"}, "cache is 5, and remember is nothing, so nothing is written to it"),
+        (
+            {"cache": 5, "confirm_to": "memory"},
+            "cache is 5, and confirm-to is memory, so nothing is written to it",
+        ),
+        (
+            {"cache": 5, "remember": "nothing"},
+            "cache is 5, and remember is nothing, so nothing is written to it",
+        ),
         ({"src_lang": "de"}, "plain.*: this model is from en to fr, not de to fr"),
         ({"tgt_lang": "de"}, "plain.*: this model is from en to fr, not en to de"),
         ({"cache": 25}, "no parameters for a session cache"),
@@ -736,10 +933,16 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"device": "toaster"}, "device toaster is unknown"),
         ({"device": "meta"}, "device meta is unknown"),
-        ({"device": "cuda:99"}, "device cuda:99 is not on this machine, or torch cannot use it; there: cpu"),
+        (
+            {"device": "cuda:99"},
+            "device cuda:99 is not on this machine, or torch cannot use it; there: cpu",
+        ),
         ({"memories": "index"}, r"a list of memories is wanted, as in \['index'\]"),
         ({"memories": Path("index")}, "a list of memories is wanted"),
-        ({"memories": 3}, r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3"),
+        (
+            {"memories": 3},
+            r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3",
+        ),
         ({"memories": b"index"}, "is wanted, not b'index'"),
         ({"memories": [3]}, "a memory is a path, an address or an open index, not 3"),
         ({"beam": 300}, "it must be 2.. at most"),  # of about 420 subwords
@@ -758,13 +961,17 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"length_penalty": -1.0}, "length-penalty is -1.0"),
     ],
 )
-def test_what_the_model_cannot_serve_is_one_line(plain_folder: Path, options: dict[str, object], message: str) -> None:
+def test_what_the_model_cannot_serve_is_one_line(
+    plain_folder: Path, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(UsageError, match=message) as raised:
         Translator.load(plain_folder, **options)  # type: ignore[arg-type]
     assert "\n" not in str(raised.value)
 
 
-def test_devices_are_those_that_torch_can_use_and_its_warnings_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_are_those_that_torch_can_use_and_its_warnings_are_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def driver_too_old() -> bool:
         warnings.warn("The NVIDIA driver on your system is too old", UserWarning, stacklevel=1)
         return False
@@ -777,7 +984,9 @@ def test_devices_are_those_that_torch_can_use_and_its_warnings_are_not_told(monk
     assert devices() == ["cpu", "cuda", "cuda:0", "cuda:1"]
 
 
-@pytest.mark.parametrize("texts", ["It shall", b"It shall", None, 5, [None], [b"x"], [["It shall"]]])
+@pytest.mark.parametrize(
+    "texts", ["It shall", b"It shall", None, 5, [None], [b"x"], [["It shall"]]]
+)
 def test_what_is_no_list_of_texts_is_refused(plain_folder: Path, texts: Any) -> None:
     translator = Translator.load(plain_folder)
     with pytest.raises(UsageError, match="wanted, not"):
@@ -821,7 +1030,9 @@ def test_long_texts_are_cut_after_sentences_first(vocab: Vocabulary) -> None:
     assert all(piece.endswith((".", ",", ":")) for piece in pieces(text, vocab, 40))
 
 
-@given(text=st.text(st.sampled_from("ab ,.;。é字😀\u2028"), max_size=300), longest=st.integers(6, 50))
+@given(
+    text=st.text(st.sampled_from("ab ,.;。é字😀\u2028"), max_size=300), longest=st.integers(6, 50)
+)
 def test_pieces_fit_and_lose_nothing_but_blanks(vocab: Vocabulary, text: str, longest: int) -> None:
     found = pieces(text, vocab, longest)
     assert "".join("".join(found).split()) == "".join(text.split())
@@ -839,18 +1050,27 @@ def retrieved(group: list[Piece]) -> list[Piece]:
 @given(lengths=st.lists(st.integers(1, 5), max_size=9), batch=st.integers(1, 4))
 def test_documents_go_side_by_side_each_in_its_order(lengths: list[int], batch: int) -> None:
     numbers = itertools.count()
-    documents = [[piece(next(numbers), d) for _ in range(length)] for d, length in enumerate(lengths)]
+    documents = [
+        [piece(next(numbers), d) for _ in range(length)] for d, length in enumerate(lengths)
+    ]
     batches = list(side_by_side(iter(documents), batch, retrieved))  # type: ignore[arg-type]
     assert all(len({p.document for p in found}) == len(found) <= batch for found in batches)
     for d, document in enumerate(documents):
         assert [p for found in batches for p in found if p.document == d] == document
-    assert all(len(found) == batch for found in batches[: min(lengths, default=0) if len(lengths) >= batch else 0])
+    assert all(
+        len(found) == batch
+        for found in batches[: min(lengths, default=0) if len(lengths) >= batch else 0]
+    )
 
 
 def test_sentences_of_like_length_go_together() -> None:
     lengths = [9, 1, 5, 2, 8, 6]
     documents = [[piece(i, 0, length) for i, length in enumerate(lengths)]]
-    assert [[len(p.ids) for p in found] for found in by_length(documents, 2)] == [[1, 2], [5, 6], [8, 9]]
+    assert [[len(p.ids) for p in found] for found in by_length(documents, 2)] == [
+        [1, 2],
+        [5, 6],
+        [8, 9],
+    ]
 
 
 @given(st.permutations(range(5)))
@@ -877,7 +1097,10 @@ def test_the_pieces_of_a_segment_may_be_done_in_any_order(order: list[int]) -> N
 def test_joined_pieces_share_their_matches() -> None:
     one, two = (Match(Segment(t, t), 0.5, 1) for t in "ab")
     token = Token("x", "memory", 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, (MemorySource(0, 3, 1.0),))
-    parts = [(Translation("", "x", -1.0, (one,), (token,)), 1), (Translation("", "y", -4.0, (two, one), (token,)), 2)]
+    parts = [
+        (Translation("", "x", -1.0, (one,), (token,)), 1),
+        (Translation("", "y", -4.0, (two, one), (token,)), 2),
+    ]
     found = join("a b", parts)
     assert (found.src, found.tgt, found.score) == ("a b", "x y", -3.0)
     assert found.matches == (one, two)

@@ -1,4 +1,5 @@
-"""Pairs of plain files, JRC-Acquis alignments, packed files and archives, and plain text to translate."""
+"""Pairs of plain files, JRC-Acquis alignments, packed files and archives, and plain text to
+translate."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ def test_different_numbers_of_lines_are_an_error_that_says_both(tmp_path: Path) 
 
 def test_one_file_of_a_pair_and_none_at_all(tmp_path: Path) -> None:
     (tmp_path / "p.en").write_text("1\n")
-    with pytest.raises(FormatError, match=r"p\.fr: no such file; a pair of plain files needs both languages"):
+    with pytest.raises(
+        FormatError, match=r"p\.fr: no such file; a pair of plain files needs both languages"
+    ):
         read(tmp_path / "p")
     with pytest.raises(FormatError, match=r"q: no such file"):
         read(tmp_path / "q")
@@ -85,7 +88,9 @@ def test_ids_beside_a_pair_name_the_documents(tmp_path: Path) -> None:
         (OPUS_IDS, r"p\.ids has 3 lines and .*p\.en 2"),
     ],
 )
-def test_ids_of_another_number_of_lines_are_an_error(tmp_path: Path, ids: str, message: str) -> None:
+def test_ids_of_another_number_of_lines_are_an_error(
+    tmp_path: Path, ids: str, message: str
+) -> None:
     (tmp_path / "p.en").write_text("one\ntwo\n")
     (tmp_path / "p.fr").write_text("un\ndeux\n")
     (tmp_path / "p.ids").write_text(ids)
@@ -95,7 +100,11 @@ def test_ids_of_another_number_of_lines_are_an_error(tmp_path: Path, ids: str, m
 
 def test_ids_in_an_archive_are_read_with_their_pair(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
-        for name, text in (("p.ids", OPUS_IDS), ("p.fr", "un\ndeux\ntrois\n"), ("p.en", "one\ntwo\nthree\n")):
+        for name, text in (
+            ("p.ids", OPUS_IDS),
+            ("p.fr", "un\ndeux\ntrois\n"),
+            ("p.en", "one\ntwo\nthree\n"),
+        ):
             archive.writestr(name, text)
     segments, reader = read(tmp_path / "m.zip")
     assert [s.document for s in segments] == ["1970/a-en", "1970/a-en", "b"]
@@ -118,7 +127,10 @@ def test_jrc_acquis_is_read_in_either_direction(src: str, tgt: str) -> None:
 def test_jrc_acquis_joins_paragraphs_and_resolves_its_escapes() -> None:
     segments, _ = read(FILES / "jrc-acquis-excerpt.en-fr.xml.gz")
     assert 'the description "Swiss" for watches' in segments[7].src
-    assert any(s.tgt == "La commission mixte se saisit de ce rapport dès la réunion suivante." for s in segments)
+    assert any(
+        s.tgt == "La commission mixte se saisit de ce rapport dès la réunion suivante."
+        for s in segments
+    )
 
 
 def test_jrc_acquis_of_other_languages_is_an_error() -> None:
@@ -128,7 +140,8 @@ def test_jrc_acquis_of_other_languages_is_an_error() -> None:
 
 def test_broken_links_and_links_without_text_are_skipped(tmp_path: Path) -> None:
     links = (
-        b"<link><s1>a</s1><s2>b</s2></link><link><s1>a & b</s1></link>\n<link/><link><s1>\xe9</s1></link><link><s1>c"
+        b"<link><s1>a</s1><s2>b</s2></link><link><s1>a & b</s1></link>\n"
+        b"<link/><link><s1>\xe9</s1></link><link><s1>c"
     )
     (tmp_path / "m.xml").write_bytes(b'<TEI.2 select="en fr"><div n="&quot;x">' + links)
     segments, reader = read(tmp_path / "m.xml")
@@ -139,7 +152,10 @@ def test_broken_links_and_links_without_text_are_skipped(tmp_path: Path) -> None
 
 # --- packed files and archives
 
-TMX = b'<tmx><body><tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="fr"><seg>b</seg></tuv></tu></body></tmx>'
+TMX = (
+    b'<tmx><body><tu><tuv lang="en"><seg>a</seg></tuv><tuv '
+    b'lang="fr"><seg>b</seg></tuv></tu></body></tmx>'
+)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
@@ -161,17 +177,24 @@ def test_an_archive_gives_each_memory_in_it_and_names_the_rest(tmp_path: Path) -
         archive.writestr("nothing.tmx", "")
         archive.writestr("german.tsv", "en\tde\nc\td\n")
     segments, reader = read(tmp_path / "m.zip")
-    assert [(s.src, s.tgt, s.document) for s in segments] == [("a", "b", "one"), ("c", "d", "two"), ("e", "f", "three")]
+    assert [(s.src, s.tgt, s.document) for s in segments] == [
+        ("a", "b", "one"),
+        ("c", "d", "two"),
+        ("e", "f", "three"),
+    ]
     assert reader.report.files == 3
-    assert "5 members passed over, no memories: README, config.xml (no memory that can be read: its root" in str(
-        reader.report
+    assert (
+        "5 members passed over, no memories: README, config.xml (no memory that can be read: its "
+        "root" in str(reader.report)
     )
 
 
 def test_an_archive_without_a_memory_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
         archive.writestr("README", "hello")
-    with pytest.raises(FormatError, match=r"m\.zip: no memory among its 1 member \(README\); allowed: TMX, TSV"):
+    with pytest.raises(
+        FormatError, match=r"m\.zip: no memory among its 1 member \(README\); allowed: TMX, TSV"
+    ):
         read(tmp_path / "m.zip")
 
 
@@ -185,7 +208,9 @@ def test_damaged_packing_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gz", "zip"])
-def test_a_decompression_bomb_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tmnmt.formats.stream.ALWAYS_ALLOWED", 1 << 20)
     bomb = b"src\ttgt\n" + (b"a" * 1000 + b"\tb\n") * 4000
     path = tmp_path / f"m.tsv.{kind}"
@@ -262,7 +287,9 @@ def test_what_has_come_of_a_pipe_is_given_together_but_no_more_than_wanted() -> 
     os.close(write)
     with os.fdopen(read, "rb", 1 << 13) as stream:
         bunches = list(read_document_lines(stream).as_they_come(1))
-        assert [*chain(*bunches)] == ["line"] * 5000 and len(bunches) == 2  # what is buffered first, then the pipe
+        assert [*chain(*bunches)] == ["line"] * 5000 and len(
+            bunches
+        ) == 2  # what is buffered first, then the pipe
 
 
 def test_a_file_and_a_stream_in_memory_do_not_trickle() -> None:
@@ -272,7 +299,9 @@ def test_a_file_and_a_stream_in_memory_do_not_trickle() -> None:
         assert not read_document_lines(stream).trickles
 
 
-def test_damage_in_a_document_is_replaced_and_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_in_a_document_is_replaced_and_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "d.txt").write_bytes(b"good\n\xff bad \xfe\nnul\x00nul\n\xfd\n")
     with caplog.at_level(logging.WARNING):
         lines = read_document_lines(tmp_path / "d.txt")
@@ -309,27 +338,50 @@ def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) ->
         ("d.txt", b'[[\n  {"a\\"": "b",\n', "JSON: a CAT tool"),
         ("d.txt", b'["a", "b"]\n', "JSON: a CAT tool"),
         ("d.srt", b"1\n", "subtitles with their times: a CAT tool"),
-        ("d.txt", b"\xef\xbb\xbf1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n", "subtitles with their times"),
+        (
+            "d.txt",
+            b"\xef\xbb\xbf1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n",
+            "subtitles with their times",
+        ),
         ("d.txt", b"WEBVTT\n\n00:01.000 --> 00:02.000\n", "subtitles with their times"),
         ("d.HTM", b"<p>Hello</p>\n", "HTML: a CAT tool"),
         ("d.properties", b"a = b\n", "strings of a program with their keys: a CAT tool"),
-        ("d.txt", "UTF-16 without a mark".encode("utf-16-le"), "binary data (UTF-16 needs a byte-order mark)"),
+        (
+            "d.txt",
+            "UTF-16 without a mark".encode("utf-16-le"),
+            "binary data (UTF-16 needs a byte-order mark)",
+        ),
     ],
 )
-def test_what_is_no_plain_text_is_named_with_what_reads_it(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+def test_what_is_no_plain_text_is_named_with_what_reads_it(
+    tmp_path: Path, name: str, content: bytes, why: str
+) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FormatError, match=rf"{re.escape(name)}: no plain text, but {re.escape(why)}"):
+    with pytest.raises(
+        FormatError, match=rf"{re.escape(name)}: no plain text, but {re.escape(why)}"
+    ):
         list(read_document_lines(tmp_path / name))
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "<b>Bold</b> text\n", "<p>Text\n", "a\tb\n", "PK\n", "< 5 %\n", "%PDF\n", "{name}: hello\n", "[1] Smith\n",
-        "[1]\n", '["Yes", he said]\n', '{"a", "b"} is a set\n', 'The msgid "a"\n', "WEBVTT is a format\n",
+        "<b>Bold</b> text\n",
+        "<p>Text\n",
+        "a\tb\n",
+        "PK\n",
+        "< 5 %\n",
+        "%PDF\n",
+        "{name}: hello\n",
+        "[1] Smith\n",
+        "[1]\n",
+        '["Yes", he said]\n',
+        '{"a", "b"} is a set\n',
+        'The msgid "a"\n',
+        "WEBVTT is a format\n",
         "From 00:00:01,000 --> on\n",
     ],
-)  # fmt: skip
+)
 def test_text_that_looks_a_little_like_something_else_is_text(tmp_path: Path, text: str) -> None:
     (tmp_path / "d.txt").write_text(text)
     assert len(list(read_document_lines(tmp_path / "d.txt"))) == 1
@@ -345,7 +397,9 @@ def test_documents_one_after_another_are_the_input(lines: list[str]) -> None:
 @pytest.mark.parametrize("packing", ["", ".gz", ".xz", ".zip", "pair"])
 def test_progress_tells_the_share_of_the_bytes_read(tmp_path: Path, packing: str) -> None:
     draw = random.Random(1)
-    lines = [" ".join(str(draw.random()) for _ in range(20)) for _ in range(3000)]  # hardly to be compressed
+    lines = [
+        " ".join(str(draw.random()) for _ in range(20)) for _ in range(3000)
+    ]  # hardly to be compressed
     table = "en\tfr\n" + "".join(f"{line}\t{line}\n" for line in lines)
     pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
     for name in ("a", "b"):
@@ -355,13 +409,17 @@ def test_progress_tells_the_share_of_the_bytes_read(tmp_path: Path, packing: str
         elif packing == ".zip":
             with zipfile.ZipFile(tmp_path / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("one.tsv", table[: len(table) // 2].rpartition("\n")[0] + "\n")
-                archive.writestr("two.tsv", "en\tfr\n" + table[len(table) // 2 :].partition("\n")[2])
+                archive.writestr(
+                    "two.tsv", "en\tfr\n" + table[len(table) // 2 :].partition("\n")[2]
+                )
         else:
             (tmp_path / f"{name}.tsv{packing}").write_bytes(pack[packing](table.encode()))
     suffix = {"pair": "", ".zip": ".zip"}.get(packing, f".tsv{packing}")
     told: list[tuple[int, float]] = []
     paths = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
-    list(read_memories(paths, "en", "fr", progress=lambda units, share: told.append((units, share))))
+    list(
+        read_memories(paths, "en", "fr", progress=lambda units, share: told.append((units, share)))
+    )
     shares = [share for _, share in told]
     assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 12
     units = 0

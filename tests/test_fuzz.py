@@ -1,4 +1,5 @@
-"""2,000 damaged files of every kind: each is read with counts, or refused in one line; see `fuzz_files`."""
+"""2,000 damaged files of every kind: each is read with counts, or refused in one line; see
+`fuzz_files`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Some hundred rounds of `fuzz_folders.py`, which changes index and model folders on purpose; thousands run by hand."""
+"""Some hundred rounds of `fuzz_folders.py`, which changes index and model folders on purpose;
+thousands run by hand."""
 
 from __future__ import annotations
 
@@ -17,12 +18,20 @@ from tmnmt.segments import Segment
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("files", '{"a":null}'), ("files", '{"../../x":[1,"a"]}'), ("generation", '"1/../generation-1"'),
-        ("postings", "true"), ("src_lang", '"a\\nb"'), ("last_id", "9" * 4000), ("created", "[" * 100_000),
-        ("settings", '{"a":"\\ud800"}'), ("settings", '{"\\ud800":1}'),
+        ("files", '{"a":null}'),
+        ("files", '{"../../x":[1,"a"]}'),
+        ("generation", '"1/../generation-1"'),
+        ("postings", "true"),
+        ("src_lang", '"a\\nb"'),
+        ("last_id", "9" * 4000),
+        ("created", "[" * 100_000),
+        ("settings", '{"a":"\\ud800"}'),
+        ("settings", '{"\\ud800":1}'),
     ],
-)  # fmt: skip
-def test_a_manifest_with_a_right_checksum_and_a_wrong_value_is_one_line(tmp_path: Path, key: str, value: str) -> None:
+)
+def test_a_manifest_with_a_right_checksum_and_a_wrong_value_is_one_line(
+    tmp_path: Path, key: str, value: str
+) -> None:
     build(tmp_path, [Segment("a", "b")], "en", "fr")
     content = json.loads((tmp_path / "manifest.json").read_text()) | {key: "<here>"}
     content.pop("checksum")
@@ -40,7 +49,9 @@ def test_a_view_that_never_ends_is_not_asked(tmp_path: Path, step: int) -> None:
         db.execute("CREATE VIEW segments AS " + ENDLESS.format(step))
     db.close()
     reseal(tmp_path)
-    with pytest.raises(MemoryIndexError, match=r"segments.db: the store cannot be opened: it holds something else"):
+    with pytest.raises(
+        MemoryIndexError, match=r"segments.db: the store cannot be opened: it holds something else"
+    ):
         MemoryIndex.open(tmp_path)
 
 

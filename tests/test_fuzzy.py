@@ -44,14 +44,20 @@ def test_scores_among_texts_are_those_of_every_two(texts: list[list[str]]) -> No
 
 
 @given(TOKENS, TOKENS)
-def test_word_edits_turn_x_into_y_in_as_many_edits_as_the_distance(x: list[str], y: list[str]) -> None:
+def test_word_edits_turn_x_into_y_in_as_many_edits_as_the_distance(
+    x: list[str], y: list[str]
+) -> None:
     made: list[str] = []
     cost = at = 0
     for edit in word_edits(x, y):
         assert edit.x_start == at
         at = edit.x_end
-        made += x[edit.x_start : edit.x_end] if edit.tag == "equal" else y[edit.y_start : edit.y_end]
-        cost += 0 if edit.tag == "equal" else max(edit.x_end - edit.x_start, edit.y_end - edit.y_start)
+        made += (
+            x[edit.x_start : edit.x_end] if edit.tag == "equal" else y[edit.y_start : edit.y_end]
+        )
+        cost += (
+            0 if edit.tag == "equal" else max(edit.x_end - edit.x_start, edit.y_end - edit.y_start)
+        )
     assert (made, at, cost) == (y, len(x), edit_distance(x, y))
 
 
@@ -70,7 +76,9 @@ def test_score_by_hand(x: str, y: str, score: float) -> None:
 
 
 def test_equal_fractions_are_equal_scores() -> None:
-    assert fuzzy_score(["a", "b", "c"], ["a", "b", "x"]) == fuzzy_score(list("abcdefghi"), list("abcdefxyz"))
+    assert fuzzy_score(["a", "b", "c"], ["a", "b", "x"]) == fuzzy_score(
+        list("abcdefghi"), list("abcdefxyz")
+    )
 
 
 @given(st.text(st.characters(max_codepoint=127), max_size=30) | st.text("a1.,_ ", max_size=450))

@@ -1,4 +1,5 @@
-"""Small files made to take minutes or gigabytes, and damage that ended in a traceback: read soon, or refused."""
+"""Small files made to take minutes or gigabytes, and damage that ended in a traceback: read soon,
+or refused."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ SECONDS = 9  # of processor time, coverage included; each of these files took 10
 
 
 def unit(src: str, tgt: str, inside: str = "") -> bytes:
-    return f'<tu>{inside}<tuv lang="en"><seg>{src}</seg></tuv><tuv lang="fr"><seg>{tgt}</seg></tuv></tu>'.encode()
+    return (
+        f'<tu>{inside}<tuv lang="en"><seg>{src}</seg></tuv><tuv '
+        f'lang="fr"><seg>{tgt}</seg></tuv></tu>'
+    ).encode()
 
 
 def tmx(body: bytes, root: bytes = b"<tmx>", head: bytes = b"<header/>") -> bytes:
@@ -50,7 +54,8 @@ def outcome(path: Path) -> Report | str:
 
 
 def soon(path: Path) -> Report | str:
-    """The outcome, which must come in time: quadratic ways take minutes here, linear ones less than a second."""
+    """The outcome, which must come in time: quadratic ways take minutes here, linear ones less than
+    a second."""
     started = time.process_time()
     found = outcome(path)
     assert time.process_time() - started < SECONDS
@@ -80,11 +85,15 @@ def test_what_is_opened_and_never_closed_is_looked_for_once(tmp_path: Path, open
 @pytest.mark.parametrize(
     "root",
     [
-        b"<tmx " + b" ".join(b'xmlns:n%d="http://example.org/%d"' % (n, n) for n in range(20_000)) + b">",
+        b"<tmx "
+        + b" ".join(b'xmlns:n%d="http://example.org/%d"' % (n, n) for n in range(20_000))
+        + b">",
         b'<tmx xmlns:x="' + b"h" * 500_000 + b'">',
     ],
 )
-def test_namespaces_of_the_root_are_not_read_again_with_every_unit(tmp_path: Path, root: bytes) -> None:
+def test_namespaces_of_the_root_are_not_read_again_with_every_unit(
+    tmp_path: Path, root: bytes
+) -> None:
     (tmp_path / "m.tmx").write_bytes(tmx(unit("a<x:y/>", "b") * 2000, root))
     report = soon(tmp_path / "m.tmx")
     assert isinstance(report, Report) and report.read == 2000
@@ -99,11 +108,14 @@ def test_namespaces_of_the_root_are_not_read_again_with_every_unit(tmp_path: Pat
 )
 def test_a_long_name_in_the_header_is_cut(tmp_path: Path, head: bytes) -> None:
     again = b"".join(
-        unit("a", "b", '<prop type="x-position">1</prop>').replace(b'"fr"', b'"fr-%d"' % n) for n in range(4000)
+        unit("a", "b", '<prop type="x-position">1</prop>').replace(b'"fr"', b'"fr-%d"' % n)
+        for n in range(4000)
     )
     (tmp_path / "m.tmx").write_bytes(tmx(again, head=head))
     soon(tmp_path / "m.tmx")
-    assert all(len(segment.document) <= 1000 for segment in read_memory(tmp_path / "m.tmx", "en", "fr"))
+    assert all(
+        len(segment.document) <= 1000 for segment in read_memory(tmp_path / "m.tmx", "en", "fr")
+    )
 
 
 def test_blanks_without_a_line_end_are_looked_at_once() -> None:
@@ -131,7 +143,9 @@ def overlapping(members: int, data: bytes) -> bytes:
     what = struct.pack("<LLLHH", zlib.crc32(data), len(packed), len(data), 5, 0)
     local = b"PK\3\4" + struct.pack("<HHHHH", 20, 0, 8, 0, 0) + what + b"m.tmx"
     entry = b"PK\1\2" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + what + bytes(14) + b"m.tmx"
-    end = struct.pack("<HHHHLLH", 0, 0, members, members, len(entry) * members, len(local) + len(packed), 0)
+    end = struct.pack(
+        "<HHHHLLH", 0, 0, members, members, len(entry) * members, len(local) + len(packed), 0
+    )
     return local + packed + entry * members + b"PK\5\6" + end
 
 
@@ -142,38 +156,58 @@ BIG = tmx(unit("a" * 2000, "b") * 4000)
     ("name", "data", "why"),
     [
         ("m.tmx.xz", lzma.compress(tmx(b"<tu/>" * 200_000)), "more than a unit for every 4 bytes"),
-        ("m.tsv.gz", gzip.compress(b"en\tfr\n" + b"a\tb\n" * 200_000), "more than a unit for every 4 bytes"),
+        (
+            "m.tsv.gz",
+            gzip.compress(b"en\tfr\n" + b"a\tb\n" * 200_000),
+            "more than a unit for every 4 bytes",
+        ),
         ("m.tmx.gz", gzip.compress(tmx(b"<!---->" * 2_600_000)), "more than 100 times its size"),
     ],
 )
-def test_a_bomb_is_refused_by_what_the_whole_file_unpacks_to(tmp_path: Path, name: str, data: bytes, why: str) -> None:
+def test_a_bomb_is_refused_by_what_the_whole_file_unpacks_to(
+    tmp_path: Path, name: str, data: bytes, why: str
+) -> None:
     (tmp_path / name).write_bytes(data)
     assert f"{name}: unpacks to {why}" in str(soon(tmp_path / name))
 
 
 def test_members_of_an_archive_that_share_bytes_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.zip").write_bytes(overlapping(2, tmx(unit("a", "b"))))
-    assert "m.zip: a damaged zip archive: 'm.tmx' begins inside another member" in str(outcome(tmp_path / "m.zip"))
+    assert "m.zip: a damaged zip archive: 'm.tmx' begins inside another member" in str(
+        outcome(tmp_path / "m.zip")
+    )
 
 
 def test_packed_members_of_an_archive_count_against_the_archive(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("m.tmx.gz", gzip.compress(BIG * 2))
-    assert "more than 100 times its size: refused as a decompression bomb" in str(soon(tmp_path / "m.zip"))
+    assert "more than 100 times its size: refused as a decompression bomb" in str(
+        soon(tmp_path / "m.zip")
+    )
 
 
 def test_an_xz_that_asks_for_4_gb_of_memory_is_refused(tmp_path: Path) -> None:
     packed = bytearray(lzma.compress(b"en\tfr\na\tb\n"))
-    at = packed.index(b"\x21\x01", 12) + 2  # the filter LZMA2 and its one byte, by which the dictionary is 2^n or so
+    at = (
+        packed.index(b"\x21\x01", 12) + 2
+    )  # the filter LZMA2 and its one byte, by which the dictionary is 2^n or so
     packed[at] = 40
     header = packed[12 : 12 + 4 * (packed[12] + 1) - 4]
     packed[12 + len(header) : 16 + len(header)] = struct.pack("<L", zlib.crc32(header))
     (tmp_path / "m.tsv.xz").write_bytes(packed)
-    assert "asks for more than 256 MB of memory to be unpacked" in str(outcome(tmp_path / "m.tsv.xz"))
+    assert "asks for more than 256 MB of memory to be unpacked" in str(
+        outcome(tmp_path / "m.tsv.xz")
+    )
 
 
 def test_xz_streams_one_after_another_and_the_zeros_between_them_are_read(tmp_path: Path) -> None:
-    packed = lzma.compress(b"en\tfr\na\tb\n") + bytes(8) + lzma.compress(b"") * 3 + lzma.compress(b"c\td\n") + bytes(4)
+    packed = (
+        lzma.compress(b"en\tfr\na\tb\n")
+        + bytes(8)
+        + lzma.compress(b"") * 3
+        + lzma.compress(b"c\td\n")
+        + bytes(4)
+    )
     (tmp_path / "m.tsv.xz").write_bytes(packed)
     assert [segment.src for segment in read_memory(tmp_path / "m.tsv.xz", "en", "fr")] == ["a", "c"]
     (tmp_path / "m.tsv.xz").write_bytes(packed[:-30])
@@ -208,7 +242,9 @@ ENTRY = b"PK\1\2\x14\3\x14\0"
         (ENTRY, ENTRY[:-2] + b"\xff\0", "m.zip: a damaged zip archive: zip file version 25.5"),
     ],
 )
-def test_damage_in_the_directory_of_a_zip_is_one_line(tmp_path: Path, old: bytes, new: bytes, why: str) -> None:
+def test_damage_in_the_directory_of_a_zip_is_one_line(
+    tmp_path: Path, old: bytes, new: bytes, why: str
+) -> None:
     assert why in zipped(tmp_path, old, new)
 
 
@@ -224,7 +260,9 @@ def test_a_member_without_a_name_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_members_packed_in_ways_without_a_limit_on_memory_are_refused(tmp_path: Path, method: int) -> None:
+def test_members_packed_in_ways_without_a_limit_on_memory_are_refused(
+    tmp_path: Path, method: int
+) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w", method) as archive:
         archive.writestr("m.tmx", tmx(unit("a", "b")))
     why = f"m.zip: m.tmx: cannot be unpacked: method {method}; allowed: stored or deflated"
@@ -235,7 +273,8 @@ def test_members_packed_in_ways_without_a_limit_on_memory_are_refused(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "encoding", ["hex", "base64", "zlib", "rot13", "bz2", "punycode", "idna", "utf-7", "U7", "\0", "x" * 900]
+    "encoding",
+    ["hex", "base64", "zlib", "rot13", "bz2", "punycode", "idna", "utf-7", "U7", "\0", "x" * 900],
 )
 def test_an_encoding_that_is_no_character_set_is_one_line(tmp_path: Path, encoding: str) -> None:
     body = tmx(unit("a", "b")).replace(b'"1.0"?', f'"1.0" encoding="{encoding}"?'.encode())
@@ -249,7 +288,9 @@ def test_an_encoding_that_is_no_character_set_is_one_line(tmp_path: Path, encodi
 @pytest.mark.parametrize("select", ["", "en", "../../en fr", "en fr\0"])
 def test_links_that_point_need_two_languages(tmp_path: Path, select: str) -> None:
     path = small(tmp_path)
-    text = gzip.decompress(path.read_bytes()).replace(b'select="en fr"', f'select="{select}"'.encode())
+    text = gzip.decompress(path.read_bytes()).replace(
+        b'select="en fr"', f'select="{select}"'.encode()
+    )
     path.write_bytes(gzip.compress(text))
     assert isinstance(outcome(path), str)
 
@@ -281,7 +322,9 @@ def test_links_that_give_one_text_again_and_again_are_refused(tmp_path: Path) ->
 
 def test_a_number_of_a_character_that_is_far_too_long_is_left_out(tmp_path: Path) -> None:
     path = small(tmp_path)
-    text = gzip.decompress(path.read_bytes()).replace(b'n="31970L0001"', b'n="31970L0001&#' + b"9" * 5000 + b';"')
+    text = gzip.decompress(path.read_bytes()).replace(
+        b'n="31970L0001"', b'n="31970L0001&#' + b"9" * 5000 + b';"'
+    )
     path.write_bytes(gzip.compress(text))
     report = outcome(path)
     assert isinstance(report, Report) and report.kept == 2
@@ -309,11 +352,18 @@ def files_in(data: bytes) -> list[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_tar_archives_of_every_kind_give_what_was_put_in(form: int) -> None:
-    members = [("a/é.xml", b"x" * 700), (f"{'b' * 90}/{'c' * 60}.xml", b""), ("d.txt", b"no"), ("e.xml", bytes(512))]
+    members = [
+        ("a/é.xml", b"x" * 700),
+        (f"{'b' * 90}/{'c' * 60}.xml", b""),
+        ("d.txt", b"no"),
+        ("e.xml", bytes(512)),
+    ]
     if form != tarfile.USTAR_FORMAT:
         members.append((f"{'l' * 300}.xml", b"long"))
     assert files_in(tar_of(form, members)) == [each for each in members if each[0] != "d.txt"]
-    assert files_in(tar_of(form, members).rstrip(b"\0") + bytes(512)) == files_in(tar_of(form, members))
+    assert files_in(tar_of(form, members).rstrip(b"\0") + bytes(512)) == files_in(
+        tar_of(form, members)
+    )
 
 
 def header(name: bytes, kind: bytes, size: int) -> bytes:
@@ -353,7 +403,9 @@ def test_the_records_of_a_pax_header_are_as_long_as_they_say(records: bytes, nam
     assert files_in(pax + header(b"a.xml", b"0", 0)) == [(name, b"")]
 
 
-@pytest.mark.parametrize("records", [b"1" * (1 << 16), b"9999999 path=b.xml\n", b"3 path=b\n", b"15 path=b.xml\n"])
+@pytest.mark.parametrize(
+    "records", [b"1" * (1 << 16), b"9999999 path=b.xml\n", b"3 path=b\n", b"15 path=b.xml\n"]
+)
 def test_records_of_a_pax_header_that_cannot_be_told_apart_are_damage(records: bytes) -> None:
     pax = header(b"x", b"x", len(records)) + records.ljust(-(-len(records) // 512) * 512, b"\0")
     started = time.process_time()
@@ -364,12 +416,16 @@ def test_records_of_a_pax_header_that_cannot_be_told_apart_are_damage(records: b
 
 def test_a_chain_of_long_names_is_followed_without_recursion() -> None:
     name = header(b"././@LongLink", b"L", 6) + b"b.xml\0".ljust(512, b"\0")
-    assert files_in(name * 5000 + header(b"a.xml", b"0", 1) + b"x".ljust(512, b"\0")) == [("b.xml", b"x")]
+    assert files_in(name * 5000 + header(b"a.xml", b"0", 1) + b"x".ljust(512, b"\0")) == [
+        ("b.xml", b"x")
+    ]
 
 
 # --- the quick ways give what the plain ones do
 
-MARKS = st.text(st.sampled_from("ae\u0301\u0316\u0327\u0344\u0f71\u0f72\u0f73\u1100\u1161.\u212b "), max_size=60)
+MARKS = st.text(
+    st.sampled_from("ae\u0301\u0316\u0327\u0344\u0f71\u0f72\u0f73\u1100\u1161.\u212b "), max_size=60
+)
 
 
 @given(MARKS, MARKS, st.sampled_from([1, 30, 70]))
@@ -389,7 +445,10 @@ def test_a_line_end_with_its_blanks_becomes_one_space(text: str) -> None:
     assert clean(text)[0] == words[:-1].strip()
 
 
-PIECES = "<tu>|</tu>|</tu  >|<tu a='<'>|<tu/>|<header/>|<header>|</header>|<!--|-->|<![CDATA[|]]>|<?|?>|<tux>|a|\n|<|--"
+PIECES = (
+    "<tu>|</tu>|</tu  >|<tu "
+    "a='<'>|<tu/>|<header/>|<header>|</header>|<!--|-->|<![CDATA[|]]>|<?|?>|<tux>|a|\n|<|--"
+)
 PARTS = st.lists(st.sampled_from(PIECES.split("|")), max_size=25).map("".join).map(str.encode)
 
 
@@ -407,7 +466,9 @@ class Slowly:
 @given(PARTS, st.integers(1, 9))
 def test_elements_are_the_same_however_the_bytes_arrive(data: bytes, size: int) -> None:
     whole, tags = (b"tu", b"header"), (b"tmx",)
-    assert list(elements(Slowly(data, size), whole, tags)) == list(elements(Slowly(data, len(data) + 1), whole, tags))
+    assert list(elements(Slowly(data, size), whole, tags)) == list(
+        elements(Slowly(data, len(data) + 1), whole, tags)
+    )
 
 
 @pytest.mark.parametrize(

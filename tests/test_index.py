@@ -34,7 +34,9 @@ THRESHOLDS = (0.0, 0.3, 0.5, 0.55, 0.7, 0.8, 1.0)
 @cache
 def real_segments() -> tuple[Segment, ...]:
     dates = random.Random(1)
-    segments = [replace(segment, changed=dates.choice(DATES)) for segment in read_memory(DATA, "en", "fr")]
+    segments = [
+        replace(segment, changed=dates.choice(DATES)) for segment in read_memory(DATA, "en", "fr")
+    ]
     segments.insert(100, Segment(" \t", "no tokens"))
     return tuple(replace(segment, id=i) for i, segment in enumerate(segments, 1))
 
@@ -53,10 +55,14 @@ CHARACTERS: dict[str, str] = {}
 @cache
 def written(text: str) -> str:
     """One character a token, as rapidfuzz compares fastest."""
-    return "".join(CHARACTERS.setdefault(token, chr(1 + len(CHARACTERS))) for token in match_tokens(text))
+    return "".join(
+        CHARACTERS.setdefault(token, chr(1 + len(CHARACTERS))) for token in match_tokens(text)
+    )
 
 
-def brute_force(query: str, segments: Sequence[Segment], k: int, threshold: float) -> list[tuple[int, float]]:
+def brute_force(
+    query: str, segments: Sequence[Segment], k: int, threshold: float
+) -> list[tuple[int, float]]:
     """Every segment scored by rapidfuzz; best first, then newest, then smallest id."""
     x, found = written(query), []
     for segment in segments:
@@ -96,13 +102,17 @@ def test_search_equals_brute_force_ties_included(index: MemoryIndex, threshold: 
     draw = random.Random(threshold)
     for query in queries(20, round(threshold * 100)):
         k = draw.choice([1, 2, 5, 50, 3000])
-        assert pairs(index.search([query], k, threshold)[0]) == brute_force(query, real_segments(), k, threshold)
+        assert pairs(index.search([query], k, threshold)[0]) == brute_force(
+            query, real_segments(), k, threshold
+        )
 
 
 @pytest.mark.parametrize("query", ["", " \n", "zzzz", "the " * 700, "Article 1", "\u200b\u0007"])
 def test_odd_queries_equal_brute_force(index: MemoryIndex, query: str) -> None:
     for threshold in (0.0, 0.5):
-        assert pairs(index.search([query], 9, threshold)[0]) == brute_force(query, real_segments(), 9, threshold)
+        assert pairs(index.search([query], 9, threshold)[0]) == brute_force(
+            query, real_segments(), 9, threshold
+        )
 
 
 def test_matches_carry_the_whole_segment_and_the_edits(index: MemoryIndex) -> None:
@@ -120,7 +130,9 @@ def test_a_batch_gives_what_its_queries_give_alone(index: MemoryIndex) -> None:
 
 def test_leave_one_out_leaves_out_every_duplicate_of_the_source(index: MemoryIndex) -> None:
     for query in [segment.src for segment in real_segments()[::40]]:
-        others = [segment for segment in real_segments() if normalise(segment.src) != normalise(query)]
+        others = [
+            segment for segment in real_segments() if normalise(segment.src) != normalise(query)
+        ]
         found = index.search([query], 5, 0.4, exclude_sources=True)[0]
         assert pairs(found) == brute_force(query, others, 5, 0.4)
 
@@ -146,16 +158,30 @@ def test_wrong_arguments_are_usage_errors(
 
 
 SOURCES = st.lists(
-    st.tuples(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), st.sampled_from(DATES)), max_size=12
+    st.tuples(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), st.sampled_from(DATES)),
+    max_size=12,
 )
 
 
 @settings(max_examples=25)
-@given(SOURCES, SOURCES, st.randoms(use_true_random=False), st.sampled_from(THRESHOLDS), st.integers(1, 30))
+@given(
+    SOURCES,
+    SOURCES,
+    st.randoms(use_true_random=False),
+    st.sampled_from(THRESHOLDS),
+    st.integers(1, 30),
+)
 def test_order_of_insertion_and_the_way_in_do_not_matter(
-    built: list[tuple[str, str]], added: list[tuple[str, str]], shuffle: random.Random, threshold: float, k: int
+    built: list[tuple[str, str]],
+    added: list[tuple[str, str]],
+    shuffle: random.Random,
+    threshold: float,
+    k: int,
 ) -> None:
-    segments = [Segment(src, str(i), changed=changed or "2019") for i, (src, changed) in enumerate(built + added)]
+    segments = [
+        Segment(src, str(i), changed=changed or "2019")
+        for i, (src, changed) in enumerate(built + added)
+    ]
     with tempfile.TemporaryDirectory() as name:
         first_path, second_path = Path(name) / "first", Path(name) / "second"
         build(first_path, segments[: len(built)], "en", "fr")
@@ -164,9 +190,12 @@ def test_order_of_insertion_and_the_way_in_do_not_matter(
             first.add(segments[len(built) :])
             numbered = [replace(segment, id=i) for i, segment in enumerate(segments, 1)]
             for query in ["a b c", "d", "a a b b", "c b a d x"]:
-                one, other = first.search([query], k, threshold)[0], second.search([query], k, threshold)[0]
+                one = first.search([query], k, threshold)[0]
+                other = second.search([query], k, threshold)[0]
                 assert pairs(one) == brute_force(query, numbered, k, threshold)
-                assert [(m.score, m.segment.changed) for m in one] == [(m.score, m.segment.changed) for m in other]
+                assert [(m.score, m.segment.changed) for m in one] == [
+                    (m.score, m.segment.changed) for m in other
+                ]
 
 
 def test_an_empty_index_can_be_filled(tmp_path: Path) -> None:
@@ -193,7 +222,9 @@ def test_additions_are_found_at_once_by_everybody_and_after_reopening(tmp_path: 
         assert writer.search(["a wholly new sentence"], 5, 0.9, exclude_sources=True) == [[]]
 
 
-def test_two_writers_the_second_is_told_who_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_writers_the_second_is_told_who_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "index"
     build(path, real_segments()[:5], "en", "fr")
     monkeypatch.setattr("tmnmt.index.embedded.index.SECONDS_TO_WAIT", 0.0)
@@ -216,7 +247,10 @@ def _add_twenty(path: Path, name: str) -> None:
 def test_additions_of_two_processes_are_all_there(tmp_path: Path) -> None:
     build(tmp_path / "index", [], "en", "fr")
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_add_twenty, args=(tmp_path / "index", name)) for name in ("one", "two")]
+    writers = [
+        spawn.Process(target=_add_twenty, args=(tmp_path / "index", name))
+        for name in ("one", "two")
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -309,7 +343,9 @@ def test_an_index_that_lost_its_manifest_is_replaced_only_by_force(tmp_path: Pat
     assert build(tmp_path, real_segments()[:3], "en", "fr", force=True).segments == 3
 
 
-def test_a_memory_whose_indexing_was_killed_is_indexed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_whose_indexing_was_killed_is_indexed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     memory = tmp_path / "m.tsv"
     memory.write_text("en\tfr\na\tb\n", encoding="utf-8")
@@ -341,8 +377,14 @@ def _edit_manifest(path: Path, **changes: object) -> None:
         (lambda path: _edit_manifest(path, tokenisation="other"), "other"),
         (lambda path: _edit_manifest(path, files=None), "damaged"),
         (lambda path: _edit_manifest(path, segments=7), r"damaged \(checksum\)"),
-        (lambda path: (path / "generation-1/postings-1/tokens.npy").unlink(), "tokens.npy: is missing"),
-        (lambda path: (path / "generation-1/postings-1/tokens.npy").write_bytes(b"x"), "1 byte instead of"),
+        (
+            lambda path: (path / "generation-1/postings-1/tokens.npy").unlink(),
+            "tokens.npy: is missing",
+        ),
+        (
+            lambda path: (path / "generation-1/postings-1/tokens.npy").write_bytes(b"x"),
+            "1 byte instead of",
+        ),
         (lambda path: (path / "generation-1/segments.db").unlink(), "segments.db: is missing"),
     ],
 )
@@ -353,19 +395,27 @@ def test_a_damaged_index_is_one_clear_error(small: Path, damage: object, named: 
         MemoryIndex.open(small)
 
 
-def test_a_manifest_that_may_not_be_read_is_not_called_damaged(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manifest_that_may_not_be_read_is_not_called_damaged(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", refused)
-    with pytest.raises(MemoryIndexError, match=r"manifest\.json: cannot be read: Permission denied$"):
+    with pytest.raises(
+        MemoryIndexError, match=r"manifest\.json: cannot be read: Permission denied$"
+    ):
         MemoryIndex.open(small)
 
 
 def test_what_is_no_index_is_one_clear_error(tmp_path: Path, small: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
-    for name, named in [("nowhere", "no such index"), ("file", "this is a file"), ("folder", "not an index")]:
+    for name, named in [
+        ("nowhere", "no such index"),
+        ("file", "this is a file"),
+        ("folder", "not an index"),
+    ]:
         with pytest.raises(MemoryIndexError, match=named):
             MemoryIndex.open(tmp_path / name)
     with pytest.raises(MemoryIndexError, match="from en to fr, not en to de"):
@@ -378,6 +428,10 @@ def test_what_is_no_index_is_one_clear_error(tmp_path: Path, small: Path) -> Non
 def test_the_brute_force_here_is_that_of_rapidfuzz_itself() -> None:
     sources = [match_tokens(segment.src) for segment in real_segments()]
     query = match_tokens(queries(1, 11)[0])
-    found = process.extract(query, sources, scorer=Levenshtein.normalized_similarity, score_cutoff=0.3, limit=None)
+    found = process.extract(
+        query, sources, scorer=Levenshtein.normalized_similarity, score_cutoff=0.3, limit=None
+    )
     ours = brute_force(" ".join(query), real_segments(), 9999, 0.3)
-    assert sorted(score for _, score, _ in found) == pytest.approx(sorted(score for _, score in ours))
+    assert sorted(score for _, score, _ in found) == pytest.approx(
+        sorted(score for _, score in ours)
+    )

@@ -39,9 +39,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_with(
     folder: Path, tmp_path: Path
 ) -> None:
-    command = ["translate", "--model", f"{folder / 'model'}", "--beam", "2", "--threads", "1", "--interactive",
-               "--memory", f"{folder / 'index'}", "--write-to", f"{tmp_path / 'own'}", "-o", f"{tmp_path / 'out'}",
-               "--session", f"{tmp_path / 'session'}", f"{folder / 'text'}"]  # fmt: skip
+    command = [
+        "translate",
+        "--model",
+        f"{folder / 'model'}",
+        "--beam",
+        "2",
+        "--threads",
+        "1",
+        "--interactive",
+        "--memory",
+        f"{folder / 'index'}",
+        "--write-to",
+        f"{tmp_path / 'own'}",
+        "-o",
+        f"{tmp_path / 'out'}",
+        "--session",
+        f"{tmp_path / 'session'}",
+        f"{folder / 'text'}",
+    ]
     with Terminal(command, tmp_path / "err") as terminal:
         shown = terminal.until("\n> ")
         assert "Enter confirms the line" in shown and f"1 of 5  {PAIRS[0][0]}" in shown
@@ -75,8 +91,20 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
 @pytest.mark.parametrize("keeps", [True, False])
 def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool) -> None:
     session = ["--session", f"{tmp_path / 'session'}"] if keeps else []
-    command = ["translate", "--model", f"{folder / 'model'}", "--beam", "1", "--threads", "1", "-i",
-               "-o", f"{tmp_path / 'out'}", *session, f"{folder / 'text'}"]  # fmt: skip
+    command = [
+        "translate",
+        "--model",
+        f"{folder / 'model'}",
+        "--beam",
+        "1",
+        "--threads",
+        "1",
+        "-i",
+        "-o",
+        f"{tmp_path / 'out'}",
+        *session,
+        f"{folder / 'text'}",
+    ]
     with Terminal(command, tmp_path / "err") as terminal:
         terminal.until("\n> ")
         terminal.type(f"{CTRL_U}{AVIS}\n")
@@ -87,15 +115,18 @@ def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool)
         assert terminal.end() == (143 if keeps else 130)
     partial = f"{tmp_path / 'out'}.partial"
     again = " ".join(session) if keeps else f"--confirmed {partial}"
-    assert f"interrupted: the same command goes on with {again}; what was finished is in {partial}\n" in (
-        tmp_path / "err"
-    ).read_text(encoding="utf-8")
+    assert (
+        f"interrupted: the same command goes on with {again}; what was finished is in {partial}\n"
+        in (tmp_path / "err").read_text(encoding="utf-8")
+    )
     assert Path(partial).read_text(encoding="utf-8") == f"{AVIS}\n"
 
 
 def test_no_text_commands_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks, shown = list[Callable[[], None]](), list[str]()
-    monkeypatch.setattr(readline, "set_startup_hook", lambda hook=None: hooks.extend([hook] if hook else []))
+    monkeypatch.setattr(
+        readline, "set_startup_hook", lambda hook=None: hooks.extend([hook] if hook else [])
+    )
     monkeypatch.setattr(readline, "insert_text", shown.append)
 
     def answer(prompt: str) -> str:
@@ -108,7 +139,9 @@ def test_no_text_commands_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == ["\u241b[2J> ", "a\u241b]0;b\ufffd"]
 
 
-def test_what_the_desk_prints_does_not_command_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_desk_prints_does_not_command_the_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -135,7 +168,9 @@ class Person:
 
 @pytest.fixture
 def sit(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    def work(session: Session, lines: list[str], answers: list[str | None], save: Path | None = None) -> list[str]:
+    def work(
+        session: Session, lines: list[str], answers: list[str | None], save: Path | None = None
+    ) -> list[str]:
         person = Person(answers)
         monkeypatch.setattr(interactive, "check_terminal", lambda: None)
         monkeypatch.setattr(interactive, "edited", person)
@@ -155,7 +190,11 @@ def test_what_is_gone_back_to_is_offered_as_it_was_confirmed_and_forgotten_until
     assert offered[3] == offered[1] and offered[4] == AVIS
     assert [(one.src, one.tgt) for one in session.done] == [(THIRD, "autre"), ("", "")]
     exact = session.confirmed.exact(THIRD)
-    assert exact is not None and exact.segment.tgt == "autre" and session.confirmed.exact(FOURTH) is None
+    assert (
+        exact is not None
+        and exact.segment.tgt == "autre"
+        and session.confirmed.exact(FOURTH) is None
+    )
 
 
 def test_what_cannot_be_confirmed_is_said_and_asked_again(
@@ -180,19 +219,28 @@ def test_what_cannot_be_confirmed_is_said_and_asked_again(
         (["--session", "{new}"], "--session and --confirmed are of a document: name a file"),
         (["{text}", "{text}", "-o", "{new}"], "name one file"),
         (["{text}", "-o", "{new}", "--session", "{session}"], "its line 1 is 'Repealed.' there"),
-        (["{text}", "-o", "{new}", "--session", "{session}", "--confirmed", "{there}"], "is of a document that begins"),
+        (
+            ["{text}", "-o", "{new}", "--session", "{session}", "--confirmed", "{there}"],
+            "is of a document that begins",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    arguments: list[str], message: str,
-) -> None:  # fmt: skip
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
     monkeypatch.setattr(interactive, "check_terminal", lambda: None)
     session = Translator.load(folder / "model", beam=2).session()
     session.pass_over("Repealed.")
     session.save(tmp_path / "session")
     (tmp_path / "there").touch()
-    names = {name: str(tmp_path / name) for name in ("there", "new", "session")} | {"text": str(folder / "text")}
+    names = {name: str(tmp_path / name) for name in ("there", "new", "session")} | {
+        "text": str(folder / "text")
+    }
     command = ["translate", "--model", str(folder / "model"), "--interactive", "--threads", "1"]
     assert run([*command, *(a.format(**names) for a in arguments)]) == 2
     err = capsys.readouterr().err

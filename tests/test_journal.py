@@ -1,4 +1,5 @@
-"""The journal gives back what was acknowledged, steps over what a killed writer left, and reports damage."""
+"""The journal gives back what was acknowledged, steps over what a killed writer left, and reports
+damage."""
 
 from __future__ import annotations
 
@@ -12,9 +13,17 @@ from tmnmt.index.embedded.journal import Change, Journal
 from tmnmt.segments import Segment
 
 FULL = Segment(
-    "a\u0000b 'quoted' \U0001f600", "é\u2028\n", "doc/1", 7, 4, "origin", "2026-01-01T00:00:00Z",
-    "2026-01-02T00:00:00Z", "me", (("note", 'x "y"\n'), ("note", "é")),
-)  # fmt: skip
+    "a\u0000b 'quoted' \U0001f600",
+    "é\u2028\n",
+    "doc/1",
+    7,
+    4,
+    "origin",
+    "2026-01-01T00:00:00Z",
+    "2026-01-02T00:00:00Z",
+    "me",
+    (("note", 'x "y"\n'), ("note", "é")),
+)
 FIRST: list[Change] = [(4, FULL), (2, None)]
 SECOND: list[Change] = [(5, Segment("x", "y", id=5))]
 LONG: list[Change] = [(5, Segment("x" * 500, "y" * 500, id=5))]  # in three sectors
@@ -45,7 +54,8 @@ def test_ids_that_leave_others_out_are_damage_and_stay_unread(path: Path) -> Non
     reader = Journal(path)
     for _ in range(2):
         with pytest.raises(
-            MemoryIndexError, match=r"changes.log: damaged \(segment 2147483648 follows segment 6\); take"
+            MemoryIndexError,
+            match=r"changes.log: damaged \(segment 2147483648 follows segment 6\); take",
         ):
             reader.read(4)
     assert reader.offset == 0 and Journal(path).read(2**31 - 1)[-1] == (2**31, None)
@@ -57,7 +67,8 @@ def test_a_file_that_is_missing_is_damage(path: Path) -> None:
     path.unlink()
     for journal in (reader, Journal(path)):
         with pytest.raises(
-            MemoryIndexError, match=r"changes.log: is missing; take the file from a backup, or put an em"
+            MemoryIndexError,
+            match=r"changes.log: is missing; take the file from a backup, or put an em",
         ):
             journal.read()
         with pytest.raises(MemoryIndexError, match="cannot be written to"):
@@ -76,11 +87,13 @@ def test_a_link_is_refused_and_what_it_leads_to_stays(path: Path, content: bytes
     victim.write_bytes(content)
     for journal in (reader, Journal(path)):
         with pytest.raises(
-            MemoryIndexError, match=r"changes.log: is a link, which no journal may be; take the file fro"
+            MemoryIndexError,
+            match=r"changes.log: is a link, which no journal may be; take the file fro",
         ):
             journal.read()
         with pytest.raises(
-            MemoryIndexError, match=r"changes.log: is a link, which no journal may be; take the file fro"
+            MemoryIndexError,
+            match=r"changes.log: is a link, which no journal may be; take the file fro",
         ):
             journal.append(SECOND)
     assert victim.read_bytes() == content
@@ -91,7 +104,8 @@ def test_a_pipe_is_refused_and_not_waited_for(path: Path) -> None:
     os.mkfifo(path)
     for use in (Journal.read, lambda journal: journal.append(SECOND)):
         with pytest.raises(
-            MemoryIndexError, match=r"changes.log: is no regular file, which no journal may be; take th"
+            MemoryIndexError,
+            match=r"changes.log: is no regular file, which no journal may be; take th",
         ):
             use(Journal(path))
 
@@ -103,7 +117,9 @@ def test_a_frame_cut_off_anywhere_was_never_there_and_is_overwritten(path: Path)
     for end in range(whole, len(content)):
         path.write_bytes(content[:end])
         reader = Journal(path)
-        assert reader.read() == FIRST and reader.offset == whole and reader.unfinished == end - whole
+        assert (
+            reader.read() == FIRST and reader.offset == whole and reader.unfinished == end - whole
+        )
     _append(path, SECOND)
     assert path.read_bytes() == content
     assert reader.read() == SECOND and reader.unfinished == 0
@@ -147,7 +163,9 @@ def test_a_last_byte_that_became_zero_is_found_wherever_the_frame_ends(tmp_path:
     path = tmp_path / "changes.log"
     path.touch()
     _append(path, [(1, Segment("", "y", id=1))])
-    alone = (513 - path.stat().st_size) % 512  # so many more bytes, and the last one begins a sector
+    alone = (
+        513 - path.stat().st_size
+    ) % 512  # so many more bytes, and the last one begins a sector
     for length in (alone - 1, alone, alone + 1):
         changes: list[Change] = [(1, Segment("x" * length, "y", id=1))]
         path.write_bytes(b"")

@@ -1,4 +1,5 @@
-"""The official JRC-Acquis: links that point into archives of TEI documents give what the same links with text give."""
+"""The official JRC-Acquis: links that point into archives of TEI documents give what the same links
+with text give."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from tmnmt.segments import Segment
 
 EXCERPT = Path(__file__).parent / "data" / "formats" / "jrc-acquis-excerpt.en-fr.xml.gz"
 LINK = re.compile(
-    r'<link type="([^"]*)" xtargets="([^";]*);([^"]*)">\s*<s1>(.*?)</s1>\s*<s2>(.*?)</s2>\s*</link>', re.S
+    r'<link type="([^"]*)" '
+    r'xtargets="([^";]*);([^"]*)">\s*<s1>(.*?)</s1>\s*<s2>(.*?)</s2>\s*</link>',
+    re.S,
 )
 HEADER = "<teiHeader><p>no paragraph of the text</p></teiHeader>"
 
@@ -46,7 +49,9 @@ def write_archive(path: Path, members: Iterable[tuple[str, bytes]]) -> None:
             archive.addfile(info, io.BytesIO(data))
 
 
-def publish(folder: Path, divs: dict[str, list[tuple[str, str]]], texts: dict[str, Members]) -> Path:
+def publish(
+    folder: Path, divs: dict[str, list[tuple[str, str]]], texts: dict[str, Members]
+) -> Path:
     """jrc-en-fr.xml.gz with these links (type, xtargets) and an archive for every language."""
     body = "".join(
         f'<div type="body" n="{celex}" select="en fr"><linkGrp>'
@@ -64,7 +69,13 @@ def publish(folder: Path, divs: dict[str, list[tuple[str, str]]], texts: dict[st
 def small(folder: Path, links: list[tuple[str, str]] | None = None) -> Path:
     """One document of three paragraphs, aligned by `links`."""
     texts = {
-        lang: [tei("31970L0001", lang, {"1": f"{lang} title", "2": f"{lang} %quot%two%quot% caf%eacute%", "3": "x"})]
+        lang: [
+            tei(
+                "31970L0001",
+                lang,
+                {"1": f"{lang} title", "2": f"{lang} %quot%two%quot% caf%eacute%", "3": "x"},
+            )
+        ]
         for lang in ("en", "fr")
     }
     return publish(folder, {"31970L0001": links or [("1:1", "1;1"), ("1:1", "2;2")]}, texts)
@@ -76,7 +87,8 @@ def read(path: Path, src: str = "en", tgt: str = "fr") -> tuple[list[Segment], R
 
 
 def split_up(folder: Path) -> Path:
-    """The excerpt taken apart into what was published: links without text, and the texts they point to."""
+    """The excerpt taken apart into what was published: links without text, and the texts they point
+    to."""
     text = gzip.decompress(EXCERPT.read_bytes()).decode()
     divs, sides = {}, {"en": [], "fr": []}
     for div in re.findall(r'<div type="body" n="([^"]*)"(.*?)</div>', text, re.S):
@@ -93,14 +105,18 @@ def split_up(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("src", "tgt"), [("en", "fr"), ("fr", "en")])
-def test_links_that_point_give_what_links_with_text_give(tmp_path: Path, src: str, tgt: str) -> None:
+def test_links_that_point_give_what_links_with_text_give(
+    tmp_path: Path, src: str, tgt: str
+) -> None:
     with_text, known = read(EXCERPT, src, tgt)
     pointing, reader = read(split_up(tmp_path), src, tgt)
     assert [(s.src, s.tgt, s.document, s.position) for s in pointing] == [
         (s.src, s.tgt, s.document, s.position) for s in with_text
     ]
     assert reader.report.links == known.report.links
-    assert known.report.links["1-1"] + known.report.links["2-1"] <= known.report.read == len(with_text)
+    assert (
+        known.report.links["1-1"] + known.report.links["2-1"] <= known.report.read == len(with_text)
+    )
     assert reader.report.beside == [tmp_path / "jrc-en.tgz", tmp_path / "jrc-fr.tgz"]
 
 
@@ -125,7 +141,9 @@ def test_a_document_that_an_archive_lacks_costs_its_links(tmp_path: Path) -> Non
     write_archive(tmp_path / "jrc-fr.tgz", [tei("31999L0009", "fr", {"1": "autre"})])
     segments, reader = read(path)
     assert segments == [] and reader.report.skipped["malformed"] == 2
-    assert reader.report.examples["malformed"][0].detail == "document 31970L0001 is not in jrc-fr.tgz"
+    assert (
+        reader.report.examples["malformed"][0].detail == "document 31970L0001 is not in jrc-fr.tgz"
+    )
 
 
 def test_all_absent_archives_are_named_at_once(tmp_path: Path) -> None:
@@ -146,7 +164,10 @@ def damaged_in_the_middle(archive: bytes) -> bytes:
     ("change", "message"),
     [
         (lambda data: data[: len(data) // 2], r"jrc-fr\.tgz: damaged, cannot be read on"),
-        (lambda data: data[:-6] + b"\0" * 6, r"jrc-fr\.tgz: damaged, cannot be read on: (CRC|Incorrect)"),
+        (
+            lambda data: data[:-6] + b"\0" * 6,
+            r"jrc-fr\.tgz: damaged, cannot be read on: (CRC|Incorrect)",
+        ),
         (damaged_in_the_middle, r"jrc-fr\.tgz: no whole tar archive"),
         (lambda data: b"", r"jrc-fr\.tgz: the file is empty"),
         (lambda data: gzip.compress(bytes(10240)), r"jrc-fr\.tgz: no document in it"),

@@ -14,7 +14,15 @@ from rapidfuzz.distance import Levenshtein
 from tmnmt.formats import read_memory
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
-from tmnmt.index.kernels.search import Arrays, Best, candidates, edit_distance, features, insert, pattern_bits
+from tmnmt.index.kernels.search import (
+    Arrays,
+    Best,
+    candidates,
+    edit_distance,
+    features,
+    insert,
+    pattern_bits,
+)
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -27,10 +35,14 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
     for _ in range(50):
         vocabulary = int(random.integers(2, 40))
         pattern = random.integers(-1, vocabulary, size).astype(np.int32)
-        text = random.integers(0, vocabulary, int(random.integers(1, 2 * size + 2))).astype(np.int32)
+        text = random.integers(0, vocabulary, int(random.integers(1, 2 * size + 2))).astype(
+            np.int32
+        )
         if random.random() < 0.5:  # like one another, as a memory's segments are
             text = np.where(random.random(size) < 0.8, np.maximum(pattern, 0), 0).astype(np.int32)
-        wanted = Levenshtein.distance([t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()])
+        wanted = Levenshtein.distance(
+            [t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()]
+        )
         assert edit_distance(pattern_bits(pattern), text) == wanted
 
 
@@ -38,7 +50,11 @@ def test_a_rank_that_stands_twice_has_no_place_behind_the_last() -> None:
     plain = insert.py_func  # as Python it looks at the bounds
     best = Best(np.array([5, 7], np.int32), np.array([1, 2], np.int32), np.array([0.9, 0.8]))
     assert plain(best, 2, 0.8, 7, 2) == 2
-    assert (best.ranks.tolist(), best.edits.tolist(), best.scores.tolist()) == ([5, 7], [1, 2], [0.9, 0.8])
+    assert (best.ranks.tolist(), best.edits.tolist(), best.scores.tolist()) == (
+        [5, 7],
+        [1, 2],
+        [0.9, 0.8],
+    )
     assert plain(best, 2, 0.8, 6, 2) == 2 and best.ranks.tolist() == [5, 6]
 
 
@@ -50,8 +66,11 @@ def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:
         yield token, seen[token]
 
 
-def scan_count(sequences: Sequence[Sequence[str]], queries: Sequence[Sequence[str]]) -> Iterator[list[int]]:
-    """For every query the tokens that each sequence shares with it, by plain counting over postings (ScanCount)."""
+def scan_count(
+    sequences: Sequence[Sequence[str]], queries: Sequence[Sequence[str]]
+) -> Iterator[list[int]]:
+    """For every query the tokens that each sequence shares with it, by plain counting over postings
+    (ScanCount)."""
     postings = defaultdict(list)
     for group, sequence in enumerate(sequences):
         for feature in numbered(sequence):
@@ -67,8 +86,13 @@ def scan_count(sequences: Sequence[Sequence[str]], queries: Sequence[Sequence[st
 def real_sequences() -> list[list[str]]:
     """Token sequences of 1 to 1,000 tokens: real sources, and runs of them."""
     draw = random.Random(5)
-    sources = [tokens for segment in read_memory(DATA, "en", "fr") if (tokens := match_tokens(segment.src))]
-    joined = [[token for source in sources[i : i + 60] for token in source] for i in range(0, len(sources), 20)]
+    sources = [
+        tokens for segment in read_memory(DATA, "en", "fr") if (tokens := match_tokens(segment.src))
+    ]
+    joined = [
+        [token for source in sources[i : i + 60] for token in source]
+        for i in range(0, len(sources), 20)
+    ]
     return sources + [run[: draw.randint(100, 1000)] for run in joined]
 
 
@@ -79,7 +103,9 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
     monkeypatch.setattr("tmnmt.index.embedded.inversion.MOST_COLUMNS", columns)
     sequences = real_sequences()
     inversion = Inversion(tmp_path)
-    inversion.add(range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences])
+    inversion.add(
+        range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences]
+    )
     inversion.write(tmp_path / "postings")
     postings = Postings.open(tmp_path / "postings")
     arrays = Arrays(*postings._compiled.arrays[: len(Arrays._fields)])
@@ -87,9 +113,17 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
     number = {token: i for i, token in enumerate(words)}
     lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
     ends = np.cumsum(lengths)
-    groups = [[words[token] for token in arrays.tokens[end - n : end]] for end, n in zip(ends, lengths, strict=True)]
+    groups = [
+        [words[token] for token in arrays.tokens[end - n : end]]
+        for end, n in zip(ends, lengths, strict=True)
+    ]
     assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
-    queries = [*random.Random(columns).sample(sequences, 12), sequences[-1], sequences[-2], ["unheard", "of"]]
+    queries = [
+        *random.Random(columns).sample(sequences, 12),
+        sequences[-1],
+        sequences[-2],
+        ["unheard", "of"],
+    ]
     for query, shared in zip(queries, scan_count(groups, queries), strict=True):
         x = features(arrays, np.array([number.get(token, -1) for token in query], np.int32))
         for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):

@@ -1,4 +1,5 @@
-"""The search in all keys: flat equals numpy, the other kinds come near it, what is deleted is not answered."""
+"""The search in all keys: flat equals numpy, the other kinds come near it, what is deleted is not
+answered."""
 
 from __future__ import annotations
 
@@ -19,7 +20,15 @@ import tmnmt.keys.search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan, queries_of
-from tmnmt.keys.faiss_index import FAISS_FILE, Kind, bytes_a_key, kind_for, lists_for, train, update_faiss
+from tmnmt.keys.faiss_index import (
+    FAISS_FILE,
+    Kind,
+    bytes_a_key,
+    kind_for,
+    lists_for,
+    train,
+    update_faiss,
+)
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.search import KeyPlace, KeySearch, flat
 from tmnmt.layers.tm import TMKind, TranslationMemory
@@ -53,7 +62,9 @@ def index(memory: Path) -> Iterator[MemoryIndex]:
 
 @pytest.fixture(scope="module")
 def queries(model: Model) -> Array:
-    return np.concatenate([queries_of(model, None, s.src, s.tgt)[0] for s in real_segments()[:HELD_OUT]])[:200]
+    return np.concatenate(
+        [queries_of(model, None, s.src, s.tgt)[0] for s in real_segments()[:HELD_OUT]]
+    )[:200]
 
 
 @pytest.fixture
@@ -73,7 +84,9 @@ def every_score(files: KeyFiles, queries: Array) -> Array:
     return np.asarray(queries @ np.asarray(files.contexts, np.float32).T)
 
 
-@pytest.mark.parametrize("block", [1024, 1 << 16])  # keys read from the disk, and all kept in memory
+@pytest.mark.parametrize(
+    "block", [1024, 1 << 16]
+)  # keys read from the disk, and all kept in memory
 def test_flat_is_exact_whatever_the_blocks(
     index: MemoryIndex, model: Model, queries: Array, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +103,9 @@ def test_m_is_folded_into_the_query(index: MemoryIndex, model: Model) -> None:
     tm, segment = TranslationMemory(32, 32, 16, TMKind(matching="full")), real_segments()[0]
     with torch.no_grad():
         tm.M.copy_(torch.randn(32, 32, generator=torch.Generator().manual_seed(1)))
-    contexts, queries = (queries_of(model, memory, segment.src, segment.tgt)[0] for memory in (None, tm))
+    contexts, queries = (
+        queries_of(model, memory, segment.src, segment.tgt)[0] for memory in (None, tm)
+    )
     search = KeySearch.open(index, model.hash)
     energies = contexts @ (tm.M.detach().numpy() @ search.files.contexts.astype(np.float32).T)
     scores, positions = search.search(queries, 8)
@@ -119,13 +134,17 @@ def test_faiss_finds_nearly_what_flat_finds_and_scores_it_exactly(
         size = (files.folder / FAISS_FILE).stat().st_size
     finally:
         update_faiss(files, "flat")
-    recall = np.mean([len({*a} & {*b}) / 8 for a, b in zip(positions.tolist(), exact.tolist(), strict=True)])
+    recall = np.mean(
+        [len({*a} & {*b}) / 8 for a, b in zip(positions.tolist(), exact.tolist(), strict=True)]
+    )
     assert least < recall <= 1
     every = every_score(files, queries)
     np.testing.assert_allclose(np.take_along_axis(every, positions, 1), scores, rtol=1e-4)
     assert (scores[:, 0] <= exact_scores[:, 0] + 1e-4).all()
     overhead = 4 * 32 * lists_for(files.positions) + 4 * 256 * 32 + 4096  # centroids
-    assert bytes_a_key(kind, 32) == pytest.approx(size / files.positions, abs=overhead / files.positions)
+    assert bytes_a_key(kind, 32) == pytest.approx(
+        size / files.positions, abs=overhead / files.positions
+    )
     assert not (files.folder / FAISS_FILE).exists()
 
 
@@ -145,9 +164,13 @@ def test_a_key_finds_itself_and_says_where_it_is(index: MemoryIndex, model: Mode
     assert best[0][0, 0] >= norms[record["start"]] ** 2 - 1e-3
 
 
-def test_what_was_deleted_or_corrected_is_not_answered(changing: MemoryIndex, model: Model, queries: Array) -> None:
+def test_what_was_deleted_or_corrected_is_not_answered(
+    changing: MemoryIndex, model: Model, queries: Array
+) -> None:
     search = KeySearch.open(changing, model.hash)
-    answered = {place.segment for place in search.places(search.search(queries, 3)[1].ravel()) if place}
+    answered = {
+        place.segment for place in search.places(search.search(queries, 3)[1].ravel()) if place
+    }
     gone, corrected, *_ = sorted(answered)
     changing.delete([gone])
     changing.edit([corrected], lambda segment: replace(segment, tgt=segment.tgt + " bis"))
@@ -161,10 +184,14 @@ def test_what_was_deleted_or_corrected_is_not_answered(changing: MemoryIndex, mo
     np.testing.assert_allclose(scores, -np.sort(-every, axis=1)[:, :3], rtol=1e-5)
     compute_all(changing, model)
     again = KeySearch.open(changing, model.hash)
-    assert corrected in {place.segment for place in again.places(np.arange(again.files.positions)) if place}
+    assert corrected in {
+        place.segment for place in again.places(np.arange(again.files.positions)) if place
+    }
 
 
-def test_of_equal_pairs_the_first_that_is_alive_answers(changing: MemoryIndex, model: Model) -> None:
+def test_of_equal_pairs_the_first_that_is_alive_answers(
+    changing: MemoryIndex, model: Model
+) -> None:
     pair = changing.get([4])[0]
     (later,) = changing.add([Segment(pair.src, pair.tgt)])
     before = KeySearch.open(changing, model.hash).files.positions
@@ -185,7 +212,9 @@ def test_keys_added_later_are_found_before_and_after_faiss_has_them(
     changing: MemoryIndex, model: Model, kind: Kind
 ) -> None:
     update_faiss(KeyFiles.open(changing.path, model.hash), kind)
-    (number,) = changing.add([Segment("A wholly new sentence.", "Une phrase entièrement nouvelle.")])
+    (number,) = changing.add(
+        [Segment("A wholly new sentence.", "Une phrase entièrement nouvelle.")]
+    )
     files = compute_all(changing, model)
     keys = files.find("A wholly new sentence.", "Une phrase entièrement nouvelle.")
     assert keys is not None
@@ -196,7 +225,9 @@ def test_keys_added_later_are_found_before_and_after_faiss_has_them(
         every = search.search(keys.contexts.astype(np.float32), 5)
         exact = every_score(files, keys.contexts.astype(np.float32))
         found = [{p.segment for p in search.places(row) if p} for row in every[1]]
-        best = exact.argmax(1) >= files.positions - len(keys.ids)  # rows whose best key is one of the new
+        best = exact.argmax(1) >= files.positions - len(
+            keys.ids
+        )  # rows whose best key is one of the new
         assert best.any()
         assert all(number in row for row, new in zip(found, best.tolist(), strict=True) if new)
 
@@ -232,15 +263,25 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
     update_faiss(files, "ivf")
     path = files.folder / FAISS_FILE
     content = path.read_bytes()
-    for damaged in (content[: len(content) // 2], content[:3], b"", content[:-30] + b"\xff" + content[-29:]):
+    for damaged in (
+        content[: len(content) // 2],
+        content[:3],
+        b"",
+        content[:-30] + b"\xff" + content[-29:],
+    ):
         path.write_bytes(damaged)
         with pytest.raises(MemoryIndexError, match="damaged; delete it"):
             KeySearch.open(changing, model.hash)
     update_faiss(files, "ivf")
     assert path.read_bytes() == content
     faiss = tmnmt.keys.faiss_index.load_faiss()
-    for foreign, message in (("HNSW32_SQfp16", "not of these keys"), ("Flat", "of an unknown kind")):
-        tmnmt.keys.faiss_index._write(faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path)
+    for foreign, message in (
+        ("HNSW32_SQfp16", "not of these keys"),
+        ("Flat", "of an unknown kind"),
+    ):
+        tmnmt.keys.faiss_index._write(
+            faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path
+        )
         with pytest.raises(MemoryIndexError, match=message):
             KeySearch.open(changing, model.hash)
 
@@ -248,7 +289,9 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
 def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> None:
     files = KeyFiles.open(index.path, model.hash)
     faiss = tmnmt.keys.faiss_index.load_faiss()
-    learnt = [faiss.serialize_index(train(files.contexts, "ivf", seed)).tobytes() for seed in (1, 1, 2)]
+    learnt = [
+        faiss.serialize_index(train(files.contexts, "ivf", seed)).tobytes() for seed in (1, 1, 2)
+    ]
     assert learnt[0] == learnt[1] != learnt[2]
 
 
@@ -259,7 +302,9 @@ def test_progress_tells_how_many_keys_there_are_to_add(
     files, told = KeyFiles.open(changing.path, model.hash), list[tuple[int, float]]()
     update_faiss(files, "hnsw", lambda n, share: told.append((n, share)))
     assert sum(n for n, _ in told) == files.positions and len(told) == -(-files.positions // 300)
-    assert [round(share * files.positions) for _, share in told][:2] == [300, 600] and told[-1][1] == 1
+    assert [round(share * files.positions) for _, share in told][:2] == [300, 600] and told[-1][
+        1
+    ] == 1
     changing.add([Segment("A wholly new sentence.", "Une phrase entièrement nouvelle.")])
     later, told = compute_all(changing, model), []
     update_faiss(later, "hnsw", lambda n, share: told.append((n, share)))
@@ -282,7 +327,12 @@ class _GPU:
 
 @pytest.mark.parametrize(("kind", "made"), [("ivf", 2), ("hnsw", 0)])
 def test_with_a_gpu_lists_are_filled_and_searched_there_and_written_as_the_cpus(
-    changing: MemoryIndex, model: Model, queries: Array, kind: Kind, made: int, monkeypatch: pytest.MonkeyPatch
+    changing: MemoryIndex,
+    model: Model,
+    queries: Array,
+    kind: Kind,
+    made: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     faiss, on_gpu = tmnmt.keys.faiss_index.load_faiss(), list[_GPU]()
 
@@ -323,5 +373,11 @@ def test_without_faiss_the_error_says_what_to_install(
 
 
 def test_the_kind_fits_the_number_of_keys() -> None:
-    assert [kind_for(n) for n in (0, 49_999, 50_000, 300_000, 5_000_000)] == ["flat", "flat", "ivf", "ivf", "ivfpq"]
+    assert [kind_for(n) for n in (0, 49_999, 50_000, 300_000, 5_000_000)] == [
+        "flat",
+        "flat",
+        "ivf",
+        "ivf",
+        "ivfpq",
+    ]
     assert [lists_for(n) for n in (0, 38, 78, 300_000, 5_000_000)] == [1, 1, 2, 1024, 4096]

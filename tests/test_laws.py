@@ -1,9 +1,8 @@
 """Laws of the memories over whole sentences, through the beam, and of their gradients.
 
-Those of a single step, and numbers worked by hand, stand in test_tm, test_cache and test_provenance; batched = single
-in test_engine; step = forced in test_rnnsearch and test_memory_training; saved = never saved in test_engine and
-test_tm.
-"""
+Those of a single step, and numbers worked by hand, stand in test_tm, test_cache and
+test_provenance; batched = single in test_engine; step = forced in test_rnnsearch and
+test_memory_training; saved = never saved in test_engine and test_tm."""
 
 from __future__ import annotations
 
@@ -64,9 +63,12 @@ def random_base(words: int, size: int) -> RNNsearch:
 
 
 def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> Memories:
-    """As after training: nothing is at its start, the gates are half open, and what was read is not read again."""
+    """As after training: nothing is at its start, the gates are half open, and what was read is not
+    read again."""
     torch.manual_seed(1)
-    memories = Memories(TranslationMemory(size, size, WORD, kind), SessionCache(size, size, WORD, cache))
+    memories = Memories(
+        TranslationMemory(size, size, WORD, kind), SessionCache(size, size, WORD, cache)
+    )
     with torch.no_grad():
         for parameter in memories.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -77,22 +79,27 @@ def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> 
         if memories.tm is not None and memories.tm.coverage.weight is not None:
             memories.tm.coverage.weight.fill_(4.0 / memories.tm.coverage.width)
         if memories.tm is not None and memories.tm.coverage.gru is not None:
-            memories.tm.coverage.gru.weight_ih.mul_(20)  # so that positions differ by what was read of them
+            memories.tm.coverage.gru.weight_ih.mul_(
+                20
+            )  # so that positions differ by what was read of them
     return memories
 
 
 def gates(memories: Memories) -> list[nn.Parameter]:
     """Their biases: -inf closes them, where their weights are zero."""
     assert memories.tm is not None and memories.cache is not None
-    return [gate.out.bias for gate in (memories.tm.copy, memories.tm.fusion) if gate] + [memories.cache.U.bias]
+    return [gate.out.bias for gate in (memories.tm.copy, memories.tm.fusion) if gate] + [
+        memories.cache.U.bias
+    ]
 
 
 def pair(length: int, seed: int, size: int = D, words: int = V) -> PairKeys:
     made = torch.Generator().manual_seed(seed)
     return PairKeys(
-        torch.randn(length, size, generator=made), torch.randn(length, size, generator=made),
+        torch.randn(length, size, generator=made),
+        torch.randn(length, size, generator=made),
         torch.randint(4, words, (length,), generator=made),
-    )  # fmt: skip
+    )
 
 
 PAIRS = [pair(6, 1), pair(4, 2), pair(5, 3), pair(3, 4)]
@@ -110,7 +117,9 @@ def cached(documents: int, size: int = D, words: int = V) -> CacheState | None:
 def both() -> MemoryState:
     """Four pairs and one in turn, beside a cache that is filled and one that is empty."""
     shown = [slice(at % 2, 4 if at % 2 == 0 else 2) for at in range(N)]
-    return MemoryState(collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]), cached(N))
+    return MemoryState(
+        collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]), cached(N)
+    )
 
 
 def first_with(pairs: list[PairKeys], scores: list[float]) -> TMState | None:
@@ -123,13 +132,21 @@ def search(
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = backbone.encode(SRC, LENGTHS)
-    return beam_search(backbone, memories, encoded, state, [12] * N, SearchSettings(beam, mode=mode, explain=True))
+    return beam_search(
+        backbone, memories, encoded, state, [12] * N, SearchSettings(beam, mode=mode, explain=True)
+    )
 
 
 def replay(
-    backbone: Backbone, memories: Memories, ids: tuple[int, ...], sentence: int, state: MemoryState, mode: Mode
+    backbone: Backbone,
+    memories: Memories,
+    ids: tuple[int, ...],
+    sentence: int,
+    state: MemoryState,
+    mode: Mode,
 ) -> tuple[Tensor, list[Trace]]:
-    """log p (T, V) along one translation, one row after the other without any beam, and what each step says of it."""
+    """log p (T, V) along one translation, one row after the other without any beam, and what each
+    step says of it."""
     state = state.rows(torch.tensor([sentence]))
     found, traces = [], []
     with torch.inference_mode():
@@ -138,7 +155,9 @@ def replay(
         inner, prev = backbone.start(encoded), torch.tensor([BOS])
         for word in ids:
             inner, context, hidden = backbone.step(prev, inner, encoded)
-            log_p, state, trace = memories.step(backbone, prev, hidden, context, state, mode, explain=True)
+            log_p, state, trace = memories.step(
+                backbone, prev, hidden, context, state, mode, explain=True
+            )
             assert trace is not None
             found.append(log_p[0])
             traces.append(trace)
@@ -153,7 +172,9 @@ KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cache", ["deep", "shallow"])
-def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(backbone: Backbone, mode: Mode, cache: str) -> None:
+def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(
+    backbone: Backbone, mode: Mode, cache: str
+) -> None:
     memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     assert memories.tm is not None and memories.cache is not None
     with torch.no_grad():
@@ -165,14 +186,18 @@ def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(backbone: Ba
         for gate in gates(memories):
             gate.fill_(-torch.inf)
     for found, plain in zip(
-        search(backbone, memories, both(), mode), search(backbone, None, MemoryState(), "off"), strict=True
+        search(backbone, memories, both(), mode),
+        search(backbone, None, MemoryState(), "off"),
+        strict=True,
     ):
         assert (found.ids, found.log_prob, found.score) == (plain.ids, plain.log_prob, plain.score)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.coverage}-{kind.matching}")
 @pytest.mark.parametrize("cache", ["deep", "shallow"])
-def test_probabilities_of_all_memories_together_sum_to_one(backbone: Backbone, kind: TMKind, cache: str) -> None:
+def test_probabilities_of_all_memories_together_sum_to_one(
+    backbone: Backbone, kind: TMKind, cache: str
+) -> None:
     memories = learned(kind, CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     for sentence in (0, 1):
         log_p, traces = replay(backbone, memories, (5, 6, 6, 7), sentence, both(), "both")
@@ -183,7 +208,9 @@ def test_probabilities_of_all_memories_together_sum_to_one(backbone: Backbone, k
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(backbone: Backbone, mode: Mode) -> None:
+def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(
+    backbone: Backbone, mode: Mode
+) -> None:
     memories, outcomes = learned(), []
     for order in list(permutations(range(4)))[::5]:  # 5 of 24, the equal ones both ways
         pairs, scores = ([given[i] for i in order] for given in (PAIRS, SCORES))
@@ -203,10 +230,19 @@ def test_two_copies_of_a_pair_give_what_one_gives_with_coverage_off(
 ) -> None:
     def given(copies: int, coverage: CoverageKind) -> Tensor:
         state = MemoryState(first_with(PAIRS[:1] * copies, [0.9] * copies))
-        return replay(backbone, learned(TMKind(matching=matching, coverage=coverage)), (5, 6, 7, 8), 0, state, mode)[0]
+        return replay(
+            backbone,
+            learned(TMKind(matching=matching, coverage=coverage)),
+            (5, 6, 7, 8),
+            0,
+            state,
+            mode,
+        )[0]
 
     torch.testing.assert_close(given(2, "off").exp(), given(1, "off").exp(), atol=1e-6, rtol=0)
-    assert not torch.allclose(given(2, "plain").exp(), given(1, "plain").exp(), atol=1e-4)  # each is read half as much
+    assert not torch.allclose(
+        given(2, "plain").exp(), given(1, "plain").exp(), atol=1e-4
+    )  # each is read half as much
 
 
 @pytest.mark.parametrize("kind", [kind for kind in get_args(CoverageKind) if kind != "off"])
@@ -224,18 +260,24 @@ def test_coverage_follows_the_back_pointers_of_the_beam(
         log_p, traces = replay(backbone, memories, found.ids, sentence, both(), "copy")
         alone = log_p.exp()[range(len(found.ids)), list(found.ids)]
         searched = torch.tensor([trace.probability for trace in found.traces])
-        q, again = (torch.cat([weights.view(1, -1) for trace in told if (weights := trace.q) is not None])
-                    for told in (found.traces, traces))  # fmt: skip
+        q, again = (
+            torch.cat([weights.view(1, -1) for trace in told if (weights := trace.q) is not None])
+            for told in (found.traces, traces)
+        )
         return torch.allclose(searched, alone, atol=1e-5) and torch.allclose(q, again, atol=1e-5)
 
     assert is_replayed()
     for name in ("rows", "reordered"):
         own = getattr(TMState, name)
-        monkeypatch.setattr(TMState, name, lambda state, index, own=own: stay_behind(own, state, index))
+        monkeypatch.setattr(
+            TMState, name, lambda state, index, own=own: stay_behind(own, state, index)
+        )
     assert not is_replayed()  # what the test is there to see
 
 
-def stay_behind(rows: Callable[[TMState, Tensor], TMState], state: TMState, index: Tensor) -> TMState:
+def stay_behind(
+    rows: Callable[[TMState, Tensor], TMState], state: TMState, index: Tensor
+) -> TMState:
     """Rows whose coverage was not reordered with them."""
     moved = rows(state, index)
     if len(state.coverage) < len(index):
@@ -254,9 +296,14 @@ def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_gen
     deep = cache == "deep"  # a shallow one stands beside the generator, not in it
     cached = replace(state, tm=None) if deep else MemoryState()
     settings: dict[str, tuple[MemoryState, Mode]] = {
-        "p_plain": (MemoryState(), "off"), "p_cache": (cached, "off"), "p_gen": (replace(cached, tm=state.tm), "fusion")
-    }  # fmt: skip
-    alone = {name: replay(backbone, memories, found.ids, 0, *given)[0].exp() for name, given in settings.items()}
+        "p_plain": (MemoryState(), "off"),
+        "p_cache": (cached, "off"),
+        "p_gen": (replace(cached, tm=state.tm), "fusion"),
+    }
+    alone = {
+        name: replay(backbone, memories, found.ids, 0, *given)[0].exp()
+        for name, given in settings.items()
+    }
     effects = []
     for t, (word, trace) in enumerate(zip(found.ids, found.traces, strict=True)):
         for name, p in alone.items():
@@ -272,8 +319,13 @@ SMALL, FEW = 3, 10  # d and V of what is differentiated numerically
 def in_double(state: MemoryState) -> MemoryState:
     """The same in float64, so that finite differences say something."""
     assert state.tm is not None
-    tm = replace(state.tm, keys=state.tm.keys.double(), values=state.tm.values.double(), marks=state.tm.marks.double(),
-                 coverage=state.tm.coverage.double())  # fmt: skip
+    tm = replace(
+        state.tm,
+        keys=state.tm.keys.double(),
+        values=state.tm.values.double(),
+        marks=state.tm.marks.double(),
+        coverage=state.tm.coverage.double(),
+    )
     cache = state.cache
     if cache is not None:
         cache = replace(cache, keys=cache.keys.double(), values=cache.values.double())
@@ -292,12 +344,19 @@ class Loss(nn.Module):
 
 
 def check_gradients(loss: Loss) -> None:
-    """That autograd's derivatives are those of finite differences, and that none is 0 throughout: of parameters of few
-    numbers one by one (M, lambda, eta, mu, nu, kappa, rho, the gates' biases), then of all along a random direction."""
+    """That autograd's derivatives are those of finite differences, and that none is 0 throughout:
+    of parameters of few numbers one by one (M, lambda, eta, mu, nu, kappa, rho, the gates' biases),
+    then of all along a random direction."""
     chosen = dict(loss.named_parameters())
-    for name, gradient in zip(chosen, torch.autograd.grad(loss(), list(chosen.values())), strict=True):
+    for name, gradient in zip(
+        chosen, torch.autograd.grad(loss(), list(chosen.values())), strict=True
+    ):
         assert bool((gradient.abs() > 1e-9).any()), name
-    few = {name: parameter for name, parameter in chosen.items() if parameter.numel() <= 2 * SMALL * SMALL}
+    few = {
+        name: parameter
+        for name, parameter in chosen.items()
+        if parameter.numel() <= 2 * SMALL * SMALL
+    }
     assert few
     for names, fast in ((list(few), False), (list(chosen), True)):
 
@@ -312,11 +371,19 @@ def check_gradients(loss: Loss) -> None:
 TARGET = torch.tensor([[5, 6, 6, 2], [7, 5, 2, PAD]])
 
 
-def forced_pairs(kind: TMKind, cache: CacheKind) -> tuple[RNNsearch, Memories, MemoryState, ForcedBatch]:
+def forced_pairs(
+    kind: TMKind, cache: CacheKind
+) -> tuple[RNNsearch, Memories, MemoryState, ForcedBatch]:
     """Two sentences along references whose words stand in their pairs, with states at random."""
     base, memories = random_base(FEW, SMALL).double(), learned(kind, cache, SMALL).double()
-    words = [[[5, 6, 5, 7], [6, 5, 6]], [[7, 5, 7, 6, 9]]]  # those written stand several times in a pair
-    pairs = [[replace(pair(len(ids), len(ids), SMALL, FEW), ids=torch.tensor(ids)) for ids in some] for some in words]
+    words = [
+        [[5, 6, 5, 7], [6, 5, 6]],
+        [[7, 5, 7, 6, 9]],
+    ]  # those written stand several times in a pair
+    pairs = [
+        [replace(pair(len(ids), len(ids), SMALL, FEW), ids=torch.tensor(ids)) for ids in some]
+        for some in words
+    ]
     state = in_double(MemoryState(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
     made = torch.Generator().manual_seed(8)
     contexts, hiddens = (torch.randn(2, 4, SMALL, generator=made).double() for _ in range(2))
@@ -330,20 +397,26 @@ VARIANTS = [
     TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False),
 ]
 CACHES = [
-    CacheKind(), CacheKind(gate="scalar"), CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True)
-]  # fmt: skip
+    CacheKind(),
+    CacheKind(gate="scalar"),
+    CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True),
+]
 
 
 @pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")
 @pytest.mark.parametrize("cache", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.gate}")
-def test_gradients_of_every_parameter_are_those_of_finite_differences(kind: TMKind, cache: CacheKind) -> None:
+def test_gradients_of_every_parameter_are_those_of_finite_differences(
+    kind: TMKind, cache: CacheKind
+) -> None:
     base, memories, state, batch = forced_pairs(kind, cache)
 
     def loss() -> Tensor:
         total, moved = torch.zeros((), dtype=torch.float64), state
         for t in range(3):
             prev = TARGET[:, t - 1] if t else torch.full((2,), BOS)
-            log_p, moved, _ = memories.step(base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both")
+            log_p, moved, _ = memories.step(
+                base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both"
+            )
             total = total - log_p.gather(1, TARGET[:, t, None]).sum()
         return total
 
@@ -353,7 +426,12 @@ def test_gradients_of_every_parameter_are_those_of_finite_differences(kind: TMKi
 def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> None:
     base, memories, state, batch = forced_pairs(TMKind(matching="full"), CacheKind())
     _, moved, _ = memories.step(
-        base, torch.tensor([9, 9]), batch.hiddens[:, 0], batch.contexts[:, 0], replace(state, cache=None), "both"
+        base,
+        torch.tensor([9, 9]),
+        batch.hiddens[:, 0],
+        batch.contexts[:, 0],
+        replace(state, cache=None),
+        "both",
     )
     assert moved.tm is not None
     given = replace(moved.tm, read=None, view=None, coverage=moved.tm.coverage.detach())
@@ -362,7 +440,13 @@ def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> 
     def loss() -> Tensor:
         assert memories.tm is not None
         pairs = replace(memories.tm.ready(given, base.embed), coverage=given.coverage, last=last)
-        step = torch.tensor([5, 7]), batch.hiddens[:, 1], batch.contexts[:, 1], MemoryState(pairs, state.cache), "both"
+        step = (
+            torch.tensor([5, 7]),
+            batch.hiddens[:, 1],
+            batch.contexts[:, 1],
+            MemoryState(pairs, state.cache),
+            "both",
+        )
         log_p, _, _ = memories.step(base, *step)
         return -log_p.gather(1, torch.tensor([[6], [5]])).sum()
 

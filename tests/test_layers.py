@@ -11,7 +11,18 @@ import pytest
 import tmnmt
 
 LAYERS = (
-    ("segments", "errors", "interrupts", "durable", "text", "counted", "visible", "progress", "vocab", "records"),
+    (
+        "segments",
+        "errors",
+        "interrupts",
+        "durable",
+        "text",
+        "counted",
+        "visible",
+        "progress",
+        "vocab",
+        "records",
+    ),
     ("config",),
     ("formats",),
     ("index",),
@@ -89,5 +100,7 @@ def test_an_import_upwards_is_found(source: str) -> None:
 
 
 def test_imports_downwards_and_for_type_checkers_are_allowed() -> None:
-    source = "import os\nfrom tmnmt.text import normalise\nif TYPE_CHECKING:\n    import tmnmt.engine"
+    source = (
+        "import os\nfrom tmnmt.text import normalise\nif TYPE_CHECKING:\n    import tmnmt.engine"
+    )
     assert list(wrong_imports(source, "index/x.py", "index")) == []

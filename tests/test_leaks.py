@@ -1,4 +1,5 @@
-"""Leaks: every test source that stands in the memory is found, however it is written, and nothing else."""
+"""Leaks: every test source that stands in the memory is found, however it is written, and nothing
+else."""
 
 from __future__ import annotations
 
@@ -33,5 +34,5 @@ def test_all_planted_duplicates_are_found() -> None:
     assert all(normalise(memory[leak.first - 1]) == normalise(leak.src) for leak in found)
 
 
-def test_a_source_that_comes_again_in_the_test_set_leaks_each_time_and_one_without_tokens_never() -> None:
+def test_a_source_that_comes_again_leaks_each_time_and_one_without_tokens_never() -> None:
     assert [leak.number for leak in leaks(["a", "", "b", "a"], ["", "a", "\u200b"])] == [1, 4]

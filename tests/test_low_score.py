@@ -43,7 +43,17 @@ def _say(model: Path, low: float) -> None:
 
 def translate(folder: Path, tmp_path: Path, lines: list[str], *arguments: str) -> int:
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return run(["translate", "--model", str(folder / "model"), "--threads", "1", *arguments, str(tmp_path / "in.txt")])
+    return run(
+        [
+            "translate",
+            "--model",
+            str(folder / "model"),
+            "--threads",
+            "1",
+            *arguments,
+            str(tmp_path / "in.txt"),
+        ]
+    )
 
 
 def test_what_scores_low_is_told_in_one_line_and_marked_in_json(
@@ -51,7 +61,13 @@ def test_what_scores_low_is_told_in_one_line_and_marked_in_json(
 ) -> None:
     assert translate(folder, tmp_path, [KNOWN[0], UNLIKE, "", KNOWN[1], UNLIKE], "--json") == 0
     said = capsys.readouterr()
-    assert [json.loads(line)["low"] for line in said.out.splitlines()] == [False, True, False, False, True]
+    assert [json.loads(line)["low"] for line in said.out.splitlines()] == [
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
     [told] = [line for line in said.err.splitlines() if "scored lower" in line]
     assert told.startswith("tmnmt: warning: 2 of 4 segments scored lower than 99 %")
 
@@ -91,21 +107,32 @@ def test_a_share_of_dev_text_scores_lower() -> None:
 
 
 @pytest.mark.parametrize("value", ['"low"', "0.5", "nan", "-inf", "true"])
-def test_a_low_score_that_is_none_is_a_model_error(folder: Path, tmp_path: Path, value: str) -> None:
+def test_a_low_score_that_is_none_is_a_model_error(
+    folder: Path, tmp_path: Path, value: str
+) -> None:
     shutil.copytree(folder / "model", tmp_path / "model")
     path = tmp_path / "model" / "config.toml"
-    path.write_text(f"low_score = {value}\n" + path.read_text().replace("low_score", "other"), encoding="utf-8")
+    path.write_text(
+        f"low_score = {value}\n" + path.read_text().replace("low_score", "other"), encoding="utf-8"
+    )
     with pytest.raises(ModelError, match=r"key `low_score` is .*wanted: a number of 0 or less"):
         load_model(tmp_path / "model")
 
 
 STRINGS = [
-    "Forgot your password?", "Remember me on this device", "Click here to unsubscribe from our newsletter",
-    "Are you sure you want to delete this item?", "Drag and drop files here", "Enter your e-mail address",
-    "Something went wrong. Please try again later.", "Upload a profile picture",
-    "The actress stormed out of the party in tears, friends say.", "My neighbour's dog barks all night long.",
-    "He was spotted at the airport with a mysterious blonde.", "Her ex showed up uninvited and ruined everything.",
-]  # fmt: skip
+    "Forgot your password?",
+    "Remember me on this device",
+    "Click here to unsubscribe from our newsletter",
+    "Are you sure you want to delete this item?",
+    "Drag and drop files here",
+    "Enter your e-mail address",
+    "Something went wrong. Please try again later.",
+    "Upload a profile picture",
+    "The actress stormed out of the party in tears, friends say.",
+    "My neighbour's dog barks all night long.",
+    "He was spotted at the airport with a mysterious blonde.",
+    "Her ex showed up uninvited and ruined everything.",
+]
 
 
 def test_the_model_that_ships_tells_interface_strings_and_gossip_from_law() -> None:

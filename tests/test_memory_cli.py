@@ -18,11 +18,21 @@ from tmnmt.index.from_files import build_at
 from tmnmt.segments import Segment
 
 PAIRS = [
-    Segment("The permit & the fee", "Le permis <et> les droits", "doc/1", 3, 0, "law.tmx", "2026-01-01T00:00:00Z",
-            "2026-01-02T03:04:05Z", "me", (("note", 'x "y"'), ("note", "é"))),
+    Segment(
+        "The permit & the fee",
+        "Le permis <et> les droits",
+        "doc/1",
+        3,
+        0,
+        "law.tmx",
+        "2026-01-01T00:00:00Z",
+        "2026-01-02T03:04:05Z",
+        "me",
+        (("note", 'x "y"'), ("note", "é")),
+    ),
     Segment("One", "Un", "doc/2", 0, 0, "", "2025-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "you"),
     Segment("Two", "Deux", "doc/2", 1, 0, "other"),
-]  # fmt: skip
+]
 
 
 class Memory:
@@ -50,7 +60,9 @@ def unchanged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(params=["folder", "address"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Memory:
+def memory(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Memory:
     """PAIRS in an index of one's own."""
     return Memory(a_place(request, tmp_path, PAIRS), capsys)
 
@@ -84,18 +96,33 @@ def test_filters_choose_segments(
     assert Memory(unchanged, capsys).ids(*filters) == ids
 
 
-def test_a_segment_is_a_line_or_json_with_every_field(unchanged: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_segment_is_a_line_or_json_with_every_field(
+    unchanged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     memory = Memory(unchanged, capsys)
-    assert memory("list", "--limit", "1") == "1\tThe permit & the fee\tLe permis <et> les droits\tdoc/1\n"
+    assert (
+        memory("list", "--limit", "1")
+        == "1\tThe permit & the fee\tLe permis <et> les droits\tdoc/1\n"
+    )
     assert json.loads(memory("list", "--json", "-n", "1")) == {
-        "id": 1, "src": "The permit & the fee", "tgt": "Le permis <et> les droits", "document": "doc/1", "position": 3,
-        "origin": "law.tmx", "created": "2026-01-01T00:00:00Z", "changed": "2026-01-02T03:04:05Z", "user": "me",
+        "id": 1,
+        "src": "The permit & the fee",
+        "tgt": "Le permis <et> les droits",
+        "document": "doc/1",
+        "position": 3,
+        "origin": "law.tmx",
+        "created": "2026-01-01T00:00:00Z",
+        "changed": "2026-01-02T03:04:05Z",
+        "user": "me",
         "properties": [["note", 'x "y"'], ["note", "é"]],
-    }  # fmt: skip
+    }
 
 
 def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
-    assert memory("add", "--src", " Three\n", "--tgt", "Trois", "--user", "me", "--property", "a=b=c") == "4\n"
+    assert (
+        memory("add", "--src", " Three\n", "--tgt", "Trois", "--user", "me", "--property", "a=b=c")
+        == "4\n"
+    )
     memory("edit", "4", "3", "--tgt", "corrected", "--document", "d")
     assert "2 segments corrected" in memory.err
     assert memory("list", "--document", "d") == "3\tTwo\tcorrected\td\n4\tThree\tcorrected\td\n"
@@ -110,7 +137,18 @@ def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
 
 
 def test_properties_are_removed_by_their_names(memory: Memory) -> None:
-    memory("edit", "2", "--property", "a=1", "--property", "b=2", "--property", "a=3", "--property", "c=")
+    memory(
+        "edit",
+        "2",
+        "--property",
+        "a=1",
+        "--property",
+        "b=2",
+        "--property",
+        "a=3",
+        "--property",
+        "c=",
+    )
     memory("edit", "1", "2", "--no-property", "note", "--no-property", "a", "--user", "you")
     assert "2 segments corrected" in memory.err
     with open_index(memory.index) as index:
@@ -142,7 +180,11 @@ def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name:
     assert list(read_memory(tmp_path / name, "en", "fr")) == held
     memory("add", str(tmp_path / name))
     memory("dedupe")
-    assert memory.ids() == [1, 2, 6]  # what had no date got one when it was added, and is the newer copy
+    assert memory.ids() == [
+        1,
+        2,
+        6,
+    ]  # what had no date got one when it was added, and is the newer copy
 
 
 def test_an_export_says_that_inline_codes_are_gone(memory: Memory, tmp_path: Path) -> None:
@@ -164,21 +206,34 @@ def test_a_text_on_two_lines_is_kept_and_is_no_tsv(memory: Memory, tmp_path: Pat
     (tmp_path / "m.tsv").write_text("as before")
     memory("export", "-o", str(tmp_path / "m.tsv"), code=1)
     assert "segment 4, document 'doc/3', position 1: its src has a tab or a line end" in memory.err
-    assert memory.err.rstrip().endswith("; correct it, or write TMX instead") and memory.err.count("\n") == 1
-    assert (tmp_path / "m.tsv").read_text() == "as before" and len(list(tmp_path.glob("m.tsv*"))) == 1
+    assert (
+        memory.err.rstrip().endswith("; correct it, or write TMX instead")
+        and memory.err.count("\n") == 1
+    )
+    assert (tmp_path / "m.tsv").read_text() == "as before" and len(
+        list(tmp_path.glob("m.tsv*"))
+    ) == 1
     memory("export", "-o", str(tmp_path / "m.tmx"))
     assert "2 texts cleaned: on one line" in memory.err
-    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tmx", "en", "fr")][3:] == [("a b", "c d")]
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tmx", "en", "fr")][3:] == [
+        ("a b", "c d")
+    ]
     memory("edit", "4", "--src", "a b", "--tgt", "c d")
     memory("export", "-o", str(tmp_path / "m.tsv"))
-    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tsv", "en", "fr")][3:] == [("a b", "c d")]
+    assert [(s.src, s.tgt) for s in read_memory(tmp_path / "m.tsv", "en", "fr")][3:] == [
+        ("a b", "c d")
+    ]
 
 
-def test_an_export_can_be_filtered_and_has_dates_to_the_second(memory: Memory, tmp_path: Path) -> None:
+def test_an_export_can_be_filtered_and_has_dates_to_the_second(
+    memory: Memory, tmp_path: Path
+) -> None:
     with open_index(memory.index) as index:
         index.edit([2], lambda segment: replace(segment, changed="2026-01-01T00:00:00.25Z"))
     memory("export", "-o", str(tmp_path / "m.tmx"), "--user", "you")
-    assert list(read_memory(tmp_path / "m.tmx", "en", "fr")) == [replace(PAIRS[1], changed="2026-01-01T00:00:00Z")]
+    assert list(read_memory(tmp_path / "m.tmx", "en", "fr")) == [
+        replace(PAIRS[1], changed="2026-01-01T00:00:00Z")
+    ]
 
 
 def test_reverse_makes_an_index_of_the_other_direction(memory: Memory, tmp_path: Path) -> None:
@@ -197,7 +252,9 @@ def test_dedupe_says_what_it_would_delete(memory: Memory) -> None:
     assert "1 duplicate deleted, 3 segments left" in memory.err and memory.ids() == [1, 2, 4]
 
 
-def test_stats_dedupe_and_reverse_take_only_what_options_choose(memory: Memory, tmp_path: Path) -> None:
+def test_stats_dedupe_and_reverse_take_only_what_options_choose(
+    memory: Memory, tmp_path: Path
+) -> None:
     memory("add", "--src", "Two", "--tgt", "Deux", "--document", "doc/3")
     memory("add", "--src", "Two", "--tgt", "Deux", "--document", "doc/3")
     told = json.loads(memory("stats", "--json", "--document", "doc/3"))
@@ -209,8 +266,14 @@ def test_stats_dedupe_and_reverse_take_only_what_options_choose(memory: Memory, 
     assert "1 segment, fr to en" in memory.err
 
 
-def test_an_index_is_reversed_into_any_other_place_but_its_own(memory: Memory, server: Running, tmp_path: Path) -> None:
-    there = str(server.address("memory-reversed")) if not is_address(memory.index) else str(tmp_path / "there")
+def test_an_index_is_reversed_into_any_other_place_but_its_own(
+    memory: Memory, server: Running, tmp_path: Path
+) -> None:
+    there = (
+        str(server.address("memory-reversed"))
+        if not is_address(memory.index)
+        else str(tmp_path / "there")
+    )
     memory("reverse", "-o", there)
     with open_index(there, "fr", "en") as index:
         assert [replace(s, id=0, src=s.tgt, tgt=s.src) for s in index.segments()] == PAIRS
@@ -250,8 +313,16 @@ def test_verify_tells_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["add", "--src", "x"], 2, "give memory files, or one pair"),
         (["add", "--src", "x", "--tgt", " "], 2, "a text on both sides"),
         (["add", "--src", "x", "--tgt", "y", "--property", "n"], 2, "write NAME=VALUE"),
-        (["add", "--src", "x", "--tgt", "y", "--property", "=v"], 2, "property '=v' has no name; write NAME=VALUE"),
-        (["edit", "1", "--property", "a=", "--property", "="], 2, "property '=' has no name; write NAME=VALUE"),
+        (
+            ["add", "--src", "x", "--tgt", "y", "--property", "=v"],
+            2,
+            "property '=v' has no name; write NAME=VALUE",
+        ),
+        (
+            ["edit", "1", "--property", "a=", "--property", "="],
+            2,
+            "property '=' has no name; write NAME=VALUE",
+        ),
         (["add", "missing.tmx"], 1, "missing.tmx: no such file"),
         (["edit", "1"], 2, "nothing to correct"),
         (["edit", "9", "--tgt", "x"], 1, "there is no segment 9"),
@@ -286,8 +357,16 @@ HUGE = "99999999999999999999999"
         (["list", "--document", "\udcff"], 2, "no UTF-8 text"),
         (["delete", "--user", "\udcff"], 2, "no UTF-8 text"),
         (["add", "--src", "\udcff", "--tgt", "x"], 2, "no UTF-8 text"),
-        (["add", "--src", "a " * 1001, "--tgt", "x"], 2, "--src has 1,001 tokens; at most 1,000 are allowed"),
-        (["edit", "1", "--tgt", "a " * 1001], 2, "--tgt has 1,001 tokens; at most 1,000 are allowed"),
+        (
+            ["add", "--src", "a " * 1001, "--tgt", "x"],
+            2,
+            "--src has 1,001 tokens; at most 1,000 are allowed",
+        ),
+        (
+            ["edit", "1", "--tgt", "a " * 1001],
+            2,
+            "--tgt has 1,001 tokens; at most 1,000 are allowed",
+        ),
         (["add", "--src", "a", "--tgt", "x", "--document", "d\te"], 2, "--document 'd\\te'"),
         (["edit", "1", "--user", "a\nb"], 2, "--user 'a\\nb'"),
     ],

@@ -1,4 +1,5 @@
-"""`tmnmt keys`: keys computed ahead are those computed at need, whatever is added, deleted, killed or shared out."""
+"""`tmnmt keys`: keys computed ahead are those computed at need, whatever is added, deleted, killed
+or shared out."""
 
 from __future__ import annotations
 
@@ -26,7 +27,15 @@ from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.compute import compute, header_of, parts_of, plan, precomputed, queries_of, read_shard
+from tmnmt.keys.compute import (
+    compute,
+    header_of,
+    parts_of,
+    plan,
+    precomputed,
+    queries_of,
+    read_shard,
+)
 from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import KeyFiles, Keys, KeyWriter, keys_dir
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -69,11 +78,14 @@ def compute_all(index: MemoryIndex, model: Model, part: str | None = None) -> Ke
 
 
 def at_need(model: Model, pairs: list[tuple[str, str]]) -> list[PairKeys]:
-    return PairKeyStore(model.backbone, model.vocab, header_of(model).max_subwords).keys_of([pairs])[0]
+    return PairKeyStore(model.backbone, model.vocab, header_of(model).max_subwords).keys_of(
+        [pairs]
+    )[0]
 
 
 def assert_right(files: KeyFiles, index: MemoryIndex, model: Model) -> None:
-    """Every segment of the index has the keys that are computed at need, up to the rounding to 16 bits."""
+    """Every segment of the index has the keys that are computed at need, up to the rounding to 16
+    bits."""
     pairs = [(segment.src, segment.tgt) for segment in index.segments()]
     for pair, wanted in zip(pairs, at_need(model, pairs), strict=True):
         found = files.find(*pair)
@@ -89,7 +101,9 @@ def test_keys_computed_ahead_are_those_computed_at_need(index: MemoryIndex, mode
     assert_right(files, index, model)
     assert files.positions == wanted.positions == wanted.all_positions
     assert len(files.records) == len(MEMORY)
-    assert len(wanted.missing) == len({(s.src, s.tgt) for s in MEMORY}) < len(MEMORY)  # equal pairs share their keys
+    assert (
+        len(wanted.missing) == len({(s.src, s.tgt) for s in MEMORY}) < len(MEMORY)
+    )  # equal pairs share their keys
     sizes = [(files.folder / name).stat().st_size for name in ("c.f16", "z.f16", "y.i32")]
     assert sum(sizes) == files.positions * files.header.position_bytes
     assert sizes[0] == files.positions * 32 * 2
@@ -99,7 +113,11 @@ def test_keys_computed_ahead_are_those_computed_at_need(index: MemoryIndex, mode
 def test_translating_reads_them_and_computes_none(
     folder: Path, index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", PAIRS[4][0]]
+    texts = [
+        "The Commission shall inform the Council.",
+        "It shall apply from 1 June 1997.",
+        PAIRS[4][0],
+    ]
     before = Translator.load(folder, [index.path], mode="both").translate(texts)
     compute_all(index, model)
 
@@ -136,7 +154,9 @@ def test_compaction_and_a_new_build_keep_them(index: MemoryIndex, model: Model) 
     assert_right(compute_all(index, model), index, model)
 
 
-def test_what_is_mostly_deleted_is_written_again_without_it(index: MemoryIndex, model: Model) -> None:
+def test_what_is_mostly_deleted_is_written_again_without_it(
+    index: MemoryIndex, model: Model
+) -> None:
     before = compute_all(index, model)
     index.delete(range(1, 50))
     wanted = plan(index, header_of(model), model.vocab)
@@ -147,7 +167,9 @@ def test_what_is_mostly_deleted_is_written_again_without_it(index: MemoryIndex, 
     assert [path.name for path in after.folder.parent.iterdir()] == [model.hash]
 
 
-def test_shards_are_disjoint_and_join_to_the_whole(index: MemoryIndex, model: Model, tmp_path: Path) -> None:
+def test_shards_are_disjoint_and_join_to_the_whole(
+    index: MemoryIndex, model: Model, tmp_path: Path
+) -> None:
     header, positions = header_of(model), 0
     for i in (1, 2, 3):
         machine = tmp_path / f"machine-{i}"
@@ -191,13 +213,16 @@ def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, fol
         "from tmnmt.index import MemoryIndex\n"
         "from tmnmt.models.folder import load_model\n"
         "m.BLOCK_POSITIONS = 200\n"
-        "index, model = MemoryIndex.open(pathlib.Path(sys.argv[1])), load_model(pathlib.Path(sys.argv[2]))\n"
+        "index, model = MemoryIndex.open(pathlib.Path(sys.argv[1])), "
+        "load_model(pathlib.Path(sys.argv[2]))\n"
         "wanted = m.plan(index, m.header_of(model), model.vocab)\n"
         "m.compute(index, model, wanted, progress=lambda n: print(n, flush=True))\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(index.path), str(folder)], stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program, str(index.path), str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     done = [int(process.stdout.readline()) for _ in range(2)]
     process.send_signal(signal.SIGKILL)
@@ -209,43 +234,68 @@ def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, fol
 
 def _kill(folder: Path, model: Path, kills: int, seed: int) -> dict[str, int]:
     command = [sys.executable, str(KILLS), str(folder), str(model), str(kills), str(seed)]
-    environment = os.environ | {"PYTHONPATH": str(Path(tmnmt.__file__).parents[1])}  # what is tested here, and no other
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(tmnmt.__file__).parents[1])
+    }  # what is tested here, and no other
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, f"seed {seed}: {done.stderr}"
     found: dict[str, int] = json.loads(done.stdout)
     return found
 
 
-def test_killed_at_random_moments_keys_are_the_same_bytes_in_the_end(tmp_path: Path, folder: Path) -> None:
+def test_killed_at_random_moments_keys_are_the_same_bytes_in_the_end(
+    tmp_path: Path, folder: Path
+) -> None:
     found = _kill(tmp_path, folder, 8, random.randrange(10**6))  # other moments every time
     assert (found["kills"], found["changes"]) == (8, 2) and found["grown"] > 0
 
 
 @pytest.mark.slow
-def test_killed_a_hundred_times_keys_are_the_same_bytes_in_the_end(tmp_path: Path, folder: Path) -> None:
+def test_killed_a_hundred_times_keys_are_the_same_bytes_in_the_end(
+    tmp_path: Path, folder: Path
+) -> None:
     found = _kill(tmp_path, folder, 100, 100)
     assert found["kills"] == 100 and found["unfinished"] > 25 and found["grown"] > 10
 
 
 @pytest.mark.parametrize("name", ["c.f16", "z.f16", "y.i32", "offsets"])
-def test_half_a_block_is_as_if_it_was_never_written(index: MemoryIndex, model: Model, name: str) -> None:
+def test_half_a_block_is_as_if_it_was_never_written(
+    index: MemoryIndex, model: Model, name: str
+) -> None:
     files = compute_all(index, model)
     with (files.folder / name).open("ab") as file:
-        file.write(b"\0" * 7 if name != "offsets" else (files.folder / name).read_bytes()[:40] + b"\0" * 99)
+        file.write(
+            b"\0" * 7 if name != "offsets" else (files.folder / name).read_bytes()[:40] + b"\0" * 99
+        )
     index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
     assert_right(compute_all(index, model), index, model)
 
 
-def test_verify_finds_a_flipped_byte_in_every_file_of_keys(index: MemoryIndex, model: Model) -> None:
+def test_verify_finds_a_flipped_byte_in_every_file_of_keys(
+    index: MemoryIndex, model: Model
+) -> None:
     files = compute_all(index, model)
     update_faiss(files, "hnsw")
-    shutil.copytree(files.folder, files.folder / "part-1-of-2", ignore=shutil.ignore_patterns("faiss.index"))
+    shutil.copytree(
+        files.folder, files.folder / "part-1-of-2", ignore=shutil.ignore_patterns("faiss.index")
+    )
     assert verify(index.path) == len(MEMORY)
-    parts = [path for path in sorted(files.folder.rglob("*")) if path.is_file() and path.name != ".lock"]
+    parts = [
+        path for path in sorted(files.folder.rglob("*")) if path.is_file() and path.name != ".lock"
+    ]
     assert [path.name for path in parts] == [
-        "c.f16", "faiss.index", "keys.json", "offsets", "c.f16", "keys.json", "offsets", "y.i32", "z.f16", "y.i32",
+        "c.f16",
+        "faiss.index",
+        "keys.json",
+        "offsets",
+        "c.f16",
+        "keys.json",
+        "offsets",
+        "y.i32",
         "z.f16",
-    ]  # fmt: skip
+        "y.i32",
+        "z.f16",
+    ]
     draw = random.Random(3)
     for path in parts:
         size = path.stat().st_size
@@ -274,11 +324,16 @@ def test_the_end_of_a_frame_that_became_zero_is_damage_and_an_unwritten_sector_i
 def test_verify_finds_keys_in_a_folder_of_another_name(index: MemoryIndex, model: Model) -> None:
     folder = compute_all(index, model).folder
     shutil.copytree(folder, folder / "part-1-of-2")
-    renamed = folder.rename(folder.with_name(model.hash + ".old"))  # as while they are written again
+    renamed = folder.rename(
+        folder.with_name(model.hash + ".old")
+    )  # as while they are written again
     assert verify(index.path) == len(MEMORY)
     renamed = renamed.rename(folder.with_name("0123456789abcdef"))
     for left in (renamed, renamed / "part-1-of-2"):
-        with pytest.raises(MemoryIndexError, match=f"{left}: these are keys of model {model.hash}, not of 0123456789a"):
+        with pytest.raises(
+            MemoryIndexError,
+            match=f"{left}: these are keys of model {model.hash}, not of 0123456789a",
+        ):
             verify(index.path)
         (renamed / "keys.json").unlink(missing_ok=True)
 
@@ -305,10 +360,14 @@ def test_damage_is_one_line(index: MemoryIndex, model: Model) -> None:
         precomputed(index.path, files.header)
 
 
-def test_keys_of_another_model_are_an_error(index: MemoryIndex, model: Model, tmp_path: Path) -> None:
+def test_keys_of_another_model_are_an_error(
+    index: MemoryIndex, model: Model, tmp_path: Path
+) -> None:
     files = compute_all(index, model)
     other = replace(files.header, model="0123456789abcdef")
-    with pytest.raises(MemoryIndexError, match=f"keys of model {model.hash} only, none of model 0123456789abcdef"):
+    with pytest.raises(
+        MemoryIndexError, match=f"keys of model {model.hash} only, none of model 0123456789abcdef"
+    ):
         KeySearch.open(index, other.model)
     assert precomputed(index.path, other) is None
     files.folder.rename(files.folder.with_name(other.model))  # somebody's mistake
@@ -326,7 +385,10 @@ def test_keys_of_pairs_cut_elsewhere_are_an_error(index: MemoryIndex, model: Mod
 
 def test_two_cannot_compute_the_same(index: MemoryIndex, model: Model) -> None:
     header = header_of(model)
-    with KeyWriter.open(keys_dir(index.path, model.hash), header), pytest.raises(LockedError, match="is writing"):
+    with (
+        KeyWriter.open(keys_dir(index.path, model.hash), header),
+        pytest.raises(LockedError, match="is writing"),
+    ):
         compute_all(index, model)
 
 
@@ -376,7 +438,10 @@ def test_the_command_says_the_size_and_finds_the_keys(
     err = capsys.readouterr().err
     wanted = plan(index, header_of(model), model.vocab)
     pairs = len({(segment.src, segment.tgt) for segment in MEMORY})
-    assert f"{pairs} pairs, {wanted.all_positions:,} target positions to compute" in err and "132 bytes each" in err
+    assert (
+        f"{pairs} pairs, {wanted.all_positions:,} target positions to compute" in err
+        and "132 bytes each" in err
+    )
     assert f"keys of {wanted.all_positions:,} positions" in err
     assert run(options) == 0
     assert "0 pairs, 0 target positions to compute" in capsys.readouterr().err
@@ -388,7 +453,10 @@ def test_the_command_says_the_size_and_finds_the_keys(
 
 
 def test_too_small_a_disk_is_refused_before_anything_is_written(
-    index: MemoryIndex, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    index: MemoryIndex,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9 - 1000, 1000))
@@ -407,11 +475,18 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
         (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
         (["--shard", "9/2"], "i/n"),
         (["--faiss", "ivfpq"], "too few for ivfpq"),
-        (["--device", "cuda:99"], "device cuda:99 is not on this machine, or torch cannot use it; there: cpu"),
+        (
+            ["--device", "cuda:99"],
+            "device cuda:99 is not on this machine, or torch cannot use it; there: cpu",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(
-    index: MemoryIndex, folder: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    index: MemoryIndex,
+    folder: Path,
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["keys", "--index", str(index.path), "--model", str(folder), *options]) == 2
     err = capsys.readouterr().err
@@ -426,7 +501,9 @@ def test_a_query_is_the_context_through_m(index: MemoryIndex, folder: Path, mode
         tm.M.copy_(torch.linspace(-1, 1, 32))
     queries, ids = queries_of(model, tm, *PAIRS[0])
     (keys,) = at_need(model, [PAIRS[0]])
-    np.testing.assert_allclose(queries, keys.contexts.numpy() * np.linspace(-1, 1, 32, dtype=np.float32), atol=1e-5)
+    np.testing.assert_allclose(
+        queries, keys.contexts.numpy() * np.linspace(-1, 1, 32, dtype=np.float32), atol=1e-5
+    )
     assert ids.tolist() == keys.ids.tolist()
 
 
@@ -434,7 +511,10 @@ def test_arrays_come_back_as_they_were_written(tmp_path: Path, model: Model) -> 
     header, draw = header_of(model), np.random.default_rng(0)
     pairs = [("a", "b"), ("ab", ""), ("", "ab"), ("é\udcff", "x" * 300)]
     written = [
-        Keys(*(draw.normal(size=(n, 32)).astype("<f2") for _ in range(2)), draw.integers(0, 99, n).astype("<i4"))
+        Keys(
+            *(draw.normal(size=(n, 32)).astype("<f2") for _ in range(2)),
+            draw.integers(0, 99, n).astype("<i4"),
+        )
         for n in (1, 2, 7, 300)
     ]
     from tmnmt.keys.files import digest_of

@@ -1,4 +1,5 @@
-"""Training of the memories: the batched forward is the decoder's own step, losses fall, and nothing leaks."""
+"""Training of the memories: the batched forward is the decoder's own step, losses fall, and nothing
+leaks."""
 
 from __future__ import annotations
 
@@ -38,17 +39,30 @@ from tmnmt.training.retrieve import Found, Shares, choose, draw, noisy, retrieve
 from tmnmt.training.tm import batches, tm_log_probs
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
-PLACES = [("court", "tribunal"), ("minister", "ministre"), ("board", "conseil"), ("bank", "banque"), ("agent", "agent")]
+PLACES = [
+    ("court", "tribunal"),
+    ("minister", "ministre"),
+    ("board", "conseil"),
+    ("bank", "banque"),
+    ("agent", "agent"),
+]
 ACTS = [("may refuse", "peut refuser"), ("shall grant", "accorde"), ("may cancel", "peut annuler")]
-THINGS = [("the licence", "la licence"), ("the permit", "le permis"), ("the appeal", "un appel"), ("a fee", "un droit")]
+THINGS = [
+    ("the licence", "la licence"),
+    ("the permit", "le permis"),
+    ("the appeal", "un appel"),
+    ("a fee", "un droit"),
+]
 
 
 def sentences() -> list[Segment]:
     """60 sentences made of the same parts: every one has near matches among the others."""
     made = [
         Segment(f"The {p[0]} {a[0]} {t[0]} .", f"Le {p[1]} {a[1]} {t[1]} .")
-        for p in PLACES for a in ACTS for t in THINGS
-    ]  # fmt: skip
+        for p in PLACES
+        for a in ACTS
+        for t in THINGS
+    ]
     return [Segment(s.src, s.tgt, f"d{i // 10}", i % 10) for i, s in enumerate(made)]
 
 
@@ -75,13 +89,20 @@ class BruteForce:
         self.segments, self.searches = segments, 0
 
     def search(
-        self, queries: Sequence[str], k: int = 4, threshold: float = 0.5, *, exclude_sources: bool = False,
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
-    ) -> list[list[Match]]:  # fmt: skip
+    ) -> list[list[Match]]:
         self.searches += 1
         documents = exclude_documents or [""] * len(queries)
         both = zip(queries, documents, strict=True)
-        return [self._best(query, threshold, exclude_sources, document)[:k] for query, document in both]
+        return [
+            self._best(query, threshold, exclude_sources, document)[:k] for query, document in both
+        ]
 
     def _best(self, query: str, threshold: float, exclude: bool, document: str) -> list[Match]:
         tokens = match_tokens(query)
@@ -118,13 +139,19 @@ def by_steps(
 
 PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 KINDS = [
-    TMKind(), TMKind(words=False, preferences=False, fusion_gate="scalar"), TMKind(coverage="off", matching="identity"),
-    TMKind(coverage="plain", matching="full"), TMKind(coverage="gru"), PAPER,
-]  # fmt: skip
+    TMKind(),
+    TMKind(words=False, preferences=False, fusion_gate="scalar"),
+    TMKind(coverage="off", matching="identity"),
+    TMKind(coverage="plain", matching="full"),
+    TMKind(coverage="gru"),
+    PAPER,
+]
 
 
 @pytest.mark.parametrize(
-    "kind", KINDS, ids=lambda kind: f"{kind.matching}-{kind.coverage}-{kind.fusion_gate}-{kind.gate_signs}"
+    "kind",
+    KINDS,
+    ids=lambda kind: f"{kind.matching}-{kind.coverage}-{kind.fusion_gate}-{kind.gate_signs}",
 )
 @pytest.mark.parametrize("mode", ["copy", "fusion"])
 def test_the_batched_forward_equals_repeated_steps(
@@ -133,7 +160,10 @@ def test_the_batched_forward_equals_repeated_steps(
     segments = sentences()[:4]
     tm = learned(TranslationMemory(16, 16, 8, kind))
     random = Random(1)
-    pairs = [[(s.src, s.tgt) for s in some] for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])]
+    pairs = [
+        [(s.src, s.tgt) for s in some]
+        for some in (sentences()[10:13], sentences()[20:21], [], sentences()[5:9])
+    ]
     with torch.no_grad():
         scores = [[random.random() for _ in some] for some in pairs]
         state = collate(PairKeyStore(backbone, vocab, 50).keys_of(pairs), scores)
@@ -142,11 +172,17 @@ def test_the_batched_forward_equals_repeated_steps(
         log_p = tm_log_probs(tm, backbone, batch, state)[mode]
         expected = by_steps(Memories(tm), backbone, batch, MemoryState(tm=state), mode)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
-    torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0
+    )
     plain = tm_log_probs(tm, backbone, batch, state)["plain"]
     without = torch.tensor([b == 2 for b, _ in positions])
-    assert torch.equal(log_p[without], plain[without]) and not torch.equal(log_p[~without], plain[~without])
-    unscored = tm_log_probs(tm, backbone, batch, replace(state, marks=torch.zeros_like(state.marks)))[mode]
+    assert torch.equal(log_p[without], plain[without]) and not torch.equal(
+        log_p[~without], plain[~without]
+    )
+    unscored = tm_log_probs(
+        tm, backbone, batch, replace(state, marks=torch.zeros_like(state.marks))
+    )[mode]
     assert torch.equal(unscored, log_p) == (kind == PAPER)
 
 
@@ -162,8 +198,12 @@ CACHES = [
 NOTHING = Told([], [])
 
 
-@pytest.mark.parametrize("kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}-{kind.gate}")
-def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind) -> None:
+@pytest.mark.parametrize(
+    "kind", CACHES, ids=lambda kind: f"{kind.fusion}-{kind.matching}-{kind.gate}"
+)
+def test_the_cache_forward_equals_repeated_steps(
+    backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind
+) -> None:
     torch.manual_seed(2)
     cache = SessionCache(16, 16, 8, replace(kind, size=7))
     if cache.signs is not None:
@@ -179,7 +219,9 @@ def test_the_cache_forward_equals_repeated_steps(backbone: RNNsearch, vocab: Voc
         expected = by_steps(Memories(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
-    torch.testing.assert_close(log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0
+    )
 
 
 def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_says(
@@ -192,7 +234,9 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
             ids = torch.tensor([[*vocab.encode(segment.src), EOS]])
             encoded = backbone.encode(ids, torch.tensor([ids.shape[1]]))
             settings = SearchSettings(beam=1)
-            [best] = beam_search(backbone, None, encoded, MemoryState(), [2 * ids.shape[1] + 10], settings)
+            [best] = beam_search(
+                backbone, None, encoded, MemoryState(), [2 * ids.shape[1] + 10], settings
+            )
             assert own == replace(segment, tgt=vocab.decode(best.ids))
     assert said != document
     monkeypatch.setattr("tmnmt.training.history._greedy", None)  # the second time it is read
@@ -212,7 +256,11 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
 
 
 def test_leave_one_out_never_gives_the_pair_itself_nor_a_duplicate(tmp_path: Path) -> None:
-    segments = [*sentences(), Segment(sentences()[0].src, "Une autre traduction .", "d9", 1), sentences()[1]]
+    segments = [
+        *sentences(),
+        Segment(sentences()[0].src, "Une autre traduction .", "d9", 1),
+        sentences()[1],
+    ]
     found = retrieve(lambda: BruteForce(segments), segments, 4, 0.3, tmp_path / "found.gz")
     assert all(pairs for pairs in found)
     for segment, pairs in zip(segments, found, strict=True):
@@ -221,27 +269,43 @@ def test_leave_one_out_never_gives_the_pair_itself_nor_a_duplicate(tmp_path: Pat
 
 
 SELECTIONS = [
-    Selection("topk"), Selection("greedy"), Selection("walk"), Selection("contrastive", alpha=0.9),
-    Selection("greedy", "bleu"), Selection("topk", "bleu"),
-]  # fmt: skip
+    Selection("topk"),
+    Selection("greedy"),
+    Selection("walk"),
+    Selection("contrastive", alpha=0.9),
+    Selection("greedy", "bleu"),
+    Selection("topk", "bleu"),
+]
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=lambda s: f"{s.method}-{s.similarity}")
 def test_pairs_are_chosen_as_decoding_chooses_them(tmp_path: Path, selection: Selection) -> None:
     segments = [*sentences()[::3], Segment("A bank shall keep the appeal and a fee .", "u", "d9")]
     found = retrieve(
-        lambda: BruteForce(segments), segments, 3, 0.2, tmp_path / "found.gz", selection=selection, strong=0.6
+        lambda: BruteForce(segments),
+        segments,
+        3,
+        0.2,
+        tmp_path / "found.gz",
+        selection=selection,
+        strong=0.6,
     )
     weaker = 0
     for segment, pairs in zip(segments, found, strict=True):
         others = [s for s in segments if match_tokens(s.src) != match_tokens(segment.src)]
         strong, weak = (
-            Retriever([BruteForce(others)], 3, threshold, selection=selection).search([segment.src])[0]  # type: ignore[list-item]
+            Retriever([BruteForce(others)], 3, threshold, selection=selection).search(
+                [segment.src]
+            )[0]  # type: ignore[list-item]
             for threshold in (0.6, 0.2)
         )
-        assert [(m.segment.src, m.segment.tgt) for m in strong or weak] == [(p.src, p.tgt) for p in pairs]
+        assert [(m.segment.src, m.segment.tgt) for m in strong or weak] == [
+            (p.src, p.tgt) for p in pairs
+        ]
         for pair in pairs:  # whatever ranks them, the gates read the fuzzy score
-            assert pair.score == pytest.approx(fuzzy_score(match_tokens(segment.src), match_tokens(pair.src)), abs=1e-5)
+            assert pair.score == pytest.approx(
+                fuzzy_score(match_tokens(segment.src), match_tokens(pair.src)), abs=1e-5
+            )
         weaker += not strong
     assert 0 < weaker < len(segments)
 
@@ -264,24 +328,38 @@ def test_noise_replaces_some_words_of_the_target_by_words_of_other_pairs() -> No
         words, before = one.tgt.split(), pair.tgt.split()
         changed = [i for i, word in enumerate(before) if word not in words]
         assert len(changed) == 2 and one.src == pair.src and one.score == pair.score
-        assert set(words) - set(before) <= {"x1", "x2"} and one.tgt[:2] == "  " and one.tgt[-1] == "\t"
+        assert (
+            set(words) - set(before) <= {"x1", "x2"} and one.tgt[:2] == "  " and one.tgt[-1] == "\t"
+        )
         replaced.update(changed)
     assert replaced == set(range(10))
     assert noisy(Found("a", "un", 0.5), [Segment("x", "z")], Random(1)).tgt == "z"
     assert noisy(Found("a", "", 0.5), pool, Random(1)).tgt == ""
-    assert sorted(noisy(Found("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (["z", "们"], ["z", "我"])
+    assert sorted(noisy(Found("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (
+        ["z", "们"],
+        ["z", "我"],
+    )
 
 
 def test_the_whole_document_is_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
     documents_of = {(s.src, s.tgt): s.document for s in sentences()}
     kept, left_out = (
-        retrieve(lambda: BruteForce(sentences()), sentences(), 4, 0.3, tmp_path / "found.gz", whole_documents=whole)
+        retrieve(
+            lambda: BruteForce(sentences()),
+            sentences(),
+            4,
+            0.3,
+            tmp_path / "found.gz",
+            whole_documents=whole,
+        )
         for whole in (False, True)
     )
 
     def own(found: list[list[Found]]) -> int:
         both = zip(sentences(), found, strict=True)
-        return sum(documents_of[pair.src, pair.tgt] == s.document for s, pairs in both for pair in pairs)
+        return sum(
+            documents_of[pair.src, pair.tgt] == s.document for s, pairs in both for pair in pairs
+        )
 
     assert own(kept) > 0 == own(left_out) and all(left_out)
 
@@ -303,7 +381,9 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     strong, weak = [Found("a b", "x", 0.8), Found("a c", "y", 0.4)], [Found("c", "z", 0.35)]
     found = [strong] * 800 + [weak] * 800 + [[]] * 50
     chosen = choose(found, 0.5, 1000, 0.2, seed=1)
-    assert sum(i < 800 for i in chosen) == 800 == len(chosen) - 200 and any(i >= 1600 for i in chosen)
+    assert sum(i < 800 for i in chosen) == 800 == len(chosen) - 200 and any(
+        i >= 1600 for i in chosen
+    )
     segments = [Segment("a foreign one", "u")] * len(found)
     pool = [Segment("foreign", "f")]
 
@@ -314,11 +394,23 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     kinds = [tuple(shown) for shown in pairs]
     irrelevant = (Found("foreign", "f", 1 - 2 / 3),) * 4  # two of three words are missing
     assert all(kind == irrelevant for i, kind in zip(chosen, kinds, strict=True) if not found[i])
-    assert 200 < sum(kind == irrelevant for i, kind in zip(chosen, kinds, strict=True) if found[i]) < 300
-    strongest, weaker, itself = Found("a b", "x", 0.8), Found("c", "z", 0.35), Found("a foreign one", "u", 1.0)
+    assert (
+        200
+        < sum(kind == irrelevant for i, kind in zip(chosen, kinds, strict=True) if found[i])
+        < 300
+    )
+    strongest = Found("a b", "x", 0.8)
+    weaker = Found("c", "z", 0.35)
+    itself = Found("a foreign one", "u", 1.0)
     exact = [kind for kind in kinds if kind[0] == itself]
     assert 60 < len(exact) < 140
-    assert set(kinds) == {irrelevant, (strongest,), (weaker,), (itself, strongest), (itself, weaker)}
+    assert set(kinds) == {
+        irrelevant,
+        (strongest,),
+        (weaker,),
+        (itself, strongest),
+        (itself, weaker),
+    }
     assert drawn("1") == pairs != drawn("2")
 
 
@@ -339,7 +431,8 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [CacheKind(), CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True)]
+    "kind",
+    [CacheKind(), CacheKind("shallow", matching="joint", signs=True, follows=True, empty=True)],
 )
 def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     backbone: RNNsearch, vocab: Vocabulary, kind: CacheKind
@@ -351,11 +444,21 @@ def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     torch.nn.init.normal_(cache.U.bias)
     if cache.signs is not None:
         torch.nn.init.normal_(cache.signs.weight)
-    part = CachePart(SideBySide(cache, backbone, vocab, len(documents)), Told(documents, documents), NOTHING, 1)
-    together = [(float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])]
-    alone = [(float(loss.detach()), n) for i in range(len(documents)) for loss, n in part.losses([i])]
-    assert len(together) == 6 < len(alone)  # as many updates as the longest has sentences with a past
-    (loss, tokens), (loss_alone, tokens_alone) = (map(sum, zip(*some, strict=True)) for some in (together, alone))
+    part = CachePart(
+        SideBySide(cache, backbone, vocab, len(documents)), Told(documents, documents), NOTHING, 1
+    )
+    together = [
+        (float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])
+    ]
+    alone = [
+        (float(loss.detach()), n) for i in range(len(documents)) for loss, n in part.losses([i])
+    ]
+    assert (
+        len(together) == 6 < len(alone)
+    )  # as many updates as the longest has sentences with a past
+    (loss, tokens), (loss_alone, tokens_alone) = (
+        map(sum, zip(*some, strict=True)) for some in (together, alone)
+    )
     assert tokens == tokens_alone and loss == pytest.approx(loss_alone, rel=1e-6)
 
 
@@ -363,14 +466,25 @@ def test_stretches_keep_the_order_and_have_a_past() -> None:
     documents = [[Segment(str(i), "", f"d{d}", i) for i in range(d)] for d in range(1, 8)]
     made = stretches(documents, 3, 1000, 1)
     assert all(2 <= len(s) <= 3 and len({x.document for x in s}) == 1 for s in made)
-    assert all([x.position for x in s] == list(range(s[0].position, s[0].position + len(s))) for s in made)
+    assert all(
+        [x.position for x in s] == list(range(s[0].position, s[0].position + len(s))) for s in made
+    )
 
 
 CONFIG = MemoryConfig(
-    max_pairs=40, cache_pairs=60, batch_tokens=200, dev_segments=20, tm_epochs=4, cache_epochs=4, cache_size=8,
-    documents_together=4, validate_every=12, checkpoint_every=3, learning_rate=1e-2,
+    max_pairs=40,
+    cache_pairs=60,
+    batch_tokens=200,
+    dev_segments=20,
+    tm_epochs=4,
+    cache_epochs=4,
+    cache_size=8,
+    documents_together=4,
+    validate_every=12,
+    checkpoint_every=3,
+    learning_rate=1e-2,
     cache_learning_rate=1e-2,
-)  # fmt: skip
+)
 
 
 def documents() -> list[list[Segment]]:
@@ -391,17 +505,25 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     assert set(reached) == {"copy", "copy irrelevant", "fusion", "fusion irrelevant", "cache"}
     for name, (plain, with_it) in reached.items():
         logged = log_of(tmp_path / "whole", "cache" if name == "cache" else "tm", f"dev_{name}")
-        assert (with_it < plain or "irrelevant" in name) and any(abs(with_it - value) < 1e-4 for value in logged)
+        assert (with_it < plain or "irrelevant" in name) and any(
+            abs(with_it - value) < 1e-4 for value in logged
+        )
     plain = log_of(tmp_path / "whole", "tm", "dev_plain")[0]
     assert min(log_of(tmp_path / "whole", "tm", "dev_copy")) < plain - 0.2
-    # the states of an untrained base say little of the next word, so fusion and cache can gain little
+    # the states of an untrained base say little of the next word, so fusion and cache can gain
+    # little
     assert min(log_of(tmp_path / "whole", "tm", "dev_fusion")) < plain
-    assert min(log_of(tmp_path / "whole", "cache", "dev_cache")) < log_of(tmp_path / "whole", "cache", "dev_plain")[0]
+    assert (
+        min(log_of(tmp_path / "whole", "cache", "dev_cache"))
+        < log_of(tmp_path / "whole", "cache", "dev_plain")[0]
+    )
     _interrupt_at(monkeypatch, 8)
     with pytest.raises(KeyboardInterrupt):
         train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG)
     monkeypatch.undo()
-    resumed, reached_again = train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True)
+    resumed, reached_again = train_memories(
+        backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True
+    )
     assert reached_again == reached
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
@@ -412,9 +534,13 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
         train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
 
 
-def test_the_papers_form_is_trained_as_it_stands(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+def test_the_papers_form_is_trained_as_it_stands(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
+) -> None:
     config = replace(CONFIG, cache=False, tm_epochs=2, **asdict(PAPER))
-    made, reached = train_memories(backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config)
+    made, reached = train_memories(
+        backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config
+    )
     assert reached["copy"][1] < reached["copy"][0] - 0.1
     made.save(tmp_path / "memory.safetensors")
     loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
@@ -446,7 +572,11 @@ def _interrupt_before(monkeypatch: pytest.MonkeyPatch, updates: set[int]) -> Non
 
 @pytest.mark.parametrize("history", ["own", "confirmed"])
 def test_a_cache_that_is_interrupted_within_a_document_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, history: str
+    tmp_path: Path,
+    backbone: RNNsearch,
+    vocab: Vocabulary,
+    monkeypatch: pytest.MonkeyPatch,
+    history: str,
 ) -> None:
     config = replace(CONFIG, copy=False, fusion=False, cache_history=history)  # type: ignore[arg-type]
     data = documents()[:5], documents()[5:]
@@ -493,9 +623,12 @@ def test_settings_of_the_cache_that_do_not_go_together_are_usage_errors(
 
 @pytest.mark.parametrize("damage", [lambda lines: lines[:-1], lambda lines: [*lines[:-1], "1"]])
 def test_what_was_kept_of_its_own_words_and_is_damaged_is_made_again(
-    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, damage: Callable[[list[str]], list[str]],
+    tmp_path: Path,
+    backbone: RNNsearch,
+    vocab: Vocabulary,
+    damage: Callable[[list[str]], list[str]],
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     document, path = sentences()[:3], tmp_path / "own.gz"
     made = own_words(backbone, vocab, [document], path, torch.device("cpu"))
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -506,17 +639,28 @@ def test_what_was_kept_of_its_own_words_and_is_damaged_is_made_again(
     assert "damaged" in caplog.text and "made again" in caplog.text
 
 
-def test_nothing_to_learn_from_is_one_clear_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
-    lonely = [[Segment("Only this .", "Seulement cela .", "a")], [Segment("And that", "Et cela", "b")]]
+def test_nothing_to_learn_from_is_one_clear_error(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
+) -> None:
+    lonely = [
+        [Segment("Only this .", "Seulement cela .", "a")],
+        [Segment("And that", "Et cela", "b")],
+    ]
     with pytest.raises(DataError, match="none of 2 training sentences"):
         train_memories(backbone, vocab, lonely, lonely, tmp_path, replace(CONFIG, cache=False))
 
 
-def test_a_table_that_trains_nothing_is_a_usage_error(tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary) -> None:
+def test_a_table_that_trains_nothing_is_a_usage_error(
+    tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
+) -> None:
     with pytest.raises(UsageError, match="nothing is to be trained"):
-        train_memories(backbone, vocab, [], [], tmp_path, MemoryConfig(copy=False, fusion=False, cache=False))
+        train_memories(
+            backbone, vocab, [], [], tmp_path, MemoryConfig(copy=False, fusion=False, cache=False)
+        )
 
 
-def test_references_end_with_the_end_of_the_sentence(backbone: RNNsearch, vocab: Vocabulary) -> None:
+def test_references_end_with_the_end_of_the_sentence(
+    backbone: RNNsearch, vocab: Vocabulary
+) -> None:
     batch = force_references(backbone, vocab, sentences()[:3], "cpu")
     assert all(row[row != PAD][-1] == EOS for row in batch.tgt)

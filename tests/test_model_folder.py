@@ -101,8 +101,12 @@ def test_sizes_are_compared_with_the_file_before_memory_is_asked_for(folder: Pat
         config = re.sub(f"{name} = .*", f"{name} = 16384", config)
     (folder / "config.toml").write_text(config)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert re.search(r"base.safetensors: .*tensor \S+ is of size .*, wanted: .*16384", refusal(folder))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # KB; the sizes ask for 23 GB
+    assert re.search(
+        r"base.safetensors: .*tensor \S+ is of size .*, wanted: .*16384", refusal(folder)
+    )
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18
+    )  # KB; the sizes ask for 23 GB
 
 
 def test_more_layers_than_the_file_has_tensors_are_never_made(folder: Path) -> None:
@@ -117,8 +121,12 @@ def test_a_flipped_bit_anywhere_is_found(folder: Path, name: str) -> None:
     path, draw = folder / name, random.Random(name)
     content = path.read_bytes()
     for at in [0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(10))]:
-        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :])
-        assert refusal(folder).startswith(f"{path}: damaged, or another file (its sha256 is not that in config.toml)")
+        path.write_bytes(
+            content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
+        )
+        assert refusal(folder).startswith(
+            f"{path}: damaged, or another file (its sha256 is not that in config.toml)"
+        )
     path.write_bytes(content)
     assert Translator.load(folder)
 
@@ -132,18 +140,34 @@ def test_a_file_that_was_replaced_is_read_once_its_checksum_is_written(folder: P
     assert "damaged, or another file" in refusal(folder)
     stamp(folder)
     memories = Translator.load(folder).memories
-    assert memories is not None and memories.tm is not None and memories.tm.log_eta.item() == other["tm.log_eta"].item()
-    assert all(torch.equal(tensor, load_file(folder / BASE)[name]) for name, tensor in tensors.items())
-    old = (folder / "config.toml").read_text().replace("format = 2", "format = 1").partition("\n[sha256]")[0]
+    assert (
+        memories is not None
+        and memories.tm is not None
+        and memories.tm.log_eta.item() == other["tm.log_eta"].item()
+    )
+    assert all(
+        torch.equal(tensor, load_file(folder / BASE)[name]) for name, tensor in tensors.items()
+    )
+    old = (
+        (folder / "config.toml")
+        .read_text()
+        .replace("format = 2", "format = 1")
+        .partition("\n[sha256]")[0]
+    )
     (folder / "config.toml").write_text(old)
     stamp(folder)
     assert Translator.load(folder)
     (folder / MEMORY).unlink()
     stamp(folder)
-    assert MEMORY not in (folder / "config.toml").read_text() and Translator.load(folder).memories is None
+    assert (
+        MEMORY not in (folder / "config.toml").read_text()
+        and Translator.load(folder).memories is None
+    )
 
 
-def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(folder: Path, tmp_path: Path) -> None:
+def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(
+    folder: Path, tmp_path: Path
+) -> None:
     memories = Translator.load(folder).memories
     assert memories is not None
     contents = set()
@@ -156,9 +180,18 @@ def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(folder: Path,
 
 KINDS = [
     Memories(TranslationMemory(8, 8, 4), SessionCache(8, 8, 4)),
-    Memories(TranslationMemory(8, 8, 4, TMKind(matching="full", coverage="gru", fusion_gate="scalar"))),
-    Memories(None, SessionCache(8, 8, 4, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=3))),
-    Memories(None, SessionCache(8, 8, 4, CacheKind(matching="learned", combining="add", gate="scalar"))),
+    Memories(
+        TranslationMemory(8, 8, 4, TMKind(matching="full", coverage="gru", fusion_gate="scalar"))
+    ),
+    Memories(
+        None,
+        SessionCache(
+            8, 8, 4, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=3)
+        ),
+    ),
+    Memories(
+        None, SessionCache(8, 8, 4, CacheKind(matching="learned", combining="add", gate="scalar"))
+    ),
 ]
 
 
@@ -182,9 +215,9 @@ def test_a_base_is_loaded_as_it_was_saved_without_drawing_numbers_first(
     loaded = load_model(folder).backbone
     assert torch.equal(torch.get_rng_state(), state)
     assert_same(loaded, saved)
-    assert {name: tensor.float() for name, tensor in load_file(folder / BASE).items()}.keys() == dict(
-        loaded.named_parameters()
-    ).keys()
+    assert {
+        name: tensor.float() for name, tensor in load_file(folder / BASE).items()
+    }.keys() == dict(loaded.named_parameters()).keys()
 
 
 def assert_same(one: nn.Module, other: nn.Module) -> None:
@@ -192,7 +225,11 @@ def assert_same(one: nn.Module, other: nn.Module) -> None:
     ours, theirs = dict(one.named_parameters()), dict(other.named_parameters())
     assert ours.keys() == theirs.keys() and not list(one.buffers())
     for name, parameter in ours.items():
-        assert parameter.device.type == "cpu" and parameter.requires_grad and torch.equal(parameter, theirs[name])
+        assert (
+            parameter.device.type == "cpu"
+            and parameter.requires_grad
+            and torch.equal(parameter, theirs[name])
+        )
     for module in one.modules():
         assert not any(isinstance(value, torch.Tensor) for value in vars(module).values())
 
@@ -237,14 +274,18 @@ def test_what_is_no_regular_file_is_not_read(folder: Path, name: str) -> None:
     path = folder / name
     path.unlink()
     os.mkfifo(path)
-    assert refusal(folder) == f"{path}: cannot be read: no regular file"  # and nobody writes into the pipe
+    assert (
+        refusal(folder) == f"{path}: cannot be read: no regular file"
+    )  # and nobody writes into the pipe
     path.unlink()
     path.symlink_to("/dev/zero")
     assert refusal(folder) == f"{path}: cannot be read: no regular file"
     path.unlink()
     path.symlink_to(name)
     assert refusal(folder).startswith(
-        f"{folder}: no model folder" if name == "config.toml" else f"{path}: cannot be read: Too many levels of"
+        f"{folder}: no model folder"
+        if name == "config.toml"
+        else f"{path}: cannot be read: Too many levels of"
     )
 
 
@@ -267,7 +308,9 @@ def test_a_pipe_is_not_waited_for_where_a_session_or_keys_are_to_be(tmp_path: Pa
         (MEMORY, "no memories of this base are"),
     ],
 )
-def test_a_file_that_is_larger_than_its_sizes_can_need_is_not_read(folder: Path, name: str, reason: str) -> None:
+def test_a_file_that_is_larger_than_its_sizes_can_need_is_not_read(
+    folder: Path, name: str, reason: str
+) -> None:
     os.truncate(folder / name, 4 << 30)  # takes no room
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert re.fullmatch(rf".*/{name}: larger than [0-9,]+ bytes; {reason}", refusal(folder))
@@ -280,9 +323,13 @@ def test_layers_are_allowed_for_and_not_made(folder: Path, monkeypatch: pytest.M
     assert _most_weights(50, small) >= most_bytes(make(50, small))
     made: list[object] = []
     monkeypatch.setattr(
-        "tmnmt.models.transformer.EncoderLayer", lambda *given: made.append(given) or EncoderLayer(*given)
+        "tmnmt.models.transformer.EncoderLayer",
+        lambda *given: made.append(given) or EncoderLayer(*given),
     )
-    assert _most_weights(50, {**sizes, "encoder_layers": 16384}) > 16384 * 4 * 16 * 8 and len(made) == 1
+    assert (
+        _most_weights(50, {**sizes, "encoder_layers": 16384}) > 16384 * 4 * 16 * 8
+        and len(made) == 1
+    )
 
 
 @pytest.mark.parametrize("now", ["gone", "a link to itself", "a link to nothing"])
@@ -291,7 +338,11 @@ def test_memories_that_the_folder_lists_are_missed(folder: Path, now: str) -> No
     path.unlink()
     if now != "gone":
         path.symlink_to(MEMORY if now == "a link to itself" else "nothing")
-    reason = "Too many levels of symbolic links" if now == "a link to itself" else "No such file or directory"
+    reason = (
+        "Too many levels of symbolic links"
+        if now == "a link to itself"
+        else "No such file or directory"
+    )
     assert refusal(folder) == f"{path}: cannot be read: {reason}"
     if now == "gone":
         stamp(folder)
@@ -324,7 +375,9 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(before)
 
 
-def test_a_memory_file_from_before_the_empty_slot_loads_without_one_and_another_format_is_refused(folder: Path) -> None:
+def test_a_memory_file_from_before_the_empty_slot_loads_without_one_and_another_format_is_refused(
+    folder: Path,
+) -> None:
     tensors = load_file(folder / MEMORY)
     with safe_open(folder / MEMORY, "pt") as file:
         told = file.metadata()
@@ -347,7 +400,10 @@ def test_what_is_no_memory_file_or_no_vocabulary_is_said_in_words_of_its_own(fol
     save_file({"weight": torch.zeros(2)}, folder / MEMORY)
     stamp(folder)
     assert refusal(folder).startswith(f"{folder / MEMORY}: no memory file of tmnmt")
-    for content, reason in ((b"", "the file is empty"), (b"\xff\xfe noise" * 9, "damaged, or another file")):
+    for content, reason in (
+        (b"", "the file is empty"),
+        (b"\xff\xfe noise" * 9, "damaged, or another file"),
+    ):
         (folder / "spm.model").write_bytes(content)
         stamp(folder)
         assert refusal(folder) == f"{folder / 'spm.model'}: no sentencepiece vocabulary: {reason}"

@@ -1,4 +1,5 @@
-"""Neighbours: the whole memory read at every word, beside the pairs or alone, and kNN interpolation beside it."""
+"""Neighbours: the whole memory read at every word, beside the pairs or alone, and kNN interpolation
+beside it."""
 
 from __future__ import annotations
 
@@ -32,9 +33,11 @@ from tmnmt.segments import Segment, Translation
 ALL = 1000  # neighbours: more than the memories here have keys
 MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
 DOCUMENT = [
-    "The Commission shall inform the Member States today.", "It shall apply from 3 March 1997.",
-    "This Decision is addressed to the Commission.", "Repealed.",
-]  # fmt: skip
+    "The Commission shall inform the Member States today.",
+    "It shall apply from 3 March 1997.",
+    "This Decision is addressed to the Commission.",
+    "Repealed.",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +51,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_tiny_model(tmp_path_factory.mktemp("model"))
     loaded = load_model(folder)
     memories = Memories.load(folder / "memory.safetensors", loaded.backbone)
-    assert memories.tm is not None and memories.tm.coverage.weight is not None and memories.tm.preferences is not None
+    assert (
+        memories.tm is not None
+        and memories.tm.coverage.weight is not None
+        and memories.tm.preferences is not None
+    )
     with torch.no_grad():
         memories.tm.coverage.weight.fill_(1.5)
         memories.tm.preferences.copy_(torch.tensor([2.0, 0.5, 0.7]))
@@ -91,7 +98,9 @@ def assert_same(one: list[Translation], other: list[Translation], tolerance: flo
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("pairs", [1, 6])
-def test_all_keys_as_neighbours_are_what_all_pairs_are(tmp_path: Path, model: Path, mode: Mode, pairs: int) -> None:
+def test_all_keys_as_neighbours_are_what_all_pairs_are(
+    tmp_path: Path, model: Path, mode: Mode, pairs: int
+) -> None:
     index = with_keys(tmp_path / "index", segments()[:pairs], model)
     texts = DOCUMENT[:1] if pairs == 1 else DOCUMENT
     by_pairs = translated(model, [index], texts, mode=mode, top_k=pairs, threshold=0.0)
@@ -116,8 +125,12 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [*MODES, "knn"])
-def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(model: Path, memory: Path, mode: Mode) -> None:
-    translator = Translator.load(model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4, verbatim=False)
+def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
+    model: Path, memory: Path, mode: Mode
+) -> None:
+    translator = Translator.load(
+        model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4, verbatim=False
+    )
     assert translator.memories is not None and translator.datastore is not None
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)
@@ -125,11 +138,15 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(model: Path, me
 
     def steps(rows: list[int]) -> torch.Tensor:
         """The second of two steps, so that something was read before."""
-        asked = Asked(translator.datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows), KNN(0.4, 2.0))  # type: ignore[arg-type]
+        asked = Asked(
+            translator.datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows), KNN(0.4, 2.0)
+        )  # type: ignore[arg-type]
         state = MemoryState(neighbours=NeighbourState.of(asked, len(rows), 1))
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
-            log_probs, state, _ = translator.memories.step(translator.backbone, *inputs, state, mode)  # type: ignore[union-attr]
+            log_probs, state, _ = translator.memories.step(
+                translator.backbone, *inputs, state, mode
+            )  # type: ignore[union-attr]
         return log_probs
 
     with torch.inference_mode():
@@ -140,29 +157,53 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(model: Path, me
 
 
 @pytest.mark.parametrize(("mode", "top_k"), [("copy", 2), ("both", 0), ("knn", 4)])
-def test_batches_give_what_single_sentences_give(model: Path, memory: Path, mode: Mode, top_k: int) -> None:
+def test_batches_give_what_single_sentences_give(
+    model: Path, memory: Path, mode: Mode, top_k: int
+) -> None:
     many, one = (
-        translated(model, [memory], mode=mode, neighbours=5, top_k=top_k, batch=batch, knn_temperature=1.0)
+        translated(
+            model, [memory], mode=mode, neighbours=5, top_k=top_k, batch=batch, knn_temperature=1.0
+        )
         for batch in (32, 1)
     )
     assert_same(many, one)
 
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
-def test_the_order_of_pairs_does_not_matter(tmp_path: Path, model: Path, memory: Path, mode: Mode) -> None:
+def test_the_order_of_pairs_does_not_matter(
+    tmp_path: Path, model: Path, memory: Path, mode: Mode
+) -> None:
     other_way = with_keys(tmp_path / "index", segments()[::-1], model)
-    options: dict[str, Any] = {"mode": mode, "neighbours": 5, "knn_temperature": 1.0, "verbatim": False}
+    options: dict[str, Any] = {
+        "mode": mode,
+        "neighbours": 5,
+        "knn_temperature": 1.0,
+        "verbatim": False,
+    }
     assert_same(translated(model, [memory], **options), translated(model, [other_way], **options))
 
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
-def test_two_memories_are_what_one_of_both_is(tmp_path: Path, model: Path, memory: Path, mode: Mode) -> None:
-    halves = [with_keys(tmp_path / str(n), half, model) for n, half in enumerate((segments()[:2], segments()[2:]))]
-    options: dict[str, Any] = {"mode": mode, "neighbours": 5, "knn_temperature": 1.0, "explain": True}
+def test_two_memories_are_what_one_of_both_is(
+    tmp_path: Path, model: Path, memory: Path, mode: Mode
+) -> None:
+    halves = [
+        with_keys(tmp_path / str(n), half, model)
+        for n, half in enumerate((segments()[:2], segments()[2:]))
+    ]
+    options: dict[str, Any] = {
+        "mode": mode,
+        "neighbours": 5,
+        "knn_temperature": 1.0,
+        "explain": True,
+    }
     one, two = translated(model, [memory], **options), translated(model, halves, **options)
     assert_same(one, two)
     read = [
-        [{t.matches[s.match].segment.tgt for token in t.tokens for s in token.attention} for t in some]
+        [
+            {t.matches[s.match].segment.tgt for token in t.tokens for s in token.attention}
+            for t in some
+        ]
         for some in (one, two)
     ]
     assert read[0] == read[1]
@@ -187,7 +228,9 @@ class TwoWords(RNNsearch):
     def __init__(self) -> None:
         super().__init__(2, embedding=2, hidden=2, attention=2, dropout=0.0)
 
-    def readout(self, prev: torch.Tensor, hidden: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+    def readout(
+        self, prev: torch.Tensor, hidden: torch.Tensor, context: torch.Tensor
+    ) -> torch.Tensor:
         return hidden
 
 
@@ -198,35 +241,46 @@ def three(tmp_path: Path) -> Datastore:
     with KeyWriter.open(keys_dir(tmp_path / "index", "m"), Header("m", 2, 2, 9)) as writer:
         contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float16)
         hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float16)
-        writer.append([1], [digest_of("x", "y")], [Keys(contexts, hiddens, np.array([1, 0, 1], np.int32))])
+        writer.append(
+            [1], [digest_of("x", "y")], [Keys(contexts, hiddens, np.array([1, 0, 1], np.int32))]
+        )
     return Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")
 
 
 def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
-    # c = (1, 0), s = (log 3, 0): D = 1 + 1, 0 + 0, 5 + 0. The two nearest hold the words 0 and 1; T = 2:
-    # p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941
-    # p_model = (3/4, 1/4), w = 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
+    # c = (1, 0), s = (log 3, 0): D = 1 + 1, 0 + 0, 5 + 0. The two nearest hold the words 0 and 1; T
+    # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
+    # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
     asked = Asked(three, 2, ["x"], [[]], KNN(0.4, 2.0))
     state = MemoryState(neighbours=NeighbourState.of(asked, 1, 0))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
-    log_probs, _, trace = Memories().step(TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True)
+    log_probs, _, trace = Memories().step(
+        TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
+    )
     torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.742423, 0.257577]]))
-    assert trace is not None and trace.q is not None and trace.p_copy is not None and trace.found is not None
+    assert (
+        trace is not None
+        and trace.q is not None
+        and trace.p_copy is not None
+        and trace.found is not None
+    )
     torch.testing.assert_close(trace.q, torch.tensor([[0.731059, 0.268941]]))
     torch.testing.assert_close(trace.p_copy, torch.tensor([[0.731059, 0.268941]]))
     assert trace.found.tolist() == [[1, 0]]
 
 
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
-    # c = (0, 1), s = (log 3, 0): D = 1 + 1, 2 + 0, 1 + 0; three of the four asked for are there. T = 1:
-    # p_knn(1) = (exp(-2) + exp(-1)) / (2 exp(-2) + exp(-1)) = (1 + e) / (2 + e) = 0.788058
+    # c = (0, 1), s = (log 3, 0): D = 1 + 1, 2 + 0, 1 + 0; three of the four asked for are there. T
+    # = 1: p_knn(1) = (exp(-2) + exp(-1)) / (2 exp(-2) + exp(-1)) = (1 + e) / (2 + e) = 0.788058
     votes = Asked(three, 4, ["x"], [[]], KNN(0.5, 1.0)).vote(
         torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]])
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
     torch.testing.assert_close(p, torch.tensor([[0.211942, 0.788058]]))
     assert sorted(votes.positions[0].tolist()) == [-1, 0, 1, 2] and float(votes.logit[0]) == 0.0
-    torch.testing.assert_close(knn_weights(torch.tensor([[torch.inf, 3.0]]), 2.0), torch.tensor([[0.0, 1.0]]))
+    torch.testing.assert_close(
+        knn_weights(torch.tensor([[torch.inf, 3.0]]), 2.0), torch.tensor([[0.0, 1.0]])
+    )
 
 
 def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
@@ -234,15 +288,25 @@ def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
     assert state.covered(torch.tensor([[0, 1]])).tolist() == [[[0.0], [0.0]]]
     state = state.moved(torch.tensor([[0, 1]]), torch.tensor([[[0.5], [0.25]]]))
     state = state.moved(torch.tensor([[1, 2]]), torch.tensor([[[0.75], [0.1]]]))
-    assert state.covered(torch.tensor([[2, 1, 0]])).flatten().tolist() == pytest.approx([0.1, 0.75, 0.5])
-    assert state.rows(torch.tensor([0, 0])).covered(torch.tensor([[1], [0]])).flatten().tolist() == [0.75, 0.5]
+    assert state.covered(torch.tensor([[2, 1, 0]])).flatten().tolist() == pytest.approx(
+        [0.1, 0.75, 0.5]
+    )
+    assert state.rows(torch.tensor([0, 0])).covered(
+        torch.tensor([[1], [0]])
+    ).flatten().tolist() == [0.75, 0.5]
 
 
 @pytest.mark.parametrize(("mode", "top_k"), [("copy", 0), ("copy", 2), ("both", 2), ("knn", 4)])
 def test_every_token_names_the_pair_and_the_position_it_came_from(
     model: Path, memory: Path, mode: Mode, top_k: int
 ) -> None:
-    options = {"mode": mode, "top_k": top_k, "neighbours": 6, "knn_weight": 0.4, "knn_temperature": 1.0}
+    options = {
+        "mode": mode,
+        "top_k": top_k,
+        "neighbours": 6,
+        "knn_weight": 0.4,
+        "knn_temperature": 1.0,
+    }
     vocab = load_model(model).vocab
     found = translated(model, [memory], explain=True, **options)
     told = [(t, token) for t in found for token in t.tokens]
@@ -333,10 +397,26 @@ def test_the_command_line_reads_neighbours(
     tmp_path: Path, model: Path, memory: Path, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in.txt").write_text("\n".join(src for src, _ in PAIRS) + "\n", encoding="utf-8")
-    arguments = ["--memory", str(memory), "--mode", mode, "--neighbours", "5", "--cache", "0", "--beam", "3"]
+    arguments = [
+        "--memory",
+        str(memory),
+        "--mode",
+        mode,
+        "--neighbours",
+        "5",
+        "--cache",
+        "0",
+        "--beam",
+        "3",
+    ]
     arguments += ["--knn-weight", "0.4", "--knn-temperature", "1", "--threads", "1"]
     assert run(["translate", "--model", str(model), str(tmp_path / "in.txt"), *arguments]) == 0
-    options: dict[str, Any] = {"mode": mode, "neighbours": 5, "knn_weight": 0.4, "knn_temperature": 1.0}
+    options: dict[str, Any] = {
+        "mode": mode,
+        "neighbours": 5,
+        "knn_weight": 0.4,
+        "knn_temperature": 1.0,
+    }
     expected = translated(model, [memory], [src for src, _ in PAIRS], **options)
     assert capsys.readouterr().out.split("\n")[:-1] == [t.tgt for t in expected]
 
@@ -348,16 +428,22 @@ def test_an_evaluation_sets_copy_neighbours_and_knn_side_by_side(
     from tmnmt.eval.run import Run
 
     (tmp_path / "src.txt").write_text("\n".join(DOCUMENT) + "\n", encoding="utf-8")
-    (tmp_path / "ref.txt").write_text("\n".join(tgt for _, tgt in PAIRS[:4]) + "\n", encoding="utf-8")
+    (tmp_path / "ref.txt").write_text(
+        "\n".join(tgt for _, tgt in PAIRS[:4]) + "\n", encoding="utf-8"
+    )
     systems = {
-        "base": "", "copy": 'mode = "copy"', "wide": 'mode = "copy"\nneighbours = 4',
+        "base": "",
+        "copy": 'mode = "copy"',
+        "wide": 'mode = "copy"\nneighbours = 4',
         "knn": 'mode = "knn"\nneighbours = 4\nknn_temperature = 1.0',
-    }  # fmt: skip
+    }
     recipe = "\n".join(
         [
-            'name = "n"\nbaseline = "base"\n[[test]]\nname = "t"\nsrc = "src.txt"\nreferences = ["ref.txt"]',
+            'name = "n"\nbaseline = "base"\n[[test]]\nname = "t"\nsrc = "src.txt"\nreferences = '
+            '["ref.txt"]',
             'memory = "m"',
-            f'[[model]]\nname = "tiny"\npath = "{model}"\n[[memory]]\nname = "m"\npath = "{memory}"',
+            f'[[model]]\nname = "tiny"\npath = "{model}"\n[[memory]]\nname = "m"\npath = '
+            f'"{memory}"',
             *(f'[[system]]\nname = "{name}"\nbeam = 3\n{keys}' for name, keys in systems.items()),
         ]
     )

@@ -1,4 +1,5 @@
-"""The page of `--explain-html`: what it says is what was traced, no text becomes HTML or script, and it can be used."""
+"""The page of `--explain-html`: what it says is what was traced, no text becomes HTML or script,
+and it can be used."""
 
 from __future__ import annotations
 
@@ -24,12 +25,37 @@ from tmnmt.index import build
 from tmnmt.records import spelt
 from tmnmt.segments import Segment
 
-HOSTILE = Segment("</script><b>It</b> shall apply.", "</script><img src=x onerror='alert(1)'> <!-- & « 日 »", "<i>&")
-TEXT = f'The Commission shall inform the "Council".\n\n{HOSTILE.src}\nIt shall apply from 3 March 1997.\nRepealed.\n'
+HOSTILE = Segment(
+    "</script><b>It</b> shall apply.",
+    "</script><img src=x onerror='alert(1)'> <!-- & « 日 »",
+    "<i>&",
+)
+TEXT = (
+    f'The Commission shall inform the "Council".\n\n{HOSTILE.src}\nIt shall apply from 3 '
+    "March 1997.\nRepealed.\n"
+)
 ELEMENTS = {
-    "html", "head", "meta", "title", "style", "script", "body", "header", "h1", "ul", "li", "span", "p", "aside",
-    "main", "article", "details", "summary", "hr", "footer",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "script",
+    "body",
+    "header",
+    "h1",
+    "ul",
+    "li",
+    "span",
+    "p",
+    "aside",
+    "main",
+    "article",
+    "details",
+    "summary",
+    "hr",
+    "footer",
+}
 
 
 class Read(HTMLParser):
@@ -58,9 +84,11 @@ class Read(HTMLParser):
         """Of all elements of a name, and of a class or type where one is given."""
         wanted = [(attributes, texts) for name, attributes, texts in self.found if name == tag]
         return [
-            "".join(texts) for attributes, texts in wanted
-            if kind is None or kind in (attributes.get("class") or attributes.get("type") or "").split()
-        ]  # fmt: skip
+            "".join(texts)
+            for attributes, texts in wanted
+            if kind is None
+            or kind in (attributes.get("class") or attributes.get("type") or "").split()
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +98,41 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tiny_model(folder / "model")
     build(folder / "index", [*segments(), HOSTILE], "en", "fr")
     (folder / "input.txt").write_text(TEXT, encoding="utf-8")
-    assert translate(folder, "--explain-html", str(folder / "page.html"), "--json", "-o", str(folder / "out.json")) == 0
+    assert (
+        translate(
+            folder,
+            "--explain-html",
+            str(folder / "page.html"),
+            "--json",
+            "-o",
+            str(folder / "out.json"),
+        )
+        == 0
+    )
     return folder
 
 
 def translate(folder: Path, *arguments: str, text: str = "input.txt") -> int:
-    settings = ("--model", str(folder / "model"), "--memory", str(folder / "index"), "--mode", "both", "--beam", "2")
-    return run(["translate", str(folder / text) if text != "-" else text, *settings, "--threads", "1", *arguments])
+    settings = (
+        "--model",
+        str(folder / "model"),
+        "--memory",
+        str(folder / "index"),
+        "--mode",
+        "both",
+        "--beam",
+        "2",
+    )
+    return run(
+        [
+            "translate",
+            str(folder / text) if text != "-" else text,
+            *settings,
+            "--threads",
+            "1",
+            *arguments,
+        ]
+    )
 
 
 def told(folder: Path) -> list[dict[str, Any]]:
@@ -89,11 +145,17 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
     data = [json.loads(text) for text in page.texts("script", "application/json")]
     assert len(data) == len(records) == 4 and len(page.texts("hr")) == 1
     assert page.texts("p", "source") == [record["src"] for record in records]
-    assert [text.strip() for text in page.texts("p", "target")] == [record["tgt"] for record in records]
+    assert [text.strip() for text in page.texts("p", "target")] == [
+        record["tgt"] for record in records
+    ]
     assert len(page.texts("span", "token")) == sum(len(record["tokens"]) for record in records)
     for of_page, record in zip(data, records, strict=True):
         for at, token in enumerate(record["tokens"]):
-            number = {name: of_page.get(name, [0] * (at + 1))[at] for name in token if isinstance(token[name], float)}
+            number = {
+                name: of_page.get(name, [0] * (at + 1))[at]
+                for name in token
+                if isinstance(token[name], float)
+            }
             assert number == pytest.approx({name: token[name] for name in number}, abs=1e-6)
             parts = sum(number[name] for name in ("generated", "recalled", "copied"))
             assert parts == pytest.approx(number["probability"], abs=1e-5)
@@ -101,21 +163,41 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
                 (read["match"], read["position"], pytest.approx(read["weight"], abs=1e-6))
                 for read in token["attention"]
             ]
-            for read in token["sources"]:  # positions are those of the pieces: the word that is copied stands there
+            for read in token[
+                "sources"
+            ]:  # positions are those of the pieces: the word that is copied stands there
                 piece = of_page["matches"][read["match"]]["pieces"][read["position"]]
-                if not re.fullmatch("<0x..>", token["text"]):  # a byte's piece is its character, or a part of one
+                if not re.fullmatch(
+                    "<0x..>", token["text"]
+                ):  # a byte's piece is its character, or a part of one
                     assert piece == token["text"].replace("▁", " ")
     pairs = [(match["src"], "".join(match["pieces"][:-1]).strip()) for match in data[1]["matches"]]
     assert (HOSTILE.src, HOSTILE.tgt) in pairs
 
 
-def test_words_taken_as_they_stand_tell_their_pair_and_position(folder: Path, tmp_path: Path) -> None:
+def test_words_taken_as_they_stand_tell_their_pair_and_position(
+    folder: Path, tmp_path: Path
+) -> None:
     long = Segment("A long one.", " ".join(f"Article {n} de la directive" for n in range(60)))
     build(tmp_path / "index", [*segments(), long], "en", "fr")
     source = f"{long.src}\n{PAIRS[0][0]}\n{PAIRS[2][0]} Repealed.\n"
     (tmp_path / "input.txt").write_text(source, encoding="utf-8")
-    out = ("--explain-html", str(tmp_path / "page.html"), "--json", "-o", str(tmp_path / "out.json"))
-    options = ("--model", str(folder / "model"), "--memory", str(tmp_path / "index"), "--verbatim", "--threads", "1")
+    out = (
+        "--explain-html",
+        str(tmp_path / "page.html"),
+        "--json",
+        "-o",
+        str(tmp_path / "out.json"),
+    )
+    options = (
+        "--model",
+        str(folder / "model"),
+        "--memory",
+        str(tmp_path / "index"),
+        "--verbatim",
+        "--threads",
+        "1",
+    )
     assert run(["translate", str(tmp_path / "input.txt"), *options, *out]) == 0
     page = Read((tmp_path / "page.html").read_text(encoding="utf-8"))
     data = [json.loads(text) for text in page.texts("script", "application/json")]
@@ -126,7 +208,9 @@ def test_words_taken_as_they_stand_tell_their_pair_and_position(folder: Path, tm
         (match, *_) = of_page["matches"]
         assert match["src"] == record["src"] and len(match["pieces"]) == len(record["tokens"]) + 1
         assert spelt([token["text"] for token in record["tokens"]]) == match["pieces"][:-1]
-    assert any(weight < 1 for read in data[2]["attention"] for _, _, weight in read)  # that one was translated
+    assert any(
+        weight < 1 for read in data[2]["attention"] for _, _, weight in read
+    )  # that one was translated
 
 
 def test_no_text_becomes_html_and_nothing_is_loaded(folder: Path) -> None:
@@ -134,9 +218,19 @@ def test_no_text_becomes_html_and_nothing_is_loaded(folder: Path) -> None:
     page = Read(text)
     assert {name for name, _, _ in page.found} == ELEMENTS
     names = {name for _, attributes, _ in page.found for name in attributes}
-    assert not {name for name in names if name.startswith("on")} | names & {"src", "href", "style", "srcset", "action"}
-    policy = next(a["content"] for _, a, _ in page.found if a.get("http-equiv") == "Content-Security-Policy")
-    assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    assert not {name for name in names if name.startswith("on")} | names & {
+        "src",
+        "href",
+        "style",
+        "srcset",
+        "action",
+    }
+    policy = next(
+        a["content"] for _, a, _ in page.found if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert (
+        policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    )
     for tag in ("style", "script"):
         digest = base64.b64encode(hashlib.sha256(page.texts(tag)[0].encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}';" in policy
@@ -144,7 +238,10 @@ def test_no_text_becomes_html_and_nothing_is_loaded(folder: Path) -> None:
 
 
 def test_it_is_written_beside_every_other_output(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "page.html"
     stdin = io.BufferedReader(io.BytesIO(TEXT.encode()))  # type: ignore[arg-type]
@@ -158,7 +255,9 @@ def test_it_is_written_beside_every_other_output(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_it_takes_the_place_of_nothing_else(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_takes_the_place_of_nothing_else(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = str(tmp_path / "out.txt")
     assert translate(folder, "--explain-html", path, "-o", path) == 2
     assert "--explain-html and --output both name" in capsys.readouterr().err
@@ -170,7 +269,10 @@ def test_it_takes_the_place_of_nothing_else(folder: Path, tmp_path: Path, capsys
 
 
 def test_interrupted_it_keeps_the_segments_that_were_finished(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = Translator.stream
 
@@ -202,7 +304,9 @@ INSPECTOR = "document.getElementById('inspector').innerText"
 FOCUSED = "[...document.activeElement.parentElement.children].indexOf(document.activeElement)"
 
 
-def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: Browser, folder: Path) -> None:
+def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(
+    page: Browser, folder: Path
+) -> None:
     token = told(folder)[0]["tokens"][0]
     page.hover(".token")
     shown = page.run(INSPECTOR)
@@ -211,7 +315,9 @@ def test_a_word_pointed_at_tells_its_pairs_positions_weights_and_effects(page: B
     assert f"copy gate\n{token['copy_gate']:.2f}" in shown
     heaviest = token["attention"][0]
     assert f"most at position {heaviest['position'] + 1} ({heaviest['weight']:.2f})" in shown
-    marked = page.run("[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)")
+    marked = page.run(
+        "[...document.querySelectorAll('#inspector mark.heaviest')].map(m => m.title)"
+    )
     assert marked == [f"position {heaviest['position'] + 1}: {heaviest['weight']:.2f}"]
     assert page.problems == []
 
@@ -220,9 +326,30 @@ def test_of_a_word_taken_as_it_stands_the_pair_and_its_position_are_shown(
     browser: Browser, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "input.txt").write_text(f"{PAIRS[0][0]}\n", encoding="utf-8")
-    options = ("--model", str(folder / "model"), "--memory", str(folder / "index"), "--verbatim", "--threads", "1")
+    options = (
+        "--model",
+        str(folder / "model"),
+        "--memory",
+        str(folder / "index"),
+        "--verbatim",
+        "--threads",
+        "1",
+    )
     page = str(tmp_path / "page.html")
-    assert run(["translate", str(tmp_path / "input.txt"), *options, "--explain-html", page, "-o", f"{page}.txt"]) == 0
+    assert (
+        run(
+            [
+                "translate",
+                str(tmp_path / "input.txt"),
+                *options,
+                "--explain-html",
+                page,
+                "-o",
+                f"{page}.txt",
+            ]
+        )
+        == 0
+    )
     browser.open(Path(page).as_uri())
     browser.hover(".token")
     shown = browser.run(INSPECTOR)
@@ -250,7 +377,9 @@ def test_words_are_reached_by_keys_held_and_let_go(page: Browser) -> None:
     assert page.run("document.querySelectorAll('#s2 .token[tabindex=\"0\"]').length") == 1
 
 
-def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Browser, folder: Path) -> None:
+def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(
+    page: Browser, folder: Path
+) -> None:
     assert page.run("document.querySelectorAll('table').length") == 0
     page.run("document.querySelector('#s2 summary').click()")
     page.run("new Promise(requestAnimationFrame)")
@@ -261,12 +390,20 @@ def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(page: Browser
     scripts = "document.querySelector('#s2 details').innerText"
     assert HOSTILE.src in page.run(scripts) and HOSTILE.tgt in page.run(scripts)
     assert page.run("document.querySelectorAll('img, b:not(h3 b), i').length") == 0
-    shown = page.run("[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)")
-    gates = [name for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate")
-             if any(token[name] for token in record["tokens"])]  # fmt: skip
+    shown = page.run(
+        "[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)"
+    )
+    gates = [
+        name
+        for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate")
+        if any(token[name] for token in record["tokens"])
+    ]
     assert shown[: len(gates)] == [round(100 * record["tokens"][0][name]) for name in gates]
     assert sum(shown[len(gates) :]) == pytest.approx(
-        100 * sum(read["weight"] for kind in ("attention", "slots") for read in record["tokens"][0][kind]),
+        100
+        * sum(
+            read["weight"] for kind in ("attention", "slots") for read in record["tokens"][0][kind]
+        ),
         abs=0.5 * len(shown),
     )
     assert page.problems == []
@@ -281,6 +418,13 @@ def test_the_policy_holds_and_the_page_follows_the_readers_colours(page: Browser
     assert any("Content Security Policy" in problem for problem in page.problems)
     colours = []
     for scheme in ("light", "dark"):
-        page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        colours.append(page.run("[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)].map(Number)"))
+        page.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
+        colours.append(
+            page.run(
+                "[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)].map(Number)"
+            )
+        )
     assert min(colours[0]) > 200 and max(colours[1]) < 60

@@ -19,10 +19,15 @@ MANY = COPIES + 6
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
-    """One pair many times over, one twice, one once; all but the last with the same tokens in the source."""
+    """One pair many times over, one twice, one once; all but the last with the same tokens in the
+    source."""
     path = tmp_path_factory.mktemp("crowded") / "index"
     segments = [Segment("a b c d", "A", f"document {i}") for i in range(MANY)]
-    segments += [Segment("a b c  d", "A", "two spaces"), *[Segment("a b c d", "B")] * 2, Segment("a b c x", "C")]
+    segments += [
+        Segment("a b c  d", "A", "two spaces"),
+        *[Segment("a b c d", "B")] * 2,
+        Segment("a b c x", "C"),
+    ]
     build(path, segments, "en", "fr")
     with MemoryIndex.open(path) as index:
         yield index
@@ -49,14 +54,20 @@ def test_every_copy_is_counted(crowded: MemoryIndex) -> None:
 def test_queries_keep_their_places_even_when_they_repeat(crowded: MemoryIndex) -> None:
     found = search_pairs(crowded, ["a b c x", "nothing", "a b c d", "a b c x"], 1, 0.5)
     assert [texts(matches) for matches in found] == [
-        [("a b c x", "C")], [], [("a b c d", "A")], [("a b c x", "C")],
-    ]  # fmt: skip
+        [("a b c x", "C")],
+        [],
+        [("a b c d", "A")],
+        [("a b c x", "C")],
+    ]
 
 
 def test_pairs_and_counts_are_those_of_the_whole_memory(tmp_path: Path) -> None:
     segments = list(read_memory(DATA, "en", "fr"))
     build(tmp_path / "index", segments, "en", "fr")
-    queries = [segment.src for segment in segments[::40]] + ["Article 1", "Having regard to the proposal"]
+    queries = [segment.src for segment in segments[::40]] + [
+        "Article 1",
+        "Having regard to the proposal",
+    ]
     every = Counter((segment.src, segment.tgt) for segment in segments)
     with MemoryIndex.open(tmp_path / "index") as index:
         whole = index.search(queries, len(segments), 0.5)

@@ -1,4 +1,5 @@
-"""`tmnmt evaluate prepare`: whole documents kept out, no source of them where it may not be, every pair counted."""
+"""`tmnmt evaluate prepare`: whole documents kept out, no source of them where it may not be, every
+pair counted."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ LONG = "word " * 90
 
 
 class Planted:
-    """Real documents with lists of dev and test, and one more for training that holds their sources again."""
+    """Real documents with lists of dev and test, and one more for training that holds their sources
+    again."""
 
     def __init__(self, folder: Path) -> None:
         texts = list(read_memory(TEXTS, "en", "fr"))
@@ -53,7 +55,21 @@ class Planted:
     def prepare(self, out: str, *options: str) -> tuple[Path, dict[str, Any]]:
         folder = self.folder / out
         lists = ("--splits", str(self.folder / "lists"))
-        assert run(["evaluate", "prepare", str(self.memory), *LANGUAGES, "--out", str(folder), *lists, *options]) == 0
+        assert (
+            run(
+                [
+                    "evaluate",
+                    "prepare",
+                    str(self.memory),
+                    *LANGUAGES,
+                    "--out",
+                    str(folder),
+                    *lists,
+                    *options,
+                ]
+            )
+            == 0
+        )
         return folder, json.loads((folder / "manifest.json").read_text())
 
 
@@ -79,7 +95,9 @@ def translator(planted: Planted) -> tuple[Path, dict[str, Any]]:
 Prepared = tuple[Path, dict[str, Any]]
 
 
-def test_dev_and_test_are_the_listed_documents_whole_and_unfiltered(planted: Planted, research: Prepared) -> None:
+def test_dev_and_test_are_the_listed_documents_whole_and_unfiltered(
+    planted: Planted, research: Prepared
+) -> None:
     folder, manifest = research
     test = list(read_memory(folder / "test.tsv.gz", "en", "fr"))
     texts = [(s.src, s.tgt, s.document, s.position) for s in test]
@@ -88,7 +106,9 @@ def test_dev_and_test_are_the_listed_documents_whole_and_unfiltered(planted: Pla
     assert manifest["split"]["test"] == {"documents": 2, "segments": len(test)}
 
 
-def test_research_leaves_no_source_of_dev_or_test_in_training_or_memory(planted: Planted, research: Prepared) -> None:
+def test_research_leaves_no_source_of_dev_or_test_in_training_or_memory(
+    planted: Planted, research: Prepared
+) -> None:
     folder, manifest = research
     held = sources(folder, "dev") + sources(folder, "test")
     assert leaks(held, sources(folder, "train")) == leaks(held, sources(folder, "memory")) == []
@@ -115,7 +135,11 @@ def test_near_duplicates_are_counted_as_brute_force_counts_them(research: Prepar
         near = 0
         for src in sources(folder, kind):
             tokens = match_tokens(src)
-            close = (other for other in memory if abs(len(other) - len(tokens)) <= 0.05 * max(len(other), len(tokens)))
+            close = (
+                other
+                for other in memory
+                if abs(len(other) - len(tokens)) <= 0.05 * max(len(other), len(tokens))
+            )
             near += any(0.95 <= fuzzy_score(tokens, other) < 1 for other in close)
         assert manifest["also_in_memory"][kind]["near"] == near
     assert manifest["also_in_memory"]["test"]["near"] > 20
@@ -125,7 +149,9 @@ def test_every_pair_is_counted_once(planted: Planted, research: Prepared) -> Non
     folder, manifest = research
     read = manifest["read"]
     assert read["units"] == read["kept"] + sum(read["dropped"].values()) == planted.read
-    assert read["kept"] == manifest["train"]["read"] + sum(one["segments"] for one in manifest["split"].values())
+    assert read["kept"] == manifest["train"]["read"] + sum(
+        one["segments"] for one in manifest["split"].values()
+    )
     for part in ("train", "memory"):
         counts = manifest[part]
         assert counts["read"] == counts["kept"] + sum(counts["dropped"].values())
@@ -133,7 +159,9 @@ def test_every_pair_is_counted_once(planted: Planted, research: Prepared) -> Non
     assert manifest["train"]["dropped"]["ratio over 2"] >= 1
 
 
-def test_training_pairs_are_no_longer_than_asked_for_and_stand_there_once(research: Prepared) -> None:
+def test_training_pairs_are_no_longer_than_asked_for_and_stand_there_once(
+    research: Prepared,
+) -> None:
     pairs = [(s.src, s.tgt) for s in read_memory(research[0] / "train.tsv.gz", "en", "fr")]
     assert len(set(pairs)) == len(pairs)
     assert all(len(match_tokens(text)) <= 80 for pair in pairs for text in pair)
@@ -156,7 +184,9 @@ def test_the_manifest_has_the_sha256_of_every_file_and_the_same_input_gives_the_
     assert [one["file"] for one in manifest["inputs"]] == list(map(str, read))
 
 
-def test_the_acquis_as_published_is_split_as_its_texts_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_acquis_as_published_is_split_as_its_texts_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts: dict[str, dict[str, tuple[str, str]]] = {}
     for segment in read_memory(TEXTS, "en", "fr"):
         numbered = texts.setdefault(segment.document.removeprefix("jrc"), {})
@@ -164,21 +194,44 @@ def test_the_acquis_as_published_is_split_as_its_texts_are(tmp_path: Path, capsy
     links = {celex: [("1:1", f"{n};{n}") for n in numbered] for celex, numbered in texts.items()}
     links[next(iter(links))] += [("1:0", "1;"), ("1:1", "1;999")]
     sides = [
-        [tei(celex, lang, {n: pair[side] for n, pair in numbered.items()}) for celex, numbered in texts.items()]
+        [
+            tei(celex, lang, {n: pair[side] for n, pair in numbered.items()})
+            for celex, numbered in texts.items()
+        ]
         for side, lang in enumerate(("en", "fr"))
     ]
     publish(tmp_path, links, {"en": sides[0], "fr": sides[1]})
     options = [*LANGUAGES, "--segments", "100", "--out"]
-    assert run(["evaluate", "prepare", "jrc-acquis", "--from", str(tmp_path), *options, str(tmp_path / "a")]) == 0
+    assert (
+        run(
+            [
+                "evaluate",
+                "prepare",
+                "jrc-acquis",
+                "--from",
+                str(tmp_path),
+                *options,
+                str(tmp_path / "a"),
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
-    assert run(["evaluate", "prepare", str(TEXTS), "--by", "document", *options, str(tmp_path / "b")]) == 0
+    assert (
+        run(["evaluate", "prepare", str(TEXTS), "--by", "document", *options, str(tmp_path / "b")])
+        == 0
+    )
     for part in ("train", "memory", "dev", "test"):
         assert sources(tmp_path / "a", part) == sources(tmp_path / "b", part) != []
     manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
     count, read = sum(map(len, texts.values())), manifest["read"]
     assert (read["links"], read["1-1"], read["kept"]) == (count + 2, count + 1, count)
     assert f"links {count + 2:,}, 1-1 {count + 1:,}; dropped: duplicate 0, empty 1" in told
-    assert [Path(one["file"]).name for one in manifest["inputs"]] == ["jrc-en-fr.xml.gz", "jrc-en.tgz", "jrc-fr.tgz"]
+    assert [Path(one["file"]).name for one in manifest["inputs"]] == [
+        "jrc-en-fr.xml.gz",
+        "jrc-en.tgz",
+        "jrc-fr.tgz",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +240,10 @@ def test_the_acquis_as_published_is_split_as_its_texts_are(tmp_path: Path, capsy
         (["jrc-en-fr.tmx", "jrc-fr-en.xml.gz"], "jrc-fr-en.xml.gz"),
         (["jrc-en-fr.xml.gz", "jrc-en-fr_withText.xml"], "jrc-en-fr_withText.xml"),
         (["fr-en.tmx.gz", "jrc-de-fr.xml"], "fr-en.tmx.gz"),
-        (["JRC-Acquis.en-fr.fr.gz", "JRC-Acquis.en-fr.en.gz", "JRC-Acquis.en-fr.ids"], "JRC-Acquis.en-fr"),
+        (
+            ["JRC-Acquis.en-fr.fr.gz", "JRC-Acquis.en-fr.en.gz", "JRC-Acquis.en-fr.ids"],
+            "JRC-Acquis.en-fr",
+        ),
         (["en-fr.txt.zip"], "en-fr.txt.zip"),
     ],
 )
@@ -200,27 +256,47 @@ def test_an_edition_is_found_by_its_name(tmp_path: Path, files: list[str], found
 def prepared_badly(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
     """What is said, on one line, when preparing ends with `code`."""
     assert run(["evaluate", "prepare", *arguments, *LANGUAGES]) == code
-    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tmnmt: error:")]
+    errors = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("tmnmt: error:")
+    ]
     assert len(errors) == 1
     return errors[0]
 
 
 def test_two_documents_with_one_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one.tsv", "two.tsv"):
-        (tmp_path / name).write_text("doc\tpos\ten\tfr\n" + "".join(f"d\t{n}\t{name} {n}\tx\n" for n in range(9)))
+        (tmp_path / name).write_text(
+            "doc\tpos\ten\tfr\n" + "".join(f"d\t{n}\t{name} {n}\tx\n" for n in range(9))
+        )
     files = str(tmp_path / "one.tsv"), str(tmp_path / "two.tsv")
     said = prepared_badly(capsys, 1, *files, "--out", str(tmp_path / "new" / "newer" / "out"))
     assert "two documents with one id: 'd' has its position 0 again in two.tsv" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.tsv", "two.tsv"]
 
 
-def test_paragraphs_of_one_number_and_documents_that_come_in_pieces_are_no_two_documents(tmp_path: Path) -> None:
+def test_paragraphs_of_one_number_and_documents_that_come_in_pieces_are_no_two_documents(
+    tmp_path: Path,
+) -> None:
     rows = [(f"d{n // 5 % 20}", n // 2, f"text {n}", f"texte {n}") for n in range(200)]
     rows += [("d3", 500 + n, f"more {n}", f"plus {n}") for n in range(9)]
     lines = "".join("\t".join(map(str, row)) + "\n" for row in rows)
     (tmp_path / "m.tsv").write_text("doc\tpos\ten\tfr\n" + lines)
     out = tmp_path / "out"
-    assert run(["evaluate", "prepare", str(tmp_path / "m.tsv"), *LANGUAGES, "--segments", "20", "--out", str(out)]) == 0
+    assert (
+        run(
+            [
+                "evaluate",
+                "prepare",
+                str(tmp_path / "m.tsv"),
+                *LANGUAGES,
+                "--segments",
+                "20",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     for kind in ("dev", "test"):
         names = (out / f"{kind}.txt").read_text().split()
         assert sources(out, kind) == [src for name, _, src, _ in rows if name in names]
@@ -230,27 +306,55 @@ def test_absent_files_are_all_listed_and_wrong_languages_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ("--out", str(tmp_path / "out"))
-    assert "no such file: a.tmx, b.tsv; allowed" in prepared_badly(capsys, 1, "a.tmx", str(TEXTS), "b.tsv", *out)
+    assert "no such file: a.tmx, b.tsv; allowed" in prepared_badly(
+        capsys, 1, "a.tmx", str(TEXTS), "b.tsv", *out
+    )
     assert "needs --from" in prepared_badly(capsys, 2, "jrc-acquis", *out)
-    assert "--from goes with jrc-acquis" in prepared_badly(capsys, 2, str(TEXTS), "--from", ".", *out)
+    assert "--from goes with jrc-acquis" in prepared_badly(
+        capsys, 2, str(TEXTS), "--from", ".", *out
+    )
     said = prepared_badly(capsys, 1, "jrc-acquis", "--from", str(tmp_path), *out)
     assert "jrc-en-fr.xml" in said and "jrc-fr-en.tmx" in said and "JRC-Acquis.en-fr" in said
-    assert run(["evaluate", "prepare", "jrc-acquis", "--from", ".", "--src-lang", "en", "--tgt-lang", "zh", *out]) == 2
+    assert (
+        run(
+            [
+                "evaluate",
+                "prepare",
+                "jrc-acquis",
+                "--from",
+                ".",
+                "--src-lang",
+                "en",
+                "--tgt-lang",
+                "zh",
+                *out,
+            ]
+        )
+        == 2
+    )
     assert "has no 'zh'; it has bg, cs," in capsys.readouterr().err
-    assert run(["evaluate", "prepare", str(TEXTS), "--src-lang", "en", "--tgt-lang", "de", *out]) == 1
+    assert (
+        run(["evaluate", "prepare", str(TEXTS), "--src-lang", "en", "--tgt-lang", "de", *out]) == 1
+    )
     assert "names no column for de" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_in_the_way_is_left_alone(planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_in_the_way_is_left_alone(
+    planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = str(planted.memory), "--out", str(tmp_path / "out")
     (tmp_path / "out.partial").mkdir()
     (tmp_path / "out.partial" / "thesis.doc").touch()
     assert "it holds thesis.doc" in prepared_badly(capsys, 2, *arguments)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    assert "is there already; give a folder that is new or empty" in prepared_badly(capsys, 2, *arguments)
-    assert (tmp_path / "out" / "mine").exists() and (tmp_path / "out.partial" / "thesis.doc").exists()
+    assert "is there already; give a folder that is new or empty" in prepared_badly(
+        capsys, 2, *arguments
+    )
+    assert (tmp_path / "out" / "mine").exists() and (
+        tmp_path / "out.partial" / "thesis.doc"
+    ).exists()
 
 
 @pytest.mark.parametrize("size", [4096, 60_000, 250_000])
@@ -259,21 +363,41 @@ def test_a_full_disk_leaves_nothing(
 ) -> None:
     out = tmp_path / "out"
     with files_of_at_most(size):
-        said = prepared_badly(capsys, 1, str(planted.memory), "--segments", "100", "--out", str(out))
+        said = prepared_badly(
+            capsys, 1, str(planted.memory), "--segments", "100", "--out", str(out)
+        )
     assert "written" in said
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("step", ["build", "fresh_split", "write_tsv"])
 def test_ctrl_c_leaves_nothing(
-    planted: Planted, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
+    planted: Planted,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
 ) -> None:
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, step, interrupted)
     out = tmp_path / "out"
-    assert run(["evaluate", "prepare", str(planted.memory), *LANGUAGES, "--segments", "100", "--out", str(out)]) == 130
+    assert (
+        run(
+            [
+                "evaluate",
+                "prepare",
+                str(planted.memory),
+                *LANGUAGES,
+                "--segments",
+                "100",
+                "--out",
+                str(out),
+            ]
+        )
+        == 130
+    )
     assert "was not made; run it again" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -287,10 +411,23 @@ run(sys.argv[1:])
 """
 
 
-def test_after_a_kill_there_is_nothing_half_and_the_next_run_clears_up(planted: Planted, tmp_path: Path) -> None:
+def test_after_a_kill_there_is_nothing_half_and_the_next_run_clears_up(
+    planted: Planted, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
-    arguments = ["evaluate", "prepare", str(planted.memory), *LANGUAGES, "--segments", "100", "--out", str(out)]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, check=False)
+    arguments = [
+        "evaluate",
+        "prepare",
+        str(planted.memory),
+        *LANGUAGES,
+        "--segments",
+        "100",
+        "--out",
+        str(out),
+    ]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], capture_output=True, check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
     assert run(arguments) == 0

@@ -32,7 +32,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def explained(folders: tuple[Path, Path], mode: str, cache: int = 5) -> list[Translation]:
     return Translator.load(
-        folders[0], [folders[1]], mode=mode, cache=cache, remember="own" if cache else "confirmed", verbatim=False
+        folders[0],
+        [folders[1]],
+        mode=mode,
+        cache=cache,
+        remember="own" if cache else "confirmed",
+        verbatim=False,
     ).translate(DOCUMENT, explain=True)  # type: ignore[arg-type]
 
 
@@ -43,7 +48,9 @@ def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
     tokens = [token for translation in explained(folders, mode) for token in translation.tokens]
     assert tokens
     for token in tokens:
-        assert token.generated + token.recalled + token.copied == pytest.approx(token.probability, abs=1e-5)
+        assert token.generated + token.recalled + token.copied == pytest.approx(
+            token.probability, abs=1e-5
+        )
         p_gen = token.plain + token.cache_effect + token.fusion_effect
         assert token.generated == pytest.approx((1 - token.copy_gate) * p_gen, abs=1e-6)
     assert any(token.copied for token in tokens) == (mode in ("copy", "both"))
@@ -57,22 +64,32 @@ def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, m
     translations = explained((model, tmp_path / "index"), mode)
     assert not any(token.recalled for token in translations[0].tokens)
     for token in (token for translation in translations for token in translation.tokens):
-        assert token.generated + token.recalled + token.copied == pytest.approx(token.probability, abs=1e-5)
+        assert token.generated + token.recalled + token.copied == pytest.approx(
+            token.probability, abs=1e-5
+        )
         gates = (1 - token.copy_gate) * (1 - token.recall_gate)
         assert token.generated == pytest.approx(gates * token.plain, abs=1e-6)
         of_the_word = sum(slot.weight for slot in token.slots if slot.text == token.text)
-        assert (1 - token.copy_gate) * token.recall_gate * of_the_word == pytest.approx(token.recalled, abs=1e-5)
+        assert (1 - token.copy_gate) * token.recall_gate * of_the_word == pytest.approx(
+            token.recalled, abs=1e-5
+        )
     assert any(token.recalled for translation in translations for token in translation.tokens)
 
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both"])
-def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(folders: tuple[Path, Path], mode: str) -> None:
+def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(
+    folders: tuple[Path, Path], mode: str
+) -> None:
     first, second, *_ = explained(folders, mode)
-    assert not any(token.slots for token in first.tokens) and all(token.slots for token in second.tokens)
+    assert not any(token.slots for token in first.tokens) and all(
+        token.slots for token in second.tokens
+    )
     for token in (*first.tokens, *second.tokens):
         for read in (token.attention, token.slots):
             weights = [source.weight for source in read]
-            assert weights == sorted(weights, reverse=True) and (not read or 0.5 < sum(weights) < 1 + 1e-5)
+            assert weights == sorted(weights, reverse=True) and (
+                not read or 0.5 < sum(weights) < 1 + 1e-5
+            )
         assert {source for source in token.sources if source.weight >= 0.01} <= set(token.attention)
     assert all(token.attention for token in first.tokens)
 
@@ -88,7 +105,9 @@ def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Pat
             assert translator.vocab.piece(target[source.position]) == token.text
 
 
-def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_asked_for_is_not_computed(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: Counter[str] = Counter()
 
     def counted(module: Any, name: str) -> None:
@@ -104,24 +123,39 @@ def test_what_is_not_asked_for_is_not_computed(folders: tuple[Path, Path], monke
     counted(FastRNNsearch, "readout")
     counted(SessionCache, "matched")
     counted(combine, "_trace")
-    translator = Translator.load(folders[0], [folders[1]], mode="both", cache=5, remember="own", verbatim=False)
+    translator = Translator.load(
+        folders[0], [folders[1]], mode="both", cache=5, remember="own", verbatim=False
+    )
     found = []
     for explain in (False, True):
         session = translator.session()
-        session.translate(DOCUMENT[0])  # the pairs' keys are computed and the cache is filled before the count
+        session.translate(
+            DOCUMENT[0]
+        )  # the pairs' keys are computed and the cache is filled before the count
         calls.clear()
         found.append(replace(session.translate(DOCUMENT[0], explain), tokens=()))
         steps = calls["step"]
-        each = {"readout": 3, "matched": 2, "_trace": 1} if explain else {"readout": 1, "matched": 1, "_trace": 0}
+        each = (
+            {"readout": 3, "matched": 2, "_trace": 1}
+            if explain
+            else {"readout": 1, "matched": 1, "_trace": 0}
+        )
         assert steps and {name: calls[name] / steps for name in each} == each
     assert found[0] == found[1]  # bit for bit
 
 
-def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(folders: tuple[Path, Path]) -> None:
+def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(
+    folders: tuple[Path, Path],
+) -> None:
     translator = Translator.load(folders[0], [folders[1]], verbatim=False)
-    with_tokens, without = translator.translate(DOCUMENT, explain=True), translator.translate(DOCUMENT)
+    with_tokens = translator.translate(DOCUMENT, explain=True)
+    without = translator.translate(DOCUMENT)
     for one, other in zip(with_tokens, without, strict=True):
-        assert "".join(token.text for token in one.tokens).replace("▁", " ").strip() == one.tgt == other.tgt
+        assert (
+            "".join(token.text for token in one.tokens).replace("▁", " ").strip()
+            == one.tgt
+            == other.tgt
+        )
         assert other.tokens == ()
 
 
@@ -134,15 +168,34 @@ def test_only_the_cache_of_earlier_sentences_has_an_effect(folders: tuple[Path, 
 def test_without_a_match_nothing_is_from_the_memory(folders: tuple[Path, Path]) -> None:
     last = explained(folders, "both")[-1]
     assert last.matches == ()
-    assert all(t.copy_gate == t.fusion_gate == t.copied == t.fusion_effect == 0 and not t.sources for t in last.tokens)
+    assert all(
+        t.copy_gate == t.fusion_gate == t.copied == t.fusion_effect == 0 and not t.sources
+        for t in last.tokens
+    )
 
 
 @pytest.mark.parametrize(
     ("generated", "recalled", "copied", "plain", "cache_effect", "fusion_effect", "origin"),
     [
-        (0.3, 0.0, 0.4, 0.0, 0.3, 0.0, "memory"),  # the larger mixture part, whatever happened inside the other
+        (
+            0.3,
+            0.0,
+            0.4,
+            0.0,
+            0.3,
+            0.0,
+            "memory",
+        ),  # the larger mixture part, whatever happened inside the other
         (0.4, 0.0, 0.3, 0.4, 0.0, 0.0, "model"),
-        (0.9, 0.0, 0.0, 0.5, 0.4, 0.0, "model"),  # helped by the cache, but the plain model had more of it
+        (
+            0.9,
+            0.0,
+            0.0,
+            0.5,
+            0.4,
+            0.0,
+            "model",
+        ),  # helped by the cache, but the plain model had more of it
         (0.9, 0.0, 0.0, 0.4, 0.5, 0.0, "cache"),
         (0.9, 0.0, 0.0, 0.2, 0.3, 0.4, "memory"),
         (0.9, 0.0, 0.0, 0.2, 0.5, 0.2, "cache"),

@@ -1,4 +1,5 @@
-"""Tests that are skipped say why, and fail where what they need is required; a failed one says what it drew from."""
+"""Tests that are skipped say why, and fail where what they need is required; a failed one says what
+it drew from."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ import pytest
 from required import NAME, absent, required
 
 
-def test_what_is_absent_skips_a_test_or_fails_it_where_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_absent_skips_a_test_or_fails_it_where_it_is_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv(NAME, raising=False)
     with pytest.raises(pytest.skip.Exception, match="no Chromium is installed"):
         absent("browser", "no Chromium is installed")
     monkeypatch.setenv(NAME, "elasticsearch, browser")
-    with pytest.raises(pytest.fail.Exception, match="names browser, and it is not there: no Chromium is installed"):
+    with pytest.raises(
+        pytest.fail.Exception, match="names browser, and it is not there: no Chromium is installed"
+    ):
         absent("browser", "no Chromium is installed")
     with pytest.raises(pytest.skip.Exception):
         absent("disk", "not root")
@@ -24,20 +29,40 @@ def test_what_is_absent_skips_a_test_or_fails_it_where_it_is_required(monkeypatc
 
 def test_what_no_test_needs_cannot_be_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, "elasticsearch,chrome")
-    with pytest.raises(pytest.UsageError, match="no test needs chrome; allowed: elasticsearch, browser, disk, openssl"):
+    with pytest.raises(
+        pytest.UsageError,
+        match="no test needs chrome; allowed: elasticsearch, browser, disk, openssl",
+    ):
         required()
 
 
 def _pytest(folder: Path, test: str, **environment: str) -> str:
     """What pytest says of a test with this project's conftest."""
     (folder / "test_it.py").write_text(test, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", os.devnull]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTEST_"))}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "conftest",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+    ]
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COVERAGE_", "PYTEST_"))
+    }
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path[1:]])
     return subprocess.run(
-        [*command, "--rootdir", str(folder), "test_it.py"], cwd=folder, capture_output=True, text=True,
+        [*command, "--rootdir", str(folder), "test_it.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
         env={**kept, "PYTHONPATH": path, **environment},
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 def test_a_test_that_fails_tells_its_seed_and_draws_the_same_with_it(tmp_path: Path) -> None:

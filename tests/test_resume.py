@@ -1,4 +1,5 @@
-"""A training that is interrupted or killed at any place goes on as if it had not been: weights, best, log."""
+"""A training that is interrupted or killed at any place goes on as if it had not been: weights,
+best, log."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def _handlers() -> Iterator[None]:
     sys.unraisablehook = before[2]
 
 
-def traced(run: Callable[[], None], modules: list[Any], at: Callable[[CodeType, int], None]) -> None:
+def traced(
+    run: Callable[[], None], modules: list[Any], at: Callable[[CodeType, int], None]
+) -> None:
     """Runs it and calls `at` before every line of these modules."""
     files = {module.__file__ for module in modules}
 
@@ -151,7 +154,8 @@ def every(found: dict[Place, int]) -> list[tuple[Place, int]]:
 
 
 class Line(Part):
-    """Learns a line through points; a unit is three points, two of which are learned from together and one alone."""
+    """Learns a line through points; a unit is three points, two of which are learned from together
+    and one alone."""
 
     name = "line"
 
@@ -178,7 +182,9 @@ class Line(Part):
 def part(folder: Path) -> None:
     """Trains it in `folder`, or goes on with it, as `tmnmt adapt` does."""
     folder.mkdir(exist_ok=True)
-    made = PartTrainer(Line(), folder, epochs=2, learning_rate=0.5, validate_every=3, checkpoint_every=2)
+    made = PartTrainer(
+        Line(), folder, epochs=2, learning_rate=0.5, validate_every=3, checkpoint_every=2
+    )
     if made.path("last").exists():
         made.restore()
     made.run()
@@ -187,7 +193,9 @@ def part(folder: Path) -> None:
 
 def same_parameters(module: torch.nn.Module, path: Path) -> bool:
     held = load_file(path)
-    return all(torch.equal(held[f"model.{name}"], value) for name, value in module.state_dict().items())
+    return all(
+        torch.equal(held[f"model.{name}"], value) for name, value in module.state_dict().items()
+    )
 
 
 @pytest.mark.parametrize("chosen", [one_a_function, pytest.param(every, marks=pytest.mark.slow)])
@@ -199,20 +207,34 @@ def test_a_part_stopped_at_any_place_is_the_same_in_the_end(
     modules = [parts, *WATCHED, sys.modules[__name__]]
     found = places(partial(part, tmp_path / "whole"), modules)
     came_to = {code.co_name for code, _ in found}
-    assert {"_validate", "_report", "_after_unit", "_update", "save", "validate", "losses"} <= came_to
+    assert {
+        "_validate",
+        "_report",
+        "_after_unit",
+        "_update",
+        "save",
+        "validate",
+        "losses",
+    } <= came_to
     for number, (place, time) in enumerate(chosen(found)):
         folder = tmp_path / str(number)
         stopped(partial(part, folder), modules, place, time, how)
         part(folder)
         for which in ("memory-line-last", "memory-line-best"):
-            assert same(tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"), place
+            assert same(
+                tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"
+            ), place
         assert log_of(tmp_path / "whole") == log_of(folder), place
 
 
 @pytest.mark.parametrize("chosen", [one_a_function, pytest.param(every, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("how", [interrupt, kill])
 def test_a_base_stopped_at_any_place_is_the_same_in_the_end(
-    vocab: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[], None], chosen: Choice
+    vocab: Vocabulary,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: Callable[[], None],
+    chosen: Choice,
 ) -> None:
     monkeypatch.setattr(training, "UPDATES_A_LINE", 2)
     modules = [training, *WATCHED]
@@ -225,12 +247,20 @@ def test_a_base_stopped_at_any_place_is_the_same_in_the_end(
         stopped(partial(base, vocab, folder), modules, place, time, how)
         base(vocab, folder)
         for which in ("last", "best"):
-            assert same(tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"), place
+            assert same(
+                tmp_path / "whole" / f"{which}.safetensors", folder / f"{which}.safetensors"
+            ), place
         assert log_of(tmp_path / "whole") == log_of(folder), place
 
 
 def test_the_log_of_a_run_that_is_gone_on_with_has_no_line_twice(tmp_path: Path) -> None:
-    lines = [{"n": 1}, {"part": "tm", "n": 2}, {"n": 3}, {"part": "tm", "n": 4}, {"part": "tm", "n": 5}]
+    lines = [
+        {"n": 1},
+        {"part": "tm", "n": 2},
+        {"n": 3},
+        {"part": "tm", "n": 4},
+        {"part": "tm", "n": 5},
+    ]
     for line in lines:
         training_log.add_line(tmp_path, line)
     with (tmp_path / "train.jsonl").open("a") as out:
@@ -242,7 +272,9 @@ def test_the_log_of_a_run_that_is_gone_on_with_has_no_line_twice(tmp_path: Path)
     assert log_of(tmp_path) == lines[:2]
 
 
-def test_a_checkpoint_that_does_not_say_what_was_validated_is_gone_on_with(vocab: Vocabulary, tmp_path: Path) -> None:
+def test_a_checkpoint_that_does_not_say_what_was_validated_is_gone_on_with(
+    vocab: Vocabulary, tmp_path: Path
+) -> None:
     """As those of older versions."""
     base(vocab, tmp_path)
     made = trainer(vocab, tmp_path)
@@ -250,7 +282,9 @@ def test_a_checkpoint_that_does_not_say_what_was_validated_is_gone_on_with(vocab
     saved = asdict(made.progress)
     for name in ("loss", "reported", "validated", "lines"):
         del saved[name]
-    checkpoint.save(tmp_path / "last.safetensors", made.model, made.optimiser, {"progress": json.dumps(saved)})
+    checkpoint.save(
+        tmp_path / "last.safetensors", made.model, made.optimiser, {"progress": json.dumps(saved)}
+    )
     before = log_of(tmp_path)
     base(vocab, tmp_path)
     assert log_of(tmp_path) == before

@@ -15,13 +15,18 @@ from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.segments import Segment
 
 QUERY = "a b c d e f g h"
-FIRST, ALIKE, LITTLE, MUCH = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+FIRST = "a b c d e x x x"
+ALIKE = "a b c d x x x x"
+LITTLE = "a b x x x f x x"
+MUCH = "x x x x x f g x"
 
 
 @pytest.fixture
 def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
     build(tmp_path / "one", [Segment(src, src.upper()) for src in (FIRST, MUCH)], "en", "fr")
-    build(tmp_path / "two", [Segment(src, src.upper()) for src in (FIRST, ALIKE, LITTLE)], "en", "fr")
+    build(
+        tmp_path / "two", [Segment(src, src.upper()) for src in (FIRST, ALIKE, LITTLE)], "en", "fr"
+    )
     with MemoryIndex.open(tmp_path / "one") as one, MemoryIndex.open(tmp_path / "two") as two:
         yield [one, two]
 
@@ -37,14 +42,20 @@ def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
     ],
 )
 def test_pairs_are_chosen_from_all_memories_together(
-    indexes: list[MemoryIndex], select: Method, similarity: Similarity, alpha: float | None, sources: list[str]
+    indexes: list[MemoryIndex],
+    select: Method,
+    similarity: Similarity,
+    alpha: float | None,
+    sources: list[str],
 ) -> None:
     retriever = Retriever(indexes, 2, 0.2, selection=Selection(select, similarity, alpha))
     found, nothing = retriever.search([QUERY, "something else"])
     assert [match.segment.src for match in found] == sources
     assert nothing == ()
     fuzzy = {FIRST: 5 / 8, ALIKE: 4 / 8, LITTLE: 3 / 8, MUCH: 2 / 8}
-    assert [match.score == fuzzy[match.segment.src] for match in found] == [similarity == "fuzzy"] * 2
+    assert [match.score == fuzzy[match.segment.src] for match in found] == [
+        similarity == "fuzzy"
+    ] * 2
 
 
 def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
@@ -53,19 +64,31 @@ def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex])
     confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), kept=False)
     found = retriever.search([QUERY, QUERY], [confirmed.similar, Delta()])
     assert [[match.segment.tgt for match in matches] for matches in found] == [
-        [FIRST.upper(), "confirmed"], [FIRST.upper(), MUCH.upper()],
-    ]  # fmt: skip
+        [FIRST.upper(), "confirmed"],
+        [FIRST.upper(), MUCH.upper()],
+    ]
 
 
 def test_of_several_targets_the_newest_of_the_most_frequent_is_taken(tmp_path: Path) -> None:
-    said = [("one", "2020"), ("two", "2021"), ("two", "2022"), ("last", "2024"), ("one", "2023"), ("alone", "2030")]
+    said = [
+        ("one", "2020"),
+        ("two", "2021"),
+        ("two", "2022"),
+        ("last", "2024"),
+        ("one", "2023"),
+        ("alone", "2030"),
+    ]
     copies = [Segment(QUERY, tgt, changed=f"{year}-01-01T00:00:00Z") for tgt, year in said]
-    many = [Segment(QUERY, "often", changed="2001-01-01T00:00:00Z")] * 300  # more than are asked for at first
+    many = [
+        Segment(QUERY, "often", changed="2001-01-01T00:00:00Z")
+    ] * 300  # more than are asked for at first
     build(tmp_path / "few", copies, "en", "fr")
     build(tmp_path / "many", [*many, Segment("rare", "1"), Segment("rare", "2")], "en", "fr")
     with MemoryIndex.open(tmp_path / "few") as few, MemoryIndex.open(tmp_path / "many") as often:
         for indexes, taken in (([few], "one"), ([few, often], "often")):
-            found = Retriever(indexes, 2, 0.5).exact([f" {QUERY.replace(' ', '  ')}", "a b c d e f g"])
+            found = Retriever(indexes, 2, 0.5).exact(
+                [f" {QUERY.replace(' ', '  ')}", "a b c d e f g"]
+            )
             assert found[0] is not None and found[0].segment.tgt == taken and found[1] is None
         newest = Retriever([few], 2, 0.5).exact([QUERY])[0]
         assert newest is not None and newest.segment.changed.startswith("2023")

@@ -52,13 +52,19 @@ def test_gradients_equal_numerical_ones_in_double() -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_output_loss_equals_torch(smoothing: float) -> None:
     torch.manual_seed(1)
-    hidden, w, b = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((700, 3), (9, 3), (9,)))
+    hidden, w, b = (
+        torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((700, 3), (9, 3), (9,))
+    )
     ids = torch.randint(9, (700,))  # 0 is padding
     ours = OutputLoss.apply(hidden, w, b, ids, smoothing, None)
-    theirs = F.cross_entropy(hidden @ w.t() + b, ids, reduction="sum", ignore_index=0, label_smoothing=smoothing)
+    theirs = F.cross_entropy(
+        hidden @ w.t() + b, ids, reduction="sum", ignore_index=0, label_smoothing=smoothing
+    )
     torch.testing.assert_close(ours, theirs)
     for mine, other in zip(
-        torch.autograd.grad(ours, (hidden, w, b)), torch.autograd.grad(theirs, (hidden, w, b)), strict=True
+        torch.autograd.grad(ours, (hidden, w, b)),
+        torch.autograd.grad(theirs, (hidden, w, b)),
+        strict=True,
     ):
         torch.testing.assert_close(mine, other)
 
@@ -66,7 +72,11 @@ def test_output_loss_equals_torch(smoothing: float) -> None:
 def test_padding_changes_nothing() -> None:
     model, (src, src_len, tgt) = tiny(), batch()
     alone = sum(
-        model.loss(src[i : i + 1, : src_len[i]], src_len[i : i + 1], tgt[i : i + 1, : int((tgt[i] != PAD).sum())])
+        model.loss(
+            src[i : i + 1, : src_len[i]],
+            src_len[i : i + 1],
+            tgt[i : i + 1, : int((tgt[i] != PAD).sum())],
+        )
         for i in range(3)
     )
     torch.testing.assert_close(model.loss(src, src_len, tgt), alone)

@@ -31,7 +31,8 @@ QUERY = "a b c d e f g h"
 
 def matches(*sources: str) -> list[Match]:
     found = [
-        Match(Segment(src, "", id=i), fuzzy_score(QUERY.split(), match_tokens(src)), 0) for i, src in enumerate(sources)
+        Match(Segment(src, "", id=i), fuzzy_score(QUERY.split(), match_tokens(src)), 0)
+        for i, src in enumerate(sources)
     ]
     return sorted(found, key=lambda match: -match.score)
 
@@ -45,9 +46,16 @@ def test_covered_are_the_tokens_aligned_by_the_edit_distance() -> None:
 
 
 def test_greedy_prefers_what_is_new_to_what_is_similar() -> None:
-    first, alike, other, rest = "a b c d e x x x", "a b c d x x x x", "x x x x x f g x", "x x x x x x x h"
+    first = "a b c d e x x x"
+    alike = "a b c d x x x x"
+    other = "x x x x x f g x"
+    rest = "x x x x x x x h"
     found = matches(first, alike, other, rest)
-    assert chosen(select_greedy(QUERY, found, 4)) == [first, other, rest]  # `alike` covers nothing new
+    assert chosen(select_greedy(QUERY, found, 4)) == [
+        first,
+        other,
+        rest,
+    ]  # `alike` covers nothing new
     assert chosen(select_greedy(QUERY, found, 2)) == [first, other]
     assert chosen(select_top(found, 2)) == [first, alike]
 
@@ -61,12 +69,22 @@ def test_greedy_settles_ties_by_score_then_by_order() -> None:
 
 
 def test_walk_takes_the_next_that_covers_anything_new_where_greedy_takes_the_most() -> None:
-    first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+    first = "a b c d e x x x"
+    alike = "a b c d x x x x"
+    little = "a b x x x f x x"
+    much = "x x x x x f g x"
     found = matches(first, alike, little, much)
     assert chosen(found) == [first, alike, little, much]  # 5/8, 4/8, 3/8, 2/8
-    assert chosen(select_walk(QUERY, found, 4)) == [first, little, much]  # f, then g; `alike` adds nothing
+    assert chosen(select_walk(QUERY, found, 4)) == [
+        first,
+        little,
+        much,
+    ]  # f, then g; `alike` adds nothing
     assert chosen(select_walk(QUERY, found, 2)) == [first, little]
-    assert chosen(select_greedy(QUERY, found, 4)) == [first, much]  # f and g at once: nothing is left for `little`
+    assert chosen(select_greedy(QUERY, found, 4)) == [
+        first,
+        much,
+    ]  # f and g at once: nothing is left for `little`
 
 
 def test_walk_takes_no_pair_that_covers_nothing() -> None:
@@ -74,11 +92,16 @@ def test_walk_takes_no_pair_that_covers_nothing() -> None:
 
 
 def test_contrastive_trades_likeness_to_the_query_for_likeness_to_the_chosen() -> None:
-    first, alike, other, rest = "a b c d e f x x", "a b c d e x x x", "x x x x e f g h", "x x x x x x g h"
+    first = "a b c d e f x x"
+    alike = "a b c d e x x x"
+    other = "x x x x e f g h"
+    rest = "x x x x x x g h"
     found = matches(first, alike, other, rest)
     assert chosen(found) == [first, alike, other, rest]  # scores 6/8, 5/8, 4/8, 2/8
-    # sim to first: alike 7/8, other 2/8, rest 0:     5/8 - 7/16 = 3/16;  4/8 - 2/16 = 6/16;  2/8 - 0 = 4/16
-    # mean sim to first and other: alike (7/8 + 1/8) / 2, rest (0 + 6/8) / 2:   5/8 - 1/4 = 6/16;  2/8 - 3/16 = 1/16
+    # sim to first: alike 7/8, other 2/8, rest 0:
+    #     5/8 - 7/16 = 3/16;  4/8 - 2/16 = 6/16;  2/8 - 0 = 4/16
+    # mean sim to first and other: alike (7/8 + 1/8) / 2, rest (0 + 6/8) / 2:
+    #     5/8 - 1/4 = 6/16;  2/8 - 3/16 = 1/16
     assert chosen(select_contrastive(found, 4, alpha=0.5)) == [first, other, alike, rest]
     assert chosen(select_contrastive(found, 2, alpha=0.5)) == [first, other]
     assert select_contrastive(found, 4, alpha=0) == select_top(found, 4)
@@ -92,7 +115,10 @@ def test_the_contrastive_penalty_is_the_mean_over_those_chosen_not_the_sum() -> 
 
 
 def test_contrastive_settles_ties_by_rank() -> None:
-    found = [Match(Segment(src, ""), score, 0) for src, score in (("a b", 1.0), ("c d", 0.3), ("a e", 0.55))]
+    found = [
+        Match(Segment(src, ""), score, 0)
+        for src, score in (("a b", 1.0), ("c d", 0.3), ("a e", 0.55))
+    ]
     # 0.3 - 0.5 * 0 = 0.55 - 0.5 * 0.5, which in floating point is a little more than 0.3
     assert chosen(select_contrastive(found, 2, alpha=0.5)) == ["a b", "c d"]
 
@@ -112,26 +138,40 @@ def test_bleu_ranks_whole_phrases_over_scattered_words() -> None:
 def test_bleu_can_penalise_too() -> None:
     first, alike, other = "a b c d e f x x", "a b c d e y y y", "y y y e f g h y"
     found = matches(first, alike, other)
-    # common n-grams, one more in both from n = 2 on; with the query: 6/8 6/8 5/7 4/6, 5/8 5/8 4/7 3/6, 4/8 4/8 3/7 2/6;
-    # `alike` has 5, 4, 3, 2 in common with `first`, `other` 2, 1, 0, 0
+    # common n-grams, one more in both from n = 2 on; with the query: 6/8 6/8 5/7 4/6, 5/8 5/8 4/7
+    # 3/6, 4/8 4/8 3/7 2/6; `alike` has 5, 4, 3, 2 in common with `first`, `other` 2, 1, 0, 0
     value = {
-        alike: (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25 - 0.5 * (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25,
-        other: (4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25 - 0.5 * (2 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25,
+        alike: (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25
+        - 0.5 * (5 / 8 * 5 / 8 * 4 / 7 * 3 / 6) ** 0.25,
+        other: (4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25
+        - 0.5 * (2 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25,
     }
     assert value[other] > value[alike]
     for alpha, second in ((0.5, other), (0.1, alike), (None, alike)):
-        assert chosen(Selection("contrastive", "bleu", alpha).choose(QUERY, found, 2)) == [first, second]
+        assert chosen(Selection("contrastive", "bleu", alpha).choose(QUERY, found, 2)) == [
+            first,
+            second,
+        ]
 
 
 def test_every_method_can_be_named() -> None:
-    first, alike, little, much = "a b c d e x x x", "a b c d x x x x", "a b x x x f x x", "x x x x x f g x"
+    first = "a b c d e x x x"
+    alike = "a b c d x x x x"
+    little = "a b x x x f x x"
+    much = "x x x x x f g x"
     found = matches(first, alike, little, much)
     names = ("topk", "greedy", "walk", "contrastive")
     alpha = {"contrastive": 0.5}
-    taken = {name: chosen(Selection(name, alpha=alpha.get(name)).choose(QUERY, found, 2)) for name in names}  # type: ignore[arg-type]
+    taken = {
+        name: chosen(Selection(name, alpha=alpha.get(name)).choose(QUERY, found, 2))
+        for name in names
+    }  # type: ignore[arg-type]
     assert taken == {
-        "topk": [first, alike], "greedy": [first, much], "walk": [first, little], "contrastive": [first, much],
-    }  # fmt: skip
+        "topk": [first, alike],
+        "greedy": [first, much],
+        "walk": [first, little],
+        "contrastive": [first, much],
+    }
 
 
 def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
@@ -139,7 +179,10 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
     # after the first: 4/8 - 7/8 alpha and 2/8 - 1/8 alpha, equal at alpha 1/3
     first, alike, much = chosen(found)
     for alpha, second in ((0.3, alike), (0.34, much), (0, alike), (None, alike)):
-        assert chosen(Selection("contrastive", alpha=alpha).choose(QUERY, found, 2)) == [first, second]
+        assert chosen(Selection("contrastive", alpha=alpha).choose(QUERY, found, 2)) == [
+            first,
+            second,
+        ]
     assert ALPHA < 1 / 3
 
 
@@ -150,8 +193,18 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
         ("topk", "chrf", None, "similarity chrf is unknown; allowed: fuzzy, bleu"),
         ("greedy", "fuzzy", 0.5, "alpha is of select contrastive, and select is greedy"),
         ("contrastive", "fuzzy", -0.1, "alpha is -0.1; it must be a number that is not negative"),
-        ("contrastive", "fuzzy", math.nan, "alpha is nan; it must be a number that is not negative"),
-        ("contrastive", "fuzzy", math.inf, "alpha is inf; it must be a number that is not negative"),
+        (
+            "contrastive",
+            "fuzzy",
+            math.nan,
+            "alpha is nan; it must be a number that is not negative",
+        ),
+        (
+            "contrastive",
+            "fuzzy",
+            math.inf,
+            "alpha is inf; it must be a number that is not negative",
+        ),
     ],
 )
 def test_a_selection_that_there_is_not_is_wrong_usage(
@@ -169,8 +222,13 @@ def test_only_the_first_k_by_fuzzy_score_need_no_candidates_beside_them() -> Non
 
 def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None:
     found = matches("a b c d e x x x", "x x x x e f g x")
-    assert coverage(QUERY, found) == [Coverage((0, 1, 2, 3, 4), (0, 1, 2, 3, 4)), Coverage((4, 5, 6), (5, 6))]
-    assert coverage("the cat the", matches("the dog the")) == [Coverage((0, 2), (0, 2))]  # by place, not by word
+    assert coverage(QUERY, found) == [
+        Coverage((0, 1, 2, 3, 4), (0, 1, 2, 3, 4)),
+        Coverage((4, 5, 6), (5, 6)),
+    ]
+    assert coverage("the cat the", matches("the dog the")) == [
+        Coverage((0, 2), (0, 2))
+    ]  # by place, not by word
 
 
 @pytest.mark.parametrize("similarity", ["fuzzy", "bleu"])

@@ -37,7 +37,13 @@ def bleu(translator: Translator) -> float:
 
 def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
     translator = Translator.load(MODEL, [index])
-    assert translator.memories is not None and translator.memories.modes == ("copy", "fusion", "both", "knn", "off")
+    assert translator.memories is not None and translator.memories.modes == (
+        "copy",
+        "fusion",
+        "both",
+        "knn",
+        "off",
+    )
     assert translator.settings == Settings(mode="copy", cache=1000, verbatim=True)
 
 

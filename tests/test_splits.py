@@ -38,7 +38,9 @@ def test_added_documents_move_none_from_dev_to_test_or_into_them() -> None:
     assert after.dev != before.dev and after.test != before.test
     assert not (after.dev & before.test or after.test & before.dev)
     lowest = max(map(point_of, before.test)), min(map(point_of, before.dev))
-    assert max(map(point_of, after.test)) <= lowest[0] and min(map(point_of, after.dev)) >= lowest[1]
+    assert (
+        max(map(point_of, after.test)) <= lowest[0] and min(map(point_of, after.dev)) >= lowest[1]
+    )
 
 
 def test_a_document_that_is_too_long_stays_in_training() -> None:
@@ -50,12 +52,22 @@ def test_a_document_that_is_too_long_stays_in_training() -> None:
     ("sizes", "error", "message"),
     [
         ({"a": 60, "b": 39}, UsageError, "99 segments: too few to keep out 25 .* at most 24"),
-        ({"a": 2, "b": 1}, UsageError, "3 segments: too few to keep out 25 .*; there must be four at least"),
+        (
+            {"a": 2, "b": 1},
+            UsageError,
+            "3 segments: too few to keep out 25 .*; there must be four at least",
+        ),
         ({"a": 1}, UsageError, "1 segment: too few"),
-        ({"memory": 5000}, DataError, "1 document with 5,000 segments: .* no two of at most 26 segments"),
+        (
+            {"memory": 5000},
+            DataError,
+            "1 document with 5,000 segments: .* no two of at most 26 segments",
+        ),
     ],
 )
-def test_too_little_to_split_is_said(sizes: dict[str, int], error: type[Exception], message: str) -> None:
+def test_too_little_to_split_is_said(
+    sizes: dict[str, int], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         fresh_split(sizes, 25)
 
@@ -81,12 +93,18 @@ def test_committed_lists_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("dev", "test", "message"),
     [
-        ("a\n", None, r"no list of test documents; expected files named test\.txt or NAME\.test\.txt"),
+        (
+            "a\n",
+            None,
+            r"no list of test documents; expected files named test\.txt or NAME\.test\.txt",
+        ),
         ("a\nb\n", "c\nb\n", "'b' is in a list of dev and in one of test"),
         ("a\n", "x\n", "none of the 1 id of test is a document"),
     ],
 )
-def test_lists_that_do_not_fit_are_errors(tmp_path: Path, dev: str, test: str | None, message: str) -> None:
+def test_lists_that_do_not_fit_are_errors(
+    tmp_path: Path, dev: str, test: str | None, message: str
+) -> None:
     (tmp_path / "my.dev.txt").write_text(dev)
     if test is not None:
         (tmp_path / "my.test.txt").write_text(test)

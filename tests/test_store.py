@@ -19,9 +19,17 @@ from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
 
 FULL = Segment(
-    "a\u0000b 'quoted' \U0001f600", "é", "doc/1", 7, 0, "origin", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "me",
+    "a\u0000b 'quoted' \U0001f600",
+    "é",
+    "doc/1",
+    7,
+    0,
+    "origin",
+    "2026-01-01T00:00:00Z",
+    "2026-01-02T00:00:00Z",
+    "me",
     (("note", 'x "y"\n'), ("note", "é")),
-)  # fmt: skip
+)
 
 
 def sealed(folder: Path, segments: Iterable[Segment], keep_ids: bool = False) -> Path:
@@ -42,7 +50,10 @@ def test_every_field_comes_back(path: Path) -> None:
     assert [segment.id for segment in store] == [1, 2, 3]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=8, max_size=8), st.integers(0, 2**40))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=8, max_size=8),
+    st.integers(0, 2**40),
+)
 def test_any_text_comes_back_and_any_flipped_bit_is_found(texts: list[str], number: int) -> None:
     src, tgt, document, origin, created, changed, user, value = texts
     pairs = ((src, "\x1e0\x1f1"), (document, value))
@@ -64,7 +75,9 @@ def test_many_ids_are_read_at_once(tmp_path: Path) -> None:
 
 
 def test_ids_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
-    store = Store(sealed(tmp_path, [Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True))
+    store = Store(
+        sealed(tmp_path, [Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True)
+    )
     assert [(segment.id, segment.src) for segment in store] == [(4, "a"), (9, "c")]
     assert list(store.found([-1, 0, 1, 3, 4, 5, 8, 9, 10, 11, 1 << 70])) == [4, 9]
 
@@ -94,7 +107,9 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("wanted", "ids"), FILTERS)
-def test_a_filter_chooses_the_same_in_the_store_and_one_by_one(path: Path, wanted: Filter, ids: list[int]) -> None:
+def test_a_filter_chooses_the_same_in_the_store_and_one_by_one(
+    path: Path, wanted: Filter, ids: list[int]
+) -> None:
     store = Store(path)
     assert [segment.id for segment in store.chosen(wanted)] == ids
     assert [segment.id for segment in store if wanted.keeps(segment)] == ids
@@ -113,9 +128,14 @@ def test_a_changed_row_is_reported(path: Path) -> None:
 def test_what_sqlite_does_not_understand_is_told_on_one_line(path: Path) -> None:
     with closing(sqlite3.connect(path / "segments.db")) as db:
         db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_schema SET sql = 'CREATE TABLE segments (' || char(127) || char(10) || ')'")
+        db.execute(
+            "UPDATE sqlite_schema SET sql = 'CREATE TABLE segments (' || char(127) || char(10) "
+            "|| ')'"
+        )
         db.commit()
-    with pytest.raises(MemoryIndexError, match=r"segments.db: the store cannot be opened: ") as raised:
+    with pytest.raises(
+        MemoryIndexError, match=r"segments.db: the store cannot be opened: "
+    ) as raised:
         Store(path)
     assert str(raised.value).isprintable()
 
@@ -125,8 +145,12 @@ def test_a_missing_row_is_reported(path: Path) -> None:
         Store(path).by_ids([1, 9])
 
 
-@pytest.mark.parametrize(("name", "content"), [("db", b"no database" * 100), ("rows", b""), ("start", b"x" * 9)])
-def test_a_file_that_is_no_part_of_a_store_is_one_error(path: Path, name: str, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"), [("db", b"no database" * 100), ("rows", b""), ("start", b"x" * 9)]
+)
+def test_a_file_that_is_no_part_of_a_store_is_one_error(
+    path: Path, name: str, content: bytes
+) -> None:
     (path / f"segments.{name}").write_bytes(content)
     with pytest.raises(MemoryIndexError, match="cannot be opened"):
         Store(path)

@@ -18,13 +18,17 @@ words = st.lists(st.sampled_from("abcdefg"), max_size=12)
 
 @given(words, words)
 @settings(max_examples=300)
-def test_edits_and_shifts_are_those_of_sacrebleu(hypothesis: list[str], reference: list[str]) -> None:
+def test_edits_and_shifts_are_those_of_sacrebleu(
+    hypothesis: list[str], reference: list[str]
+) -> None:
     assert edits(hypothesis, reference) == lib_ter.translation_edit_rate(hypothesis, reference)[0]
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=150), st.lists(st.sampled_from("ab"), max_size=150))
 @settings(max_examples=60)
-def test_distance_and_trace_are_those_of_sacrebleu_far_from_the_diagonal_too(left: list[str], right: list[str]) -> None:
+def test_distance_and_trace_are_those_of_sacrebleu_far_from_the_diagonal_too(
+    left: list[str], right: list[str]
+) -> None:
     assert BeamEditDistance(right)(left) == lib_ter.BeamEditDistance(right)(left)
 
 
@@ -36,7 +40,12 @@ def test_real_segments_against_their_neighbours_and_shuffled() -> None:
         reference = texts[number]
         half = len(reference) // 2
         for hypothesis in (
-            texts[number + 1][:40], reference[half:] + reference[:half], rng.sample(reference, len(reference)),
-        ):  # fmt: skip
-            assert edits(hypothesis, reference) == lib_ter.translation_edit_rate(hypothesis, reference)[0]
+            texts[number + 1][:40],
+            reference[half:] + reference[:half],
+            rng.sample(reference, len(reference)),
+        ):
+            assert (
+                edits(hypothesis, reference)
+                == lib_ter.translation_edit_rate(hypothesis, reference)[0]
+            )
     assert len(chosen) > 50

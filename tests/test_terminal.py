@@ -1,4 +1,5 @@
-"""Escape sequences in texts and names do not reach a terminal; files and pipes get the bytes as they are."""
+"""Escape sequences in texts and names do not reach a terminal; files and pipes get the bytes as
+they are."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def index(tmp_path: Path) -> Path:
 def _tmnmt(*arguments: str, stdout: int | IO[bytes], stderr: int | IO[bytes]) -> int:
     command = [sys.executable, "-c", "from tmnmt.cli import main; main()", *arguments]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment).returncode
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+    ).returncode
 
 
 def _on_terminal(*arguments: str) -> str:
@@ -49,20 +52,35 @@ def _on_terminal(*arguments: str) -> str:
 @pytest.mark.parametrize(
     "command",
     [
-        ("memory", "list"), ("search", "a red word here", "--threshold", "0"),
-        ("search", "red", "--json", "--threshold", "0"), ("search", f"a {RED}word", "--explain", "--threshold", "0"),
+        ("memory", "list"),
+        ("search", "a red word here", "--threshold", "0"),
+        ("search", "red", "--json", "--threshold", "0"),
+        ("search", f"a {RED}word", "--explain", "--threshold", "0"),
     ],
-)  # fmt: skip
-def test_what_is_in_a_memory_does_not_command_a_terminal(index: Path, command: tuple[str, ...]) -> None:
+)
+def test_what_is_in_a_memory_does_not_command_a_terminal(
+    index: Path, command: tuple[str, ...]
+) -> None:
     sent = _on_terminal(*command, "--index", str(index))
-    assert "rouge" in sent and TITLE not in sent and CSI not in sent and RED not in sent.replace("\x1b[31;9m", "")
+    assert (
+        "rouge" in sent
+        and TITLE not in sent
+        and CSI not in sent
+        and RED not in sent.replace("\x1b[31;9m", "")
+    )
     assert "\u241b[31m" in sent or "\\u001b[31m" in sent
 
 
 def test_files_and_pipes_get_what_is_in_a_memory_as_it_is(index: Path, tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
-        assert _tmnmt("memory", "list", "--index", str(index), stdout=out, stderr=subprocess.DEVNULL) == 0
-    assert RED + "red" + TITLE in (tmp_path / "out").read_text() and CSI in (tmp_path / "out").read_text()
+        assert (
+            _tmnmt("memory", "list", "--index", str(index), stdout=out, stderr=subprocess.DEVNULL)
+            == 0
+        )
+    assert (
+        RED + "red" + TITLE in (tmp_path / "out").read_text()
+        and CSI in (tmp_path / "out").read_text()
+    )
 
 
 def test_what_is_told_on_stderr_commands_nothing(tmp_path: Path) -> None:
@@ -80,11 +98,20 @@ def test_help_keeps_its_colours() -> None:
 
 
 def test_a_progress_bar_keeps_its_colours_and_shows_names_as_they_are(index: Path) -> None:
-    code = "import time; from tmnmt.cli import run; from tmnmt.progress import Progress; run(['--version'])\n"
-    code += f"with Progress({RED!r} + '[b]name[/b]', 'steps', 9) as progress:\n    progress.advance(3); time.sleep(0.3)"
+    code = (
+        "import time; from tmnmt.cli import run; from tmnmt.progress import Progress; "
+        "run(['--version'])\n"
+    )
+    code += (
+        f"with Progress({RED!r} + '[b]name[/b]', 'steps', 9) as progress:\n    "
+        "progress.advance(3); time.sleep(0.3)"
+    )
     ours, theirs = pty.openpty()
     subprocess.run(
-        [sys.executable, "-c", code], stderr=theirs, check=True, env={**os.environ, "TERM": "xterm-256color"}
+        [sys.executable, "-c", code],
+        stderr=theirs,
+        check=True,
+        env={**os.environ, "TERM": "xterm-256color"},
     )
     os.close(theirs)
     sent = os.read(ours, 1 << 16).decode()

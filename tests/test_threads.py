@@ -20,7 +20,12 @@ from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.models.folder import load_model
 
 THREADS = 8
-TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "Repealed.", PAIRS[4][0]]
+TEXTS = [
+    "The Commission shall inform the Council.",
+    "It shall apply from 1 June 1997.",
+    "Repealed.",
+    PAIRS[4][0],
+]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +56,9 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
 def test_threads_get_what_one_thread_gets(
     folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    translator = Translator.load(folder / "model", [folder / "index"], beam=2, verbatim=False, **options)
+    translator = Translator.load(
+        folder / "model", [folder / "index"], beam=2, verbatim=False, **options
+    )
     decode, inside, most = translator.decode, list[int](), list[int]()
 
     def watched(*arguments: Any) -> Any:
@@ -67,7 +74,10 @@ def test_threads_get_what_one_thread_gets(
         session = translator.session()
         found = [(text, session.translate(text, explain=True)) for text in texts]
         session.confirm("Repealed.", f"Abrogé {number}.")
-        return [*found, ("confirmed", session.translate("Repealed at once.").matches[0].segment.tgt)]
+        return [
+            *found,
+            ("confirmed", session.translate("Repealed at once.").matches[0].segment.tgt),
+        ]
 
     monkeypatch.setattr(translator, "decode", watched)
     alone = dict(translated(0)) | {"confirmed": None}
@@ -84,12 +94,16 @@ def test_threads_that_share_a_session_lose_nothing(folder: Path) -> None:
         session.translate(TEXTS[number % 4])
 
     in_threads(confirmed)
-    assert sorted(one.tgt for one in session.done) == [f"Avis {number}" for number in range(THREADS)]
+    assert sorted(one.tgt for one in session.done) == [
+        f"Avis {number}" for number in range(THREADS)
+    ]
     assert len({one.id for one in session.done}) == THREADS
     assert all(session.translate(f"Notice number {n}").tgt == f"Avis {n}" for n in range(THREADS))
 
 
-def test_keys_are_kept_once_whoever_computes_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_kept_once_whoever_computes_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     translator = Translator.load(folder / "model")
     store, other_store = (PairKeyStore(translator.backbone, translator.vocab, 50) for _ in range(2))
     expected = other_store.keys_of([PAIRS])[0]

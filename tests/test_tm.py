@@ -62,23 +62,27 @@ def learned(kind: TMKind) -> TranslationMemory:
 def pair(length: int, seed: int = 0) -> PairKeys:
     made = torch.Generator().manual_seed(seed)
     return PairKeys(
-        torch.randn(length, L, generator=made), torch.randn(length, D, generator=made),
+        torch.randn(length, L, generator=made),
+        torch.randn(length, D, generator=made),
         torch.randint(4, V, (length,), generator=made),
-    )  # fmt: skip
+    )
 
 
 def collate(pairs: list[list[PairKeys]], rows_per_sentence: int = 1) -> TMState | None:
     """The longer a pair, the better it is scored."""
-    return collate_scored(pairs, [[len(keys.ids) / 10 for keys in some] for some in pairs], rows_per_sentence)
+    return collate_scored(
+        pairs, [[len(keys.ids) / 10 for keys in some] for some in pairs], rows_per_sentence
+    )
 
 
 def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
     """prev (R,), hidden (R, d), context (R, l)"""
     made = torch.Generator().manual_seed(9)
     return (
-        torch.randint(4, V, (count,), generator=made), torch.randn(count, D, generator=made),
+        torch.randint(4, V, (count,), generator=made),
+        torch.randn(count, D, generator=made),
         torch.randn(count, L, generator=made),
-    )  # fmt: skip
+    )
 
 
 def plain(backbone: RNNsearch, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
@@ -114,15 +118,18 @@ def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, TMState]
         tm.log_eta.fill_(math.log(2))
     keys = PairKeys(
         torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-        torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]), torch.tensor([1, 0, 1]),
-    )  # fmt: skip
+        torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]),
+        torch.tensor([1, 0, 1]),
+    )
     state = collate_scored([[keys]], [[score]])
     assert state is not None
     return tm, state
 
 
 def covered(tm: TranslationMemory, state: TMState, coverage: list[float]) -> MemoryState:
-    return MemoryState(replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None]))
+    return MemoryState(
+        replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None])
+    )
 
 
 def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
@@ -139,7 +146,8 @@ def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor,
 def test_copy_by_hand() -> None:
     memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
     log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
-    # E / eta = (1, 0, 0): q = (e, 1, 1) / (e + 2); p_copy = (1, e + 1) / (e + 2); p_gen = (1/2, 1/2)
+    # E / eta = (1, 0, 0): q = (e, 1, 1) / (e + 2); p_copy = (1, e + 1) / (e + 2); p_gen = (1/2,
+    # 1/2)
     e, total = math.e, math.e + 2
     expected = [0.75 / total + 0.125, 0.75 * (e + 1) / total + 0.125]
     torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
@@ -151,15 +159,23 @@ def test_copy_by_hand() -> None:
 PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 
 
-def papers_gates(kind: TMKind, score: float) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
-    """As `by_hand` with s = (0, ln 2), and gates of which one unit is at work, for a pair of this score.
+def papers_gates(
+    kind: TMKind, score: float
+) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+    """As `by_hand` with s = (0, ln 2), and gates of which one unit is at work, for a pair of this
+    score.
 
-    The third position has been read: q = (e, 1, 1) / (e + 2), z~ = (1, 3 / (e + 2)), p_gen = (1/3, 2/3)."""
+    The third position has been read: q = (e, 1, 1) / (e + 2), z~ = (1, 3 / (e + 2)), p_gen = (1/3,
+    2/3)."""
     tm, state = three_words(kind, score)
     with torch.no_grad():
         for gate in (tm.copy, tm.fusion):
             assert gate is not None
-            for parameter in (*gate.context.parameters(), *gate.hidden.parameters(), *gate.value.parameters()):
+            for parameter in (
+                *gate.context.parameters(),
+                *gate.hidden.parameters(),
+                *gate.value.parameters(),
+            ):
                 parameter.zero_()
             gate.context.weight[0, 0], gate.hidden.weight[0, 1] = 0.5, 1.0
             gate.value.weight[0] = torch.tensor([0.25, 1.0])
@@ -172,7 +188,8 @@ def papers_gates(kind: TMKind, score: float) -> tuple[Memories, MemoryState, tup
 
 
 def papers_zeta() -> float:
-    """sigmoid(2 tanh(c_1 / 2 + s_2 + z~_1 / 4 + z~_2) - 1) = sigmoid(2 tanh(0.5 + 0.6931 + 0.25 + 0.6358) - 1)"""
+    """sigmoid(2 tanh(c_1 / 2 + s_2 + z~_1 / 4 + z~_2) - 1) = sigmoid(2 tanh(0.5 + 0.6931 + 0.25 +
+    0.6358) - 1)"""
     zeta = 1 / (1 + math.exp(1 - 2 * math.tanh(0.75 + math.log(2) + 3 / (math.e + 2))))
     assert zeta == pytest.approx(0.7187, abs=1e-4)
     return zeta
@@ -180,7 +197,9 @@ def papers_zeta() -> float:
 
 def test_the_papers_copy_gate_by_hand() -> None:
     memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
-    log_probs, _, trace = memories.step(TwoWords(), prev, hidden, context, state, "copy", explain=True)
+    log_probs, _, trace = memories.step(
+        TwoWords(), prev, hidden, context, state, "copy", explain=True
+    )
     zeta, total = papers_zeta(), math.e + 2
     assert trace is not None and trace.copy_gate is not None
     assert trace.copy_gate.item() == pytest.approx(zeta, abs=1e-6)
@@ -190,11 +209,15 @@ def test_the_papers_copy_gate_by_hand() -> None:
 
 def test_the_papers_fusion_gate_by_hand() -> None:
     memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
-    log_probs, _, trace = memories.step(TwoWords(), prev, hidden, context, state, "fusion", explain=True)
+    log_probs, _, trace = memories.step(
+        TwoWords(), prev, hidden, context, state, "fusion", explain=True
+    )
     zeta = papers_zeta()
     assert trace is not None and trace.fusion_gate is not None
     assert trace.fusion_gate.item() == pytest.approx(zeta, abs=1e-6)
-    h = torch.tensor([[zeta, zeta * 3 / (math.e + 2) + (1 - zeta) * math.log(2)]])  # zeta z~ + (1 - zeta) s
+    h = torch.tensor(
+        [[zeta, zeta * 3 / (math.e + 2) + (1 - zeta) * math.log(2)]]
+    )  # zeta z~ + (1 - zeta) s
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
 
 
@@ -210,7 +233,9 @@ def test_the_score_of_a_pair_has_no_part_in_the_papers_form(mode: Mode) -> None:
     assert float((at(ours, 0.5) - at(ours, 0.2)).abs().max()) > 0.1
 
 
-def test_the_file_says_which_gates_there_are_and_one_of_before_has_ours(tmp_path: Path, backbone: RNNsearch) -> None:
+def test_the_file_says_which_gates_there_are_and_one_of_before_has_ours(
+    tmp_path: Path, backbone: RNNsearch
+) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
@@ -230,7 +255,10 @@ def test_the_file_says_which_gates_there_are_and_one_of_before_has_ours(tmp_path
     save_file(tensors, path, told | {"kinds": json.dumps(kinds)})
     read = Memories.load(path, backbone)
     assert read.tm is not None and read.tm.kind == TMKind()
-    assert all(torch.equal(tensor, read.state_dict()[name]) for name, tensor in written.state_dict().items())
+    assert all(
+        torch.equal(tensor, read.state_dict()[name])
+        for name, tensor in written.state_dict().items()
+    )
 
 
 def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
@@ -242,14 +270,18 @@ def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
 def scored(tm: TranslationMemory, state: TMState, scores: list[float]) -> TMState:
     """The state with other fuzzy scores of its positions."""
     marks = torch.tensor([[[score, float(score == 1)] for score in scores]])
-    return seen(replace(tm.ready(replace(state, marks=marks), TwoWords().embed), coverage=state.coverage))
+    return seen(
+        replace(tm.ready(replace(state, marks=marks), TwoWords().embed), coverage=state.coverage)
+    )
 
 
 def test_better_pairs_are_read_first_by_hand() -> None:
     memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and state.tm is not None
     prefer(memories.tm, 4.0, 0.0, 0.0)
-    read = memories.tm.read(torch.tensor([7]), hidden, context, scored(memories.tm, state.tm, [0.5, 0.9, 0.5]))
+    read = memories.tm.read(
+        torch.tensor([7]), hidden, context, scored(memories.tm, state.tm, [0.5, 0.9, 0.5])
+    )
     # E / eta = (1, 0, 0) + 4 f / 2 = (2, 1.8, 1); sum q f is the gate's third sign
     weights = [math.exp(2), math.exp(1.8), math.exp(1)]
     q = torch.tensor([weights]) / sum(weights)
@@ -264,7 +296,9 @@ def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> No
     prefer(memories.tm, 0.0, 4.0, 2.0)
     # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
     assert state.tm.before.tolist() == [[BOS, 1, 0]]
-    read = memories.tm.read(torch.tensor([0]), hidden, context, scored(memories.tm, state.tm, [0.5, 1.0, 1.0]))
+    read = memories.tm.read(
+        torch.tensor([0]), hidden, context, scored(memories.tm, state.tm, [0.5, 1.0, 1.0])
+    )
     # E / eta = (1, 0, 0) + (0, 4, 4) / 2 + (0, 0, 2) / 2 = (1, 2, 3)
     q = torch.tensor([1.0, 2.0, 3.0]).softmax(-1)
     torch.testing.assert_close(read.q[0], q)
@@ -280,27 +314,50 @@ def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_
         memories.tm.pointer.fill_(4.0)
     held = replace(state.tm, before=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
     held = scored(memories.tm, held, [0.5, 0.5, 0.5])
-    for last, r in ([0.0, 0.8, 0.1], [0.0, 1.0]), ([0.3, 0.0, 0.7], [1.0, 0.0]), ([0.6, 0.3, 0.1], [1.0, 0.5]):
-        read = memories.tm.read(torch.tensor([0]), hidden, context, replace(held, last=torch.tensor([last])))
+    for last, r in (
+        ([0.0, 0.8, 0.1], [0.0, 1.0]),
+        ([0.3, 0.0, 0.7], [1.0, 0.0]),
+        ([0.6, 0.3, 0.1], [1.0, 0.5]),
+    ):
+        read = memories.tm.read(
+            torch.tensor([0]), hidden, context, replace(held, last=torch.tensor([last]))
+        )
         # q of the step before is the last word's place: r = g q(tau - 1), the greatest made 1
         # E / eta = (1, 0, 0) + (0, 2, 2) / 2 + 4 r / 2
-        torch.testing.assert_close(read.q[0], torch.tensor([1.0, 1 + 2 * r[0], 1 + 2 * r[1]]).softmax(-1))
-    read = memories.tm.read(torch.tensor([7]), hidden, context, replace(held, last=torch.tensor([[0.2, 0.5, 0.3]])))
-    torch.testing.assert_close(read.q[0], torch.tensor([1.0, 0.0, 0.0]).softmax(-1))  # nothing follows: r is 0
+        torch.testing.assert_close(
+            read.q[0], torch.tensor([1.0, 1 + 2 * r[0], 1 + 2 * r[1]]).softmax(-1)
+        )
+    read = memories.tm.read(
+        torch.tensor([7]), hidden, context, replace(held, last=torch.tensor([[0.2, 0.5, 0.3]]))
+    )
+    torch.testing.assert_close(
+        read.q[0], torch.tensor([1.0, 0.0, 0.0]).softmax(-1)
+    )  # nothing follows: r is 0
 
 
 def test_a_step_keeps_what_it_read_for_the_next(backbone: RNNsearch, memories: Memories) -> None:
     state = MemoryState(collate([[pair(6, 1), pair(4, 2)], [], [pair(5, 3)]]))
     _, after, trace = memories.step(backbone, *rows(3), state, "copy", explain=True)
-    assert after.tm is not None and after.tm.last is not None and trace is not None and trace.q is not None
+    assert (
+        after.tm is not None
+        and after.tm.last is not None
+        and trace is not None
+        and trace.q is not None
+    )
     assert torch.equal(after.tm.last, trace.q) and not after.tm.last[1].any()
     swapped = after.rows(torch.tensor([2, 0, 0])).tm
-    assert swapped is not None and swapped.last is not None and torch.equal(swapped.last, trace.q[[2, 0, 0]])
+    assert (
+        swapped is not None
+        and swapped.last is not None
+        and torch.equal(swapped.last, trace.q[[2, 0, 0]])
+    )
     again = memories.ready(MemoryState(replace(after.tm, read=None, view=None)), backbone).tm
     assert again is not None and again.last is None  # a new sentence has read nothing
 
 
-def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(backbone: RNNsearch, tmp_path: Path) -> None:
+def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(
+    backbone: RNNsearch, tmp_path: Path
+) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
@@ -318,7 +375,8 @@ def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(backbone: 
 def test_fusion_by_hand() -> None:
     memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
     log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "fusion")
-    # z~ = (e (1, 0) + (0, 1) + (2, 2)) / (e + 2) = (e + 2, 3) / (e + 2); h = 3/4 z~ + 1/4 (0, 0) are the logits
+    # z~ = (e (1, 0) + (0, 1) + (2, 2)) / (e + 2) = (e + 2, 3) / (e + 2); h = 3/4 z~ + 1/4 (0, 0)
+    # are the logits
     h = torch.tensor([[0.75, 0.75 * 3 / (math.e + 2)]])
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
     assert after.tm is not None
@@ -329,7 +387,9 @@ def test_trust_multiplies_the_odds_of_the_gate_by_hand() -> None:
     memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and memories.tm.copy is not None
     with torch.no_grad():
-        memories.tm.copy.trust.copy_(torch.tensor([0.3, 7.0]))  # the pair's score is 0.3: half of the odds 3, zeta 3/5
+        memories.tm.copy.trust.copy_(
+            torch.tensor([0.3, 7.0])
+        )  # the pair's score is 0.3: half of the odds 3, zeta 3/5
     log_probs, _, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
     total = math.e + 2
     expected = [0.6 / total + 0.2, 0.6 * (math.e + 1) / total + 0.2]
@@ -345,9 +405,12 @@ def test_fusion_blends_the_words_too_by_hand() -> None:
         memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         base.embedding.weight.copy_(torch.eye(2))
     assert state.tm is not None
-    state = MemoryState(replace(memories.tm.ready(state.tm, base.embed), coverage=state.tm.coverage))
+    state = MemoryState(
+        replace(memories.tm.ready(state.tm, base.embed), coverage=state.tm.coverage)
+    )
     log_probs, _, _ = memories.step(base, prev, hidden, context, state, "fusion")
-    # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added to z~ of above
+    # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added
+    # to z~ of above
     total = math.e + 2
     h = torch.tensor([[0.75 * (1 + 2 / total), 0.75 * (3 + 3 * math.e + 3) / total]])
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
@@ -357,7 +420,9 @@ def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> No
     memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
     assert memories.tm is not None and memories.tm.fusion is not None
     torch.nn.init.constant_(memories.tm.fusion.out.bias, -math.log(3))  # 1/4, while copy keeps 3/4
-    log_probs, after, trace = memories.step(TwoWords(), prev, hidden, context, state, "both", explain=True)
+    log_probs, after, trace = memories.step(
+        TwoWords(), prev, hidden, context, state, "both", explain=True
+    )
     p_gen = torch.tensor([[0.25, 0.25 * 3 / (math.e + 2)]]).softmax(-1)
     total = math.e + 2
     p_copy = torch.tensor([[1 / total, (math.e + 1) / total]])
@@ -376,7 +441,9 @@ def test_probabilities_sum_to_one(backbone: RNNsearch, memories: Memories, mode:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_closed_gate_is_the_plain_model_bit_for_bit(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+def test_a_closed_gate_is_the_plain_model_bit_for_bit(
+    backbone: RNNsearch, memories: Memories, mode: Mode
+) -> None:
     set_gates(memories, -torch.inf)
     prev, hidden, context = rows(2)
     state = MemoryState(tm=collate([[pair(5)], [pair(4)]]))
@@ -397,11 +464,15 @@ def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: Memories) 
     assert set(log_probs[0].isfinite().nonzero()[:, 0].tolist()) == set(keys.ids.tolist())
 
 
-def test_an_open_fusion_gate_reads_out_the_memory_alone(backbone: RNNsearch, memories: Memories) -> None:
+def test_an_open_fusion_gate_reads_out_the_memory_alone(
+    backbone: RNNsearch, memories: Memories
+) -> None:
     set_gates(memories, torch.inf)
     prev, hidden, context = rows(1)
     keys = pair(1)
-    log_probs, _, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "fusion")
+    log_probs, _, _ = memories.step(
+        backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "fusion"
+    )
     assert memories.tm is not None and memories.tm.word is not None
     said = keys.hiddens + memories.tm.word(backbone.embed(keys.ids))
     torch.testing.assert_close(log_probs, plain(backbone, prev, said, context))
@@ -426,12 +497,16 @@ def test_no_pairs_at_all_is_no_state() -> None:
 
 def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: Memories) -> None:
     prev, hidden, context = rows(1)
-    log_probs, _, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate([[pair(4)]])), "off")
+    log_probs, _, _ = memories.step(
+        backbone, prev, hidden, context, MemoryState(tm=collate([[pair(4)]])), "off"
+    )
     assert torch.equal(log_probs, plain(backbone, prev, hidden, context))
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_order_of_pairs_does_not_matter(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+def test_the_order_of_pairs_does_not_matter(
+    backbone: RNNsearch, memories: Memories, mode: Mode
+) -> None:
     prev, hidden, context = rows(1)
     one, other = pair(5), pair(3, 1)
     results = []
@@ -444,15 +519,21 @@ def test_the_order_of_pairs_does_not_matter(backbone: RNNsearch, memories: Memor
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_row_does_not_see_its_neighbours(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+def test_a_row_does_not_see_its_neighbours(
+    backbone: RNNsearch, memories: Memories, mode: Mode
+) -> None:
     prev, hidden, context = rows(3)
     pairs = [[pair(5), pair(2, 3)], [], [pair(9, 1)]]
-    together, after, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=collate(pairs)), mode)
+    together, after, _ = memories.step(
+        backbone, prev, hidden, context, MemoryState(tm=collate(pairs)), mode
+    )
     assert after.tm is not None
     for n in (0, 2):
         row = slice(n, n + 1)
         state = MemoryState(tm=collate([pairs[n]]))
-        alone, alone_after, _ = memories.step(backbone, prev[row], hidden[row], context[row], state, mode)
+        alone, alone_after, _ = memories.step(
+            backbone, prev[row], hidden[row], context[row], state, mode
+        )
         torch.testing.assert_close(together[row], alone)
         assert alone_after.tm is not None
         length = alone_after.tm.coverage.shape[1]
@@ -472,12 +553,16 @@ def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: Me
     torch.testing.assert_close(moved_after.tm.coverage, after.tm.coverage[index])
 
 
-def test_sentences_that_nobody_reads_are_dropped_without_a_change(backbone: RNNsearch, memories: Memories) -> None:
+def test_sentences_that_nobody_reads_are_dropped_without_a_change(
+    backbone: RNNsearch, memories: Memories
+) -> None:
     prev, hidden, context = rows(4)
     state = MemoryState(tm=collate([[pair(5)], [pair(4, 1)], [pair(3, 2)], [pair(6, 3)]]))
     log_probs, _, _ = memories.step(backbone, prev, hidden, context, state, "copy")
     index = torch.tensor([2])
-    alone, after, _ = memories.step(backbone, prev[index], hidden[index], context[index], state.rows(index), "copy")
+    alone, after, _ = memories.step(
+        backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
+    )
     torch.testing.assert_close(alone, log_probs[index])
     assert after.tm is not None and len(after.tm.keys) == 1
     assert state.tm is not None and compact(state.tm) is state.tm
@@ -499,13 +584,17 @@ def test_collate_numbers_pairs_and_positions() -> None:
     assert state.pair[0].tolist() == [0, 0, 1, 1, 1]
     assert state.position[0].tolist() == [0, 1, 0, 1, 2]
     assert state.mask.tolist() == [[True] * 5, [False] * 5]
-    torch.testing.assert_close(state.marks[..., 0], torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5]))
+    torch.testing.assert_close(
+        state.marks[..., 0], torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5])
+    )
     assert state.sentence.tolist() == [0, 0, 1, 1]
 
 
 def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
     made = torch.Generator().manual_seed(4)
-    log_gen = torch.randn(3, 6, generator=made, dtype=torch.float64).log_softmax(-1).requires_grad_()
+    log_gen = (
+        torch.randn(3, 6, generator=made, dtype=torch.float64).log_softmax(-1).requires_grad_()
+    )
     q = torch.rand(3, 5, generator=made, dtype=torch.float64).softmax(-1).requires_grad_()
     logit = torch.tensor([0.3, -torch.inf, 1.0], dtype=torch.float64, requires_grad=True)
     ids = torch.tensor([[1, 1, 2, 1, 0], [0, 0, 0, 0, 0], [5, 4, 4, 5, 4]])
@@ -523,7 +612,9 @@ def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
         torch.testing.assert_close(gradient[finite], wanted[finite])
 
 
-def test_gradients_stay_finite_beside_rows_without_pairs(backbone: RNNsearch, memories: Memories) -> None:
+def test_gradients_stay_finite_beside_rows_without_pairs(
+    backbone: RNNsearch, memories: Memories
+) -> None:
     prev, hidden, context = rows(2)
     for mode in MODES:
         memories.zero_grad()
@@ -538,7 +629,9 @@ def test_gradients_stay_finite_beside_rows_without_pairs(backbone: RNNsearch, me
 def test_an_explanation_sums_to_the_probability(backbone: RNNsearch, memories: Memories) -> None:
     prev, hidden, context = rows(2)
     state = MemoryState(tm=collate([[pair(4)], [pair(5, 1)]]))
-    log_probs, _, trace = memories.step(backbone, prev, hidden, context, state, "both", explain=True)
+    log_probs, _, trace = memories.step(
+        backbone, prev, hidden, context, state, "both", explain=True
+    )
     assert trace is not None and trace.copy_gate is not None and trace.p_copy is not None
     zeta = trace.copy_gate[:, None]
     torch.testing.assert_close(log_probs.exp(), zeta * trace.p_copy + (1 - zeta) * trace.p_gen)
@@ -555,12 +648,18 @@ def test_a_matrix_for_m_starts_as_the_identity() -> None:
         assert (tm.M is None) == (matching == "identity")
 
 
-@pytest.mark.parametrize("parts", [(True, True, True), (True, False, False), (False, True, True), (None, None, True)])
+@pytest.mark.parametrize(
+    "parts", [(True, True, True), (True, False, False), (False, True, True), (None, None, True)]
+)
 def test_the_file_says_which_parts_there_are(
     tmp_path: Path, backbone: RNNsearch, parts: tuple[bool | None, bool | None, bool]
 ) -> None:
     copy, fusion, cache = parts
-    tm = TranslationMemory(L, D, WORD, TMKind(bool(copy), bool(fusion))) if copy is not None else None
+    tm = (
+        TranslationMemory(L, D, WORD, TMKind(bool(copy), bool(fusion)))
+        if copy is not None
+        else None
+    )
     memories = Memories(tm, SessionCache(L, D, WORD) if cache else None)
     memories.save(tmp_path / "memory.safetensors")
     loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
@@ -578,26 +677,43 @@ def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Mem
         assert {name.split(".")[0] for name in file.keys()} == {"tm", "copy", "fusion", "cache"}
 
 
-def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(memories: Memories) -> None:
-    reading: list[tuple[Mode, bool]] = [("off", False), ("off", True), ("copy", False), ("copy", True)]
+def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(
+    memories: Memories,
+) -> None:
+    reading: list[tuple[Mode, bool]] = [
+        ("off", False),
+        ("off", True),
+        ("copy", False),
+        ("copy", True),
+    ]
     reading += [("fusion", True), ("both", True)]
     readers = {
-        "tm.M": "copy fusion both", "tm.word.weight": "fusion both", "tm.copy.trust": "copy both",
-        "tm.fusion.trust": "fusion both", "cache.U.bias": "off copy fusion both",
+        "tm.M": "copy fusion both",
+        "tm.word.weight": "fusion both",
+        "tm.copy.trust": "copy both",
+        "tm.fusion.trust": "fusion both",
+        "cache.U.bias": "off copy fusion both",
         "cache.word.weight": "off copy fusion both",
-    }  # fmt: skip
+    }
     for name, modes in readers.items():
         before = {mode: memories.digest(*mode) for mode in reading}
         memories.state_dict()[name].add_(1)
         changed = {mode for mode in reading if memories.digest(*mode) != before[mode]}
         some = {(mode, cache) for mode, cache in reading if mode in modes.split()}
         assert changed == ({one for one in some if one[1]} if name.startswith("cache.") else some)
-    assert Memories(memories.tm).digest("copy", True) == memories.digest("copy", False) != memories.digest("copy", True)
+    assert (
+        Memories(memories.tm).digest("copy", True)
+        == memories.digest("copy", False)
+        != memories.digest("copy", True)
+    )
 
 
 def test_parameters_of_another_base_are_one_clear_error(tmp_path: Path, memories: Memories) -> None:
     memories.save(tmp_path / "memory.safetensors")
-    for sizes, said in (({"embedding": WORD, "hidden": 20}, "d 20"), ({"embedding": 6, "hidden": D}, "words of 6")):
+    for sizes, said in (
+        ({"embedding": WORD, "hidden": 20}, "d 20"),
+        ({"embedding": 6, "hidden": D}, "words of 6"),
+    ):
         with pytest.raises(ModelError, match=said) as error:
             Memories.load(tmp_path / "memory.safetensors", RNNsearch(V, attention=8, **sizes))
         assert "\n" not in str(error.value)
@@ -620,7 +736,9 @@ def test_coverage_by_hand() -> None:
     kept, used, q = torch.tensor([[[0.5], [0.0]]]), torch.tensor([0.25]), torch.tensor([[0.8, 0.2]])
     assert Coverage("off").after(kept[..., :0], used, q).shape == (1, 2, 0)
     assert Coverage("off").penalty(kept[..., :0]) == 0.0
-    torch.testing.assert_close(Coverage("plain").after(kept, used, q), torch.tensor([[[1.3], [0.2]]]))
+    torch.testing.assert_close(
+        Coverage("plain").after(kept, used, q), torch.tensor([[[1.3], [0.2]]])
+    )
     gated = Coverage("gated")
     torch.testing.assert_close(gated.after(kept, used, q), torch.tensor([[[0.7], [0.05]]]))
     assert gated.weight is not None

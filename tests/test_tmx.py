@@ -1,4 +1,5 @@
-"""TMX: real files read against independent parsers, every rule on a small unit, and what was written read again."""
+"""TMX: real files read against independent parsers, every rule on a small unit, and what was
+written read again."""
 
 from __future__ import annotations
 
@@ -20,9 +21,14 @@ FILES = Path(__file__).parent / "data" / "formats"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-def memory(tmp_path: Path, body: str, head: str = '<header srclang="en"/>', name: str = "m.tmx") -> Path:
+def memory(
+    tmp_path: Path, body: str, head: str = '<header srclang="en"/>', name: str = "m.tmx"
+) -> Path:
     path = tmp_path / name
-    path.write_text(f'<?xml version="1.0"?>\n<tmx version="1.4">{head}<body>\n{body}\n</body></tmx>', encoding="utf-8")
+    path.write_text(
+        f'<?xml version="1.0"?>\n<tmx version="1.4">{head}<body>\n{body}\n</body></tmx>',
+        encoding="utf-8",
+    )
     return path
 
 
@@ -49,7 +55,8 @@ def one(tmp_path: Path, body: str, head: str = '<header srclang="en"/>') -> Segm
 
 
 def oracle(data: bytes, src: str, tgt: str) -> tuple[int, int, int]:
-    """Units, units with both languages, and those of them with text on both sides, by expat and nothing of ours."""
+    """Units, units with both languages, and those of them with text on both sides, by expat and
+    nothing of ours."""
     units = both = full = 0
     for tu in ET.fromstring(data).iter("tu"):
         units += 1
@@ -83,13 +90,17 @@ def agrees(path: Path, data: bytes, src: str, tgt: str) -> int:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FILES.glob("*.tmx")))
 @pytest.mark.parametrize("languages", [("en", "fr"), ("fr", "en"), ("en", "es")])
-def test_units_of_real_files_are_those_an_independent_parser_finds(name: str, languages: tuple[str, str]) -> None:
+def test_units_of_real_files_are_those_an_independent_parser_finds(
+    name: str, languages: tuple[str, str]
+) -> None:
     agrees(FILES / name, (FILES / name).read_bytes(), *languages)
 
 
 def real(archive: str) -> Path:
     """An archive that does not ship, in the folder that TMNMT_DATA names."""
-    assert "TMNMT_DATA" in os.environ, "set it to a folder with cat-files/okapi.zip and dgt-tm/dgt-tm.tmx.zip"
+    assert "TMNMT_DATA" in os.environ, (
+        "set it to a folder with cat-files/okapi.zip and dgt-tm/dgt-tm.tmx.zip"
+    )
     return Path(os.environ["TMNMT_DATA"]) / archive
 
 
@@ -109,7 +120,9 @@ def test_every_real_file_agrees_with_an_independent_parser(
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("archive", "texts"), [("cat-files/okapi.zip", 56), ("dgt-tm/dgt-tm.tmx.zip", 0)])
+@pytest.mark.parametrize(
+    ("archive", "texts"), [("cat-files/okapi.zip", 56), ("dgt-tm/dgt-tm.tmx.zip", 0)]
+)
 def test_translate_toolkit_finds_the_same_units_and_texts(archive: str, texts: int) -> None:
     from translate.storage.tmx import tmxfile
 
@@ -121,8 +134,12 @@ def test_translate_toolkit_finds_the_same_units_and_texts(archive: str, texts: i
             if name.endswith(".tmx"):
                 units = tmxfile.parsestring(files.read(name)).units
                 count += len(units)
-                if name.endswith(("mytm.tmx", "ImportTest1C.tmx")):  # elsewhere it takes native code for text
-                    assert {re.sub(r"</?[a-z]\w*/?>", "", str(unit.source)).strip() for unit in units} <= ours
+                if name.endswith(
+                    ("mytm.tmx", "ImportTest1C.tmx")
+                ):  # elsewhere it takes native code for text
+                    assert {
+                        re.sub(r"</?[a-z]\w*/?>", "", str(unit.source)).strip() for unit in units
+                    } <= ours
                     compared += len(units)
     assert (count, compared) == (reader.report.read, texts)
 
@@ -145,7 +162,12 @@ def test_dates_user_notes_and_properties_of_a_real_unit() -> None:
 def test_properties_name_the_document() -> None:
     segments, _ = read(FILES / "okapi-windows-1252.tmx")
     assert segments[2].tgt == "Une entrée dans la MT (file1, no group)"
-    assert [segment.document for segment in segments[4:8]] == ["file1", "file2", "file2", "okapi-windows-1252"]
+    assert [segment.document for segment in segments[4:8]] == [
+        "file1",
+        "file2",
+        "file2",
+        "okapi-windows-1252",
+    ]
     assert [segment.position for segment in segments[:3]] == [0, 1, 2]
 
 
@@ -184,7 +206,9 @@ def test_the_source_language_of_the_file_goes_before_another_region(tmp_path: Pa
 
 def test_another_region_than_the_one_asked_for_is_a_wrong_language(tmp_path: Path) -> None:
     path = memory(
-        tmp_path, unit("a", "b") + '<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="fr-be"><seg>b</seg></tuv></tu>'
+        tmp_path,
+        unit("a", "b")
+        + '<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="fr-be"><seg>b</seg></tuv></tu>',
     )
     _, reader = read(path, "en", "fr-ca")
     assert reader.report.skipped["wrong language"] == 1
@@ -219,7 +243,14 @@ def test_inline_content(tmp_path: Path, seg: str, text: str) -> None:
 
 
 def test_a_broken_unit_costs_only_itself(tmp_path: Path) -> None:
-    units = [unit("one", "un"), unit("a & b", "x"), unit("two", "deux"), "<tu><tuv>", unit("three", "trois"), "<tu/>"]
+    units = [
+        unit("one", "un"),
+        unit("a & b", "x"),
+        unit("two", "deux"),
+        "<tu><tuv>",
+        unit("three", "trois"),
+        "<tu/>",
+    ]
     segments, reader = read(memory(tmp_path, "\n".join(units)))
     assert [segment.src for segment in segments] == ["one", "two", "three"]
     assert (reader.report.read, reader.report.skipped["malformed"]) == (6, 2)
@@ -257,7 +288,9 @@ def test_prefixes_declared_on_the_root_are_known_in_units(tmp_path: Path) -> Non
     assert len(read(path)[0]) == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
+)
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     declared = encoding.removesuffix("-sig")
     text = f'<?xml version="1.0" encoding="{declared}"?><tmx><body>{unit("é", "ü")}</body></tmx>'
@@ -265,7 +298,9 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert read(tmp_path / "m.tmx")[0][0].tgt == "ü"
 
 
-def test_a_few_undecodable_units_are_skipped_but_a_wrong_encoding_is_an_error(tmp_path: Path) -> None:
+def test_a_few_undecodable_units_are_skipped_but_a_wrong_encoding_is_an_error(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "m.tmx"
     good, bad = unit("a", "b").encode(), unit("é", "ü").encode("latin-1")
     path.write_bytes(b"<tmx><body>" + good * 3 + bad + b"</body></tmx>")
@@ -284,7 +319,9 @@ def test_a_few_undecodable_units_are_skipped_but_a_wrong_encoding_is_an_error(tm
         (b'<?xml version="1.0" encoding="klingon"?><tmx/>', "unknown encoding 'klingon'"),
     ],
 )
-def test_a_file_that_is_no_tmx_is_one_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_no_tmx_is_one_clear_error(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     (tmp_path / "m.tmx").write_bytes(content)
     with pytest.raises(FormatError, match=message):
         read(tmp_path / "m.tmx")
@@ -332,12 +369,22 @@ def printable(min_size: int) -> st.SearchStrategy[str]:
 
 TEXTS = printable(1).map(str.strip).filter(bool)
 FIELDS = printable(0)
-DATES = st.datetimes().map(lambda date: f"{date.year:04}" + date.strftime("-%m-%dT%H:%M:%SZ")) | st.just("")
+DATES = st.datetimes().map(
+    lambda date: f"{date.year:04}" + date.strftime("-%m-%dT%H:%M:%SZ")
+) | st.just("")
 PROPERTIES = st.lists(st.tuples(FIELDS, FIELDS | st.just("a\r\n\tb")), max_size=3).map(tuple)
 SEGMENTS = st.builds(
-    Segment, src=TEXTS, tgt=TEXTS, document=FIELDS, position=st.integers(0, 10**9), origin=FIELDS,
-    created=DATES, changed=DATES, user=FIELDS, properties=PROPERTIES,
-)  # fmt: skip
+    Segment,
+    src=TEXTS,
+    tgt=TEXTS,
+    document=FIELDS,
+    position=st.integers(0, 10**9),
+    origin=FIELDS,
+    created=DATES,
+    changed=DATES,
+    user=FIELDS,
+    properties=PROPERTIES,
+)
 
 
 @settings(max_examples=150)
@@ -375,7 +422,9 @@ def test_a_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_unit_that_never_ends_is_given_up_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_that_never_ends_is_given_up_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tmnmt.formats.elements.MAX_BYTES", 3_000_000)
     endless = "<tu>" + "<x>" * 1_100_000
     segments, reader = read(memory(tmp_path, unit("a", "b") + endless + unit("c", "d")))
@@ -384,7 +433,9 @@ def test_a_unit_that_never_ends_is_given_up_in_bounded_memory(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252", "shift_jis"])
-def test_utf_8_that_is_declared_as_another_encoding_is_warned_of(tmp_path: Path, encoding: str) -> None:
+def test_utf_8_that_is_declared_as_another_encoding_is_warned_of(
+    tmp_path: Path, encoding: str
+) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><tmx><body>{unit("é", "ü")}</body></tmx>'
     (tmp_path / "m.tmx").write_bytes(text.encode())
     assert "m.tmx: declared as " in str(read(tmp_path / "m.tmx")[1].report)
@@ -414,7 +465,9 @@ def test_units_that_lost_inline_codes_have_their_number(tmp_path: Path) -> None:
 
 def test_messages_cut_what_a_file_makes_long_and_take_out_line_ends(tmp_path: Path) -> None:
     code = "x" * 5000 + "&#10;&#27;[31m"
-    path = memory(tmp_path, f'<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="{code}"><seg>b</seg></tuv></tu>')
+    path = memory(
+        tmp_path, f'<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="{code}"><seg>b</seg></tuv></tu>'
+    )
     with pytest.raises(FormatError) as raised:
         read(path)
     assert len(str(raised.value)) < 400 and str(raised.value).isprintable()

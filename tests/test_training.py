@@ -1,4 +1,5 @@
-"""Training: the split, what is left out, exact resume, several processes, and the configuration's errors."""
+"""Training: the split, what is left out, exact resume, several processes, and the configuration's
+errors."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def pairs(vocab: Vocabulary, n: int, seed: int = 0) -> Pairs:
     return encode_pairs(segments, vocab, None, Counter())
 
 
-CONFIG = TrainingConfig(updates=12, batch_tokens=120, warmup=4, validate_every=6, checkpoint_every=4, precision="fp32")
+CONFIG = TrainingConfig(
+    updates=12, batch_tokens=120, warmup=4, validate_every=6, checkpoint_every=4, precision="fp32"
+)
 
 
 def trainer(vocab: Vocabulary, folder: Path, config: TrainingConfig = CONFIG) -> Trainer:
@@ -110,7 +113,11 @@ def test_training_learns_to_reverse_short_sentences(vocab: Vocabulary, tmp_path:
 
 
 def test_early_stopping_ends_the_run(vocab: Vocabulary, tmp_path: Path) -> None:
-    run = trainer(vocab, tmp_path, replace(CONFIG, updates=100, validate_every=1, patience=2, learning_rate=0.0))
+    run = trainer(
+        vocab,
+        tmp_path,
+        replace(CONFIG, updates=100, validate_every=1, patience=2, learning_rate=0.0),
+    )
     run.run()
     assert run.progress.update == 3 and "has not improved" in run.progress.stopped
 
@@ -124,7 +131,8 @@ from test_training import CONFIG, sentences, trainer
 from tmnmt.vocab import Vocabulary
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-run = trainer(Vocabulary.train(sentences(500), 360), Path(sys.argv[1]), replace(CONFIG, accumulate=2))
+vocab = Vocabulary.train(sentences(500), 360)
+run = trainer(vocab, Path(sys.argv[1]), replace(CONFIG, accumulate=2))
 run.run()
 dist.destroy_process_group()
 """
@@ -135,9 +143,18 @@ def test_two_processes_equal_one(vocab: Vocabulary, tmp_path: Path) -> None:
     one = trainer(vocab, tmp_path / "one", replace(CONFIG, accumulate=2))
     one.run()
     (tmp_path / "worker.py").write_text(WORKER)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+    ]
     command += [str(tmp_path / "worker.py"), str(tmp_path / "two"), str(Path(__file__).parent)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     assert done.returncode == 0, done.stderr
     two = trainer(vocab, tmp_path / "two")
     two.restore()
@@ -168,7 +185,9 @@ def test_sources_of_dev_and_test_are_dropped_from_training(tmp_path: Path) -> No
     ]
     (tmp_path / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
     (tmp_path / "test.txt").write_text("B\n")
-    corpus = CorpusConfig("x", (str(tmp_path / "m.tsv"),), "doc=1,src=2,tgt=3", test=str(tmp_path / "test.txt"))
+    corpus = CorpusConfig(
+        "x", (str(tmp_path / "m.tsv"),), "doc=1,src=2,tgt=3", test=str(tmp_path / "test.txt")
+    )
     corpora = load_corpora(DataConfig((corpus,)))
     assert [[s.src for s in d] for d in corpora.train] == [["Other"], ["Third"]]
     assert corpora.counts["dropped from training: source stands in dev or test"] == 1
@@ -183,8 +202,12 @@ def test_a_byte_order_mark_hides_no_document_and_unknown_ids_are_told(
     assert "corpus x: 2 ids of dev or test without a document, first 'X'" in caplog.text
 
 
-@pytest.mark.parametrize(("written", "message"), [(None, "dev.txt: cannot be read"), (b"\xff", "dev.txt: not UTF-8")])
-def test_a_list_that_cannot_be_read_is_one_clear_error(tmp_path: Path, written: bytes | None, message: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "message"), [(None, "dev.txt: cannot be read"), (b"\xff", "dev.txt: not UTF-8")]
+)
+def test_a_list_that_cannot_be_read_is_one_clear_error(
+    tmp_path: Path, written: bytes | None, message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         load_corpora(DataConfig((toy_corpus(tmp_path, written),)))
 
@@ -212,7 +235,9 @@ def toy_corpus(folder: Path, dev: bytes | None) -> CorpusConfig:
     (folder / "m.tsv").write_text("A\tFee due.\tDroit.\nB\tOther\tAutre\n")
     if dev is not None:
         (folder / "dev.txt").write_bytes(dev)
-    return CorpusConfig("x", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt"))
+    return CorpusConfig(
+        "x", (str(folder / "m.tsv"),), "doc=1,src=2,tgt=3", dev=str(folder / "dev.txt")
+    )
 
 
 def test_long_odd_and_repeated_pairs_are_left_out_and_counted(vocab: Vocabulary) -> None:
@@ -247,13 +272,25 @@ GOOD = 'folder = "x"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["b"]\n'
         (GOOD + 'where = "Text"', "where: 'Text'; it must be FIELD=VALUE, FIELD one of src, "),
         (GOOD + 'where = "colour=Text"', "where: 'colour=Text'; it must be"),
         (GOOD.replace("[data]", '[data]\nsrc_lang = "fr"'), "src_lang and tgt_lang are both 'fr'"),
-        (GOOD + '[training]\nprecision = "fp16"', "training: precision: 'fp16' is none of bf16, fp32"),
-        (GOOD + "[memory]\ncopy = false\nfusion = false\ncache = false", "nothing is to be trained"),
+        (
+            GOOD + '[training]\nprecision = "fp16"',
+            "training: precision: 'fp16' is none of bf16, fp32",
+        ),
+        (
+            GOOD + "[memory]\ncopy = false\nfusion = false\ncache = false",
+            "nothing is to be trained",
+        ),
         (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_exact = 0.5", "more than 1 together"),
         (GOOD + "[memory]\nshare_irrelevant = 0.6\nshare_noise = 0.4", "more than 1 together"),
-        (GOOD + '[memory]\nselect = "best"', "memory: select: 'best' is none of topk, greedy, walk, contrastive"),
+        (
+            GOOD + '[memory]\nselect = "best"',
+            "memory: select: 'best' is none of topk, greedy, walk, contrastive",
+        ),
         (GOOD + '[memory]\nsimilarity = "ter"', "memory: similarity: 'ter' is none of fuzzy, bleu"),
-        (GOOD + "[memory]\nalpha = 0.3", r"\[memory\] alpha is of select contrastive, and select is topk"),
+        (
+            GOOD + "[memory]\nalpha = 0.3",
+            r"\[memory\] alpha is of select contrastive, and select is topk",
+        ),
     ],
 )
 def test_a_wrong_configuration_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
@@ -267,34 +304,83 @@ def test_the_configuration_that_ships_says_every_share_and_its_reason() -> None:
     path = Path(__file__).parent.parent / "models" / "law.en-fr.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))["memory"]
     shares = {field.name for field in fields(MemoryConfig) if field.name.startswith("share_")}
-    assert len(shares) == 5 and shares <= table.keys() <= {field.name for field in fields(MemoryConfig)}
-    reasons = dict(re.findall(r"^(share_\w+) += [\d.]+ +# (.{30,})$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(shares) == 5 and shares <= table.keys() <= {
+        field.name for field in fields(MemoryConfig)
+    }
+    reasons = dict(
+        re.findall(
+            r"^(share_\w+) += [\d.]+ +# (.{30,})$", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
     assert reasons.keys() == shares and reasons["share_no_pair"].startswith("only with end_to_end")
 
 
 WRONG = {
     "data": ["max_subwords = 0", "max_ratio = 0.5", "max_ratio = inf", "dev_segments = 0"],
     "vocabulary": ["size = 299", "size = 200001", "sample = 0"],
-    "model": ["hidden = 0", "hidden = 15", "hidden = 16386", "embedding = 0", "attention = 16385", "dropout = 1"],
+    "model": [
+        "hidden = 0",
+        "hidden = 15",
+        "hidden = 16386",
+        "embedding = 0",
+        "attention = 16385",
+        "dropout = 1",
+    ],
     "training": [
-        *(f"{key} = 0" for key in ("updates", "batch_tokens", "accumulate", "warmup", "patience", "clip")),
+        *(
+            f"{key} = 0"
+            for key in ("updates", "batch_tokens", "accumulate", "warmup", "patience", "clip")
+        ),
         *(f"learning_rate = {value}" for value in ("0", "-1e-3", "nan", "inf")),
         *("validate_every = 0", "checkpoint_every = 0", "seed = -1", f"seed = {2**63}"),
         *("decay = 1.5", "decay = nan", "label_smoothing = 1", "clip = inf"),
     ],
     "memory": [
-        *("share_weak = 1", "share_irrelevant = -0.1", "share_exact = nan", "threshold = 1.5", "weak_threshold = -1"),
-        *(f"{key} = 0" for key in ("k", "tm_epochs", "cache_epochs", "cache_size", "documents_together", "max_pairs")),
-        *(f"{key} = 0" for key in ("cache_pairs", "batch_tokens", "validate_every", "checkpoint_every")),
-        *("stretch = 1", "dev_segments = 0", "max_subwords = 0", "learning_rate = 0", "cache_learning_rate = nan"),
+        *(
+            "share_weak = 1",
+            "share_irrelevant = -0.1",
+            "share_exact = nan",
+            "threshold = 1.5",
+            "weak_threshold = -1",
+        ),
+        *(
+            f"{key} = 0"
+            for key in (
+                "k",
+                "tm_epochs",
+                "cache_epochs",
+                "cache_size",
+                "documents_together",
+                "max_pairs",
+            )
+        ),
+        *(
+            f"{key} = 0"
+            for key in ("cache_pairs", "batch_tokens", "validate_every", "checkpoint_every")
+        ),
+        *(
+            "stretch = 1",
+            "dev_segments = 0",
+            "max_subwords = 0",
+            "learning_rate = 0",
+            "cache_learning_rate = nan",
+        ),
         *("seed = -1", "share_noise = 1", "alpha = -0.5", "alpha = nan"),
     ],
 }
 
 
-@pytest.mark.parametrize(("table", "line"), [(table, line) for table, lines in WRONG.items() for line in lines])
-def test_a_value_out_of_bounds_is_told_with_what_is_allowed(tmp_path: Path, table: str, line: str) -> None:
-    text = GOOD.replace("[data]", f"[data]\n{line}") if table == "data" else GOOD + f"[{table}]\n{line}"
+@pytest.mark.parametrize(
+    ("table", "line"), [(table, line) for table, lines in WRONG.items() for line in lines]
+)
+def test_a_value_out_of_bounds_is_told_with_what_is_allowed(
+    tmp_path: Path, table: str, line: str
+) -> None:
+    text = (
+        GOOD.replace("[data]", f"[data]\n{line}")
+        if table == "data"
+        else GOOD + f"[{table}]\n{line}"
+    )
     (tmp_path / "c.toml").write_text(text)
     key, _, _ = line.partition(" ")
     with pytest.raises(UsageError, match=rf"c\.toml: {table}: {key}: .*; it must be "):
@@ -307,9 +393,11 @@ def toy_config(folder: Path, changes: dict[str, str] | None = None) -> TrainConf
     (folder / "m.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
     (folder / "dev.txt").write_text("D0\nD1\n")
     text = (
-        f'folder = "{folder}/run"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["{folder}/m.tsv"]\n'
+        f'folder = "{folder}/run"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = '
+        f'["{folder}/m.tsv"]\n'
         f'columns = "doc=1,src=2,tgt=3"\ndev = "{folder}/dev.txt"\n[vocabulary]\nsize = 360\n'
-        "[model]\nembedding = 8\nhidden = 16\nattention = 8\n[training]\nupdates = 4\nbatch_tokens = 200\n"
+        "[model]\nembedding = 8\nhidden = 16\nattention = 8\n[training]\nupdates = 4\n"
+        "batch_tokens = 200\n"
     )
     for old, new in (changes or {}).items():
         assert old in text
@@ -326,7 +414,11 @@ def test_train_makes_a_model_folder_that_loads(tmp_path: Path) -> None:
     folder = train(config)
     model = load_model(folder)
     assert -20 < model.config["low_score"] < 0
-    assert model.backbone.hidden_size == 16 and model.config["tgt_lang"] == "fr" and len(model.hash) == 16
+    assert (
+        model.backbone.hidden_size == 16
+        and model.config["tgt_lang"] == "fr"
+        and len(model.hash) == 16
+    )
     assert "old" not in (folder / "train.jsonl").read_text()
     with pytest.raises(UsageError, match="--resume"):
         train(config)
@@ -341,14 +433,21 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_run_at_a_time_in_a_folder(done: Path) -> None:
-    with writing(done / "run", 0), pytest.raises(LockedError, match="is writing to it; try again when it has ended"):
+    with (
+        writing(done / "run", 0),
+        pytest.raises(LockedError, match="is writing to it; try again when it has ended"),
+    ):
         train(toy_config(done), resume=True)
 
 
 @pytest.mark.parametrize(
     ("changes", "spoil", "message"),
     [
-        ({"size = 360": "size = 350"}, "", "run.json: the run was made with vocabulary: size = 360, now 350"),
+        (
+            {"size = 360": "size = 350"},
+            "",
+            "run.json: the run was made with vocabulary: size = 360, now 350",
+        ),
         ({"hidden = 16": "hidden = 18"}, "", "model: hidden = 16, now 18"),
         ({"updates = 4": "updates = 4\nseed = 7"}, "", "training: seed = 1, now 7"),
         ({"src=2,tgt=3": "src=3,tgt=2"}, "", "data: training pairs"),
@@ -365,7 +464,9 @@ def test_a_run_of_something_else_or_damaged_is_not_gone_on_with(
         (tmp_path / "run" / spoil).unlink()
     elif spoil:
         whole = (tmp_path / "run" / spoil).read_bytes()
-        (tmp_path / "run" / spoil).write_bytes(whole[: len(whole) // 2] if spoil.startswith("last") else b"")
+        (tmp_path / "run" / spoil).write_bytes(
+            whole[: len(whole) // 2] if spoil.startswith("last") else b""
+        )
     with pytest.raises(TmnmtError, match=message) as caught:
         train(toy_config(tmp_path, changes), resume=True)
     assert "\n" not in str(caught.value)
@@ -373,15 +474,25 @@ def test_a_run_of_something_else_or_damaged_is_not_gone_on_with(
 
 def test_a_run_may_train_longer_and_start_another_of_its_sizes(done: Path, tmp_path: Path) -> None:
     shutil.copytree(done / "run", tmp_path / "run")
-    train(toy_config(tmp_path, {"updates = 4": "updates = 6\npatience = 2\nlearning_rate = 1e-4"}), resume=True)
-    assert json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])["update"] == 6
+    train(
+        toy_config(tmp_path, {"updates = 4": "updates = 6\npatience = 2\nlearning_rate = 1e-4"}),
+        resume=True,
+    )
+    assert (
+        json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])["update"] == 6
+    )
     start = {"[data]\n": f'start_from = "{done}/run"\n[data]\n', '/run"\nstart': '/new"\nstart'}
-    assert load_model(train(toy_config(tmp_path, start))).vocab.model == load_model(done / "run").vocab.model
+    assert (
+        load_model(train(toy_config(tmp_path, start))).vocab.model
+        == load_model(done / "run").vocab.model
+    )
     with pytest.raises(UsageError, match="a model of hidden = 16; "):
         train(toy_config(tmp_path, start | {"/new": "/newer", "hidden = 16": "hidden = 18"}))
 
 
-def test_a_run_that_diverges_says_so_and_keeps_its_checkpoint(vocab: Vocabulary, tmp_path: Path) -> None:
+def test_a_run_that_diverges_says_so_and_keeps_its_checkpoint(
+    vocab: Vocabulary, tmp_path: Path
+) -> None:
     run = trainer(vocab, tmp_path, replace(CONFIG, checkpoint_every=1))
     update = run.update
 
@@ -402,9 +513,15 @@ def test_characters_that_do_not_fit_a_vocabulary_are_one_clear_error() -> None:
         Vocabulary.train(sentences(50), 262)
 
 
-@pytest.mark.parametrize(("kept", "message"), [(True, "go on with --resume"), (False, "nothing is kept")])
+@pytest.mark.parametrize(
+    ("kept", "message"), [(True, "go on with --resume"), (False, "nothing is kept")]
+)
 def test_an_interruption_says_what_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool, message: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kept: bool,
+    message: str,
 ) -> None:
     def interrupted(*_: object) -> None:
         if kept:

@@ -1,4 +1,5 @@
-"""The Transformer: one step after the other equals one pass, rows do not see each other, and it learns."""
+"""The Transformer: one step after the other equals one pass, rows do not see each other, and it
+learns."""
 
 from __future__ import annotations
 
@@ -75,7 +76,9 @@ def test_a_row_alone_is_what_it_is_in_a_batch(model: Transformer) -> None:
 
 
 @torch.no_grad()
-def test_rows_of_a_beam_share_an_encoded_sentence_and_move_with_their_state(model: Transformer) -> None:
+def test_rows_of_a_beam_share_an_encoded_sentence_and_move_with_their_state(
+    model: Transformer,
+) -> None:
     src, lengths, _ = given(slice(0, 2))
     encoded = model.encode(src, lengths)
     rows = torch.tensor([0, 0, 1, 1])
@@ -97,7 +100,11 @@ def test_the_loss_is_the_cross_entropy_of_the_readout(model: Transformer, smooth
     contexts, hiddens = model.forced(model.encode(src, lengths), tgt)
     logits = model.readout(tgt, hiddens, contexts)
     wanted = F.cross_entropy(
-        logits.flatten(0, 1), tgt.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing
+        logits.flatten(0, 1),
+        tgt.flatten(),
+        ignore_index=PAD,
+        reduction="sum",
+        label_smoothing=smoothing,
     )
     wanted.backward()  # type: ignore[no-untyped-call]
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
@@ -141,7 +148,9 @@ def test_dropout_keeps_the_mean_and_depends_on_the_seed_alone() -> None:
     assert float(first.mean()) == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_folder_names_the_kind_and_gives_the_same_model_back(model: Transformer, tmp_path: Path) -> None:
+def test_a_folder_names_the_kind_and_gives_the_same_model_back(
+    model: Transformer, tmp_path: Path
+) -> None:
     vocab = Vocabulary.train(["un deux trois", "one two three"] * 20, 300)
     model = Transformer(len(vocab), **SIZES).eval()
     config = {"src_lang": "en", "tgt_lang": "fr", "model": {"kind": "transformer", **SIZES}}
@@ -178,7 +187,9 @@ def read(tmp_path: Path, model: str) -> object:
 
 
 def test_a_configuration_names_the_kind_of_its_model(tmp_path: Path) -> None:
-    assert read(tmp_path, 'kind = "transformer"\nhidden = 64\nheads = 2') == TransformerConfig(hidden=64, heads=2)
+    assert read(tmp_path, 'kind = "transformer"\nhidden = 64\nheads = 2') == TransformerConfig(
+        hidden=64, heads=2
+    )
     with pytest.raises(UsageError, match="unknown key `heads`"):
         read(tmp_path, "heads = 2")
     with pytest.raises(UsageError, match="'lstm' is none of rnnsearch, transformer"):
@@ -188,17 +199,23 @@ def test_a_configuration_names_the_kind_of_its_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_beam_search_in_a_batch_is_that_of_each_sentence(model: Transformer, dtype: torch.dtype | None) -> None:
+def test_beam_search_in_a_batch_is_that_of_each_sentence(
+    model: Transformer, dtype: torch.dtype | None
+) -> None:
     """Sentences leave and rows move: the cache of the self-attention moves with them, and grows."""
     with torch.no_grad():
         model.embedding.weight *= 3  # enough contrast to prefer some words
     backbone = for_decoding(model, dtype)
     src, lengths, _ = given()
     limits = [2 * n + CAPACITY for n in SRC_LENGTHS]
-    together = beam_search(backbone, None, backbone.encode(src, lengths), MemoryState(), limits, SearchSettings(3))
+    together = beam_search(
+        backbone, None, backbone.encode(src, lengths), MemoryState(), limits, SearchSettings(3)
+    )
     for row, found in enumerate(together):
         encoded = backbone.encode(src[row : row + 1, : SRC_LENGTHS[row]], lengths[row : row + 1])
-        alone = beam_search(backbone, None, encoded, MemoryState(), limits[row : row + 1], SearchSettings(3))[0]
+        alone = beam_search(
+            backbone, None, encoded, MemoryState(), limits[row : row + 1], SearchSettings(3)
+        )[0]
         if dtype is None:
             assert alone.ids == found.ids
             assert alone.score == pytest.approx(found.score, abs=1e-4)
@@ -218,12 +235,23 @@ def test_the_score_of_a_hypothesis_is_that_of_forcing_it(model: Transformer) -> 
     assert found.log_prob == pytest.approx(float(log_p.gather(2, tgt[..., None]).sum()), abs=1e-3)
 
 
-def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(tmp_path: Path) -> None:
-    """`tmnmt train` and `tmnmt translate` ask no kind of backbone: its memories read, and say where words come from."""
+def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(
+    tmp_path: Path,
+) -> None:
+    """`tmnmt train` and `tmnmt translate` ask no kind of backbone: its memories read, and say where
+    words come from."""
     memory = MemoryConfig(
-        tm_epochs=1, cache_epochs=1, max_pairs=20, cache_pairs=20, dev_segments=10, documents_together=2, stretch=10
+        tm_epochs=1,
+        cache_epochs=1,
+        max_pairs=20,
+        cache_pairs=20,
+        dev_segments=10,
+        documents_together=2,
+        stretch=10,
     )
-    config = replace(run_of(tmp_path, memory), model=TransformerConfig(hidden=16, feed_forward=24, heads=2))
+    config = replace(
+        run_of(tmp_path, memory), model=TransformerConfig(hidden=16, feed_forward=24, heads=2)
+    )
     folder = train(config)
     segments = sentences()
     index = tmp_path / "index"
@@ -236,8 +264,15 @@ def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(tmp
     for token in found.tokens:
         parts = token.generated + token.recalled + token.copied
         assert parts == pytest.approx(token.probability, abs=1e-5)
-    assert any(token.copied > 0 for token in found.tokens) and any(token.recalled > 0 for token in found.tokens)
+    assert any(token.copied > 0 for token in found.tokens) and any(
+        token.recalled > 0 for token in found.tokens
+    )
     alone = Translator.load(folder, mode="off", threads=1).translate([segments[0].src])
-    unread = Translator.load(folder, [index], threshold=1.0, verbatim=False, threads=1).translate(["Xyz."])
-    assert unread[0].score == Translator.load(folder, mode="off", threads=1).translate(["Xyz."])[0].score
+    unread = Translator.load(folder, [index], threshold=1.0, verbatim=False, threads=1).translate(
+        ["Xyz."]
+    )
+    assert (
+        unread[0].score
+        == Translator.load(folder, mode="off", threads=1).translate(["Xyz."])[0].score
+    )
     assert alone[0].score < 0

@@ -1,4 +1,5 @@
-"""`tmnmt translate` as it is used: files and pipes in, as many lines out, one line for what is wrong."""
+"""`tmnmt translate` as it is used: files and pipes in, as many lines out, one line for what is
+wrong."""
 
 from __future__ import annotations
 
@@ -45,14 +46,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def translate(folder: Path, *arguments: str, model: str = "model") -> int:
-    return run(["translate", "--model", str(folder / model), "--beam", "2", "--threads", "1", *arguments])
+    return run(
+        ["translate", "--model", str(folder / model), "--beam", "2", "--threads", "1", *arguments]
+    )
 
 
 def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
-def test_as_many_lines_out_as_in_and_the_empty_one_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_many_lines_out_as_in_and_the_empty_one_kept(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index")) == 0
     lines = capsys.readouterr().out.split("\n")
     assert len(lines) == len(TEXT.split("\n"))
@@ -71,9 +76,13 @@ def test_stdin_is_read_and_several_files_are_several_documents(
     assert capsys.readouterr().out == 2 * once
 
 
-def test_a_pipe_named_as_a_file_is_read_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_named_as_a_file_is_read_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with subprocess.Popen(["bash", "-c", 'cat "$1" > "$2"', "", str(folder / "input.txt"), str(tmp_path / "fifo")]):
+    with subprocess.Popen(
+        ["bash", "-c", 'cat "$1" > "$2"', "", str(folder / "input.txt"), str(tmp_path / "fifo")]
+    ):
         assert translate(folder, str(tmp_path / "fifo")) == 0
     assert len(capsys.readouterr().out.split("\n")) == len(TEXT.split("\n"))
 
@@ -91,7 +100,12 @@ def test_a_pipe_named_as_a_file_is_read_once(folder: Path, tmp_path: Path, capsy
     ],
 )
 def test_what_is_no_plain_text_is_refused_with_what_reads_it(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, why: str
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: str,
+    why: str,
 ) -> None:
     (tmp_path / name).write_text(content)
     assert translate(folder, str(tmp_path / name)) == 1
@@ -100,7 +114,10 @@ def test_what_is_no_plain_text_is_refused_with_what_reads_it(
 
 
 def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nobody() -> Path:
         raise RuntimeError("Could not determine home directory.")
@@ -117,7 +134,10 @@ def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
 
 
 def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--json") == 0
+    assert (
+        translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--json")
+        == 0
+    )
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
     first = records[0]
@@ -126,8 +146,18 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
         assert token["origin"] in ("model", "memory", "cache")
-        assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(token["probability"], abs=1e-5)
-    assert records[1] == {"src": "", "tgt": "", "origin": "", "score": 0, "low": False, "matches": [], "tokens": []}
+        assert token["generated"] + token["recalled"] + token["copied"] == pytest.approx(
+            token["probability"], abs=1e-5
+        )
+    assert records[1] == {
+        "src": "",
+        "tgt": "",
+        "origin": "",
+        "score": 0,
+        "low": False,
+        "matches": [],
+        "tokens": [],
+    }
 
 
 def test_exact_matches_are_taken_unless_they_are_not_wanted_and_marked(
@@ -138,7 +168,9 @@ def test_exact_matches_are_taken_unless_they_are_not_wanted_and_marked(
     arguments = [str(text), "--memory", str(folder / "index")]
     assert translate(folder, *arguments, "--json") == 0
     taken, said = records(capsys.readouterr().out)
-    assert (taken["tgt"], taken["origin"], taken["score"]) == (PAIRS[0][1], "memory", 0) and said["origin"] == "model"
+    assert (taken["tgt"], taken["origin"], taken["score"]) == (PAIRS[0][1], "memory", 0) and said[
+        "origin"
+    ] == "model"
     assert translate(folder, *arguments, "--json", "--no-verbatim") == 0
     assert [line["origin"] for line in records(capsys.readouterr().out)] == ["model", "model"]
     assert translate(folder, *arguments, "--explain") == 0
@@ -147,7 +179,10 @@ def test_exact_matches_are_taken_unless_they_are_not_wanted_and_marked(
     assert translate(folder, *arguments, model="plain") == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[0] == PAIRS[0][1]
-    assert "plain has no parameters to read a memory with; only exact matches are taken of it" in captured.err
+    assert (
+        "plain has no parameters to read a memory with; only exact matches are taken of it"
+        in captured.err
+    )
 
 
 def test_a_line_out_is_a_line_whatever_the_memory_holds(
@@ -155,7 +190,9 @@ def test_a_line_out_is_a_line_whatever_the_memory_holds(
 ) -> None:
     ends = ["un\ndeux", "un \r\n\n deux", "un\u2028deux", "un\x85deux", "un\x0cdeux"]
     sources = [f"Text {word}" for word in ("one", "two", "three", "four", "five")]
-    build(tmp_path / "index", [Segment(*pair) for pair in zip(sources, ends, strict=True)], "en", "fr")
+    build(
+        tmp_path / "index", [Segment(*pair) for pair in zip(sources, ends, strict=True)], "en", "fr"
+    )
     (tmp_path / "text").write_text("\n".join(sources) + "\n", encoding="utf-8")
     arguments = [str(tmp_path / "text"), "--memory", str(tmp_path / "index")]
     assert translate(folder, *arguments) == 0
@@ -167,7 +204,9 @@ def test_a_line_out_is_a_line_whatever_the_memory_holds(
 def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "exact.txt").write_text(f"{PAIRS[0][0]}\n\n  {PAIRS[1][0]}\nRepealed.\n", encoding="utf-8")
+    (folder / "exact.txt").write_text(
+        f"{PAIRS[0][0]}\n\n  {PAIRS[1][0]}\nRepealed.\n", encoding="utf-8"
+    )
     arguments = ["translate", str(folder / "exact.txt"), "--memory", str(folder / "index")]
     assert run(arguments) == 0
     captured = capsys.readouterr()
@@ -176,39 +215,77 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
     assert run([*arguments, "--untranslated", "source", "--json"]) == 0
     captured = capsys.readouterr()
     lines = records(captured.out)
-    assert [line["origin"] for line in lines] == ["memory", "", "memory", ""] and lines[3]["tgt"] == "Repealed."
+    assert [line["origin"] for line in lines] == ["memory", "", "memory", ""] and lines[3][
+        "tgt"
+    ] == "Repealed."
     assert captured.err == "2 of 3 segments have an exact match; 1 left as it is\n"
     for wrong, message in (
-        (["--mode", "copy"], "--mode needs a --model"), (["--no-verbatim"], "--no-verbatim needs a --model"),
+        (["--mode", "copy"], "--mode needs a --model"),
+        (["--no-verbatim"], "--no-verbatim needs a --model"),
         (["--interactive"], "--interactive needs a terminal"),
-        (["--memory", str(folder / "memory.tsv"), "--src-lang", "de"], "this index is from en to fr, not de to fr"),
-    ):  # fmt: skip
+        (
+            ["--memory", str(folder / "memory.tsv"), "--src-lang", "de"],
+            "this index is from en to fr, not de to fr",
+        ),
+    ):
         assert run([*arguments, *wrong]) != 0
         assert message in capsys.readouterr().err
     assert run(["translate", str(folder / "exact.txt")]) == 2
     assert "give a --model, a --memory, or both" in capsys.readouterr().err
-    assert run(["translate", str(folder / "exact.txt"), "--memory", str(folder / "memory.tsv")]) == 2
-    assert "say of which languages the memory file is: --src-lang and --tgt-lang" in capsys.readouterr().err
+    assert (
+        run(["translate", str(folder / "exact.txt"), "--memory", str(folder / "memory.tsv")]) == 2
+    )
+    assert (
+        "say of which languages the memory file is: --src-lang and --tgt-lang"
+        in capsys.readouterr().err
+    )
 
 
-def test_without_a_model_counts_have_their_noun_and_verb(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_model_counts_have_their_noun_and_verb(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for texts, options, told in (
         (["Repealed."], [], "0 of 1 segment has an exact match; 1 left empty"),
-        (["Repealed.", PAIRS[0][0]], ["--untranslated", "source"],
-         "1 of 2 segments has an exact match; 1 left as it is"),
+        (
+            ["Repealed.", PAIRS[0][0]],
+            ["--untranslated", "source"],
+            "1 of 2 segments has an exact match; 1 left as it is",
+        ),
         (["Repealed."] * 2, [], "0 of 2 segments have an exact match; 2 left empty"),
-    ):  # fmt: skip
-        (folder / "counted.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        assert run(["translate", str(folder / "counted.txt"), "--memory", str(folder / "index"), *options]) == 0
+    ):
+        (folder / "counted.txt").write_text(
+            "".join(f"{text}\n" for text in texts), encoding="utf-8"
+        )
+        assert (
+            run(
+                [
+                    "translate",
+                    str(folder / "counted.txt"),
+                    "--memory",
+                    str(folder / "index"),
+                    *options,
+                ]
+            )
+            == 0
+        )
         assert capsys.readouterr().err == f"{told}\n"
 
 
 def test_without_a_model_torch_is_not_loaded(folder: Path) -> None:
     program = (
-        "import sys; from tmnmt.cli import run; code = run(sys.argv[1:]); assert 'torch' not in sys.modules; "
+        "import sys; from tmnmt.cli import run; code = run(sys.argv[1:]); assert 'torch' not in "
+        "sys.modules; "
         "assert 'readline' not in sys.modules; sys.exit(code)"
     )
-    command = [sys.executable, "-c", program, "translate", str(folder / "input.txt"), "--memory", str(folder / "index")]
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "translate",
+        str(folder / "input.txt"),
+        "--memory",
+        str(folder / "index"),
+    ]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "\n" * 4
 
 
@@ -216,22 +293,43 @@ def test_what_is_finished_of_a_document_is_confirmed_first_and_stands_in_the_out
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, done = tmp_path / "text", tmp_path / "done"
-    sources = ["Notice of the third meeting", "Repealed.", "", "Notice of the third meeting", "Notice of a meeting"]
+    sources = [
+        "Notice of the third meeting",
+        "Repealed.",
+        "",
+        "Notice of the third meeting",
+        "Notice of a meeting",
+    ]
     text.write_text("\n".join(sources) + "\n", encoding="utf-8")
     done.write_text("Avis de la troisième réunion\n\n", encoding="utf-8")
     pairs = tmp_path / "done.tsv"
-    pairs.write_text("en\tfr\nNotice of the third meeting\tAvis de la troisième réunion\n", encoding="utf-8")
+    pairs.write_text(
+        "en\tfr\nNotice of the third meeting\tAvis de la troisième réunion\n", encoding="utf-8"
+    )
     for finished in (done, pairs):
-        assert translate(folder, str(text), "--confirmed", str(finished), "--json", "--threshold", "0.3") == 0
+        assert (
+            translate(
+                folder, str(text), "--confirmed", str(finished), "--json", "--threshold", "0.3"
+            )
+            == 0
+        )
         captured = capsys.readouterr()
         lines = records(captured.out)
         assert [line["src"] for line in lines] == sources
         assert [line["origin"] for line in lines] == ["confirmed", "model", "", "memory", "model"]
         assert lines[0]["tgt"] == lines[3]["tgt"] == "Avis de la troisième réunion"
         assert [match["tgt"] for match in lines[4]["matches"]] == ["Avis de la troisième réunion"]
-        assert "what is confirmed lasts for this session; --write-to INDEX keeps it in a memory" in captured.err
+        assert (
+            "what is confirmed lasts for this session; --write-to INDEX keeps it in a memory"
+            in captured.err
+        )
     for _ in range(2):  # what is written is there once
-        assert translate(folder, str(text), "--confirmed", str(done), "--write-to", str(tmp_path / "own")) == 0
+        assert (
+            translate(
+                folder, str(text), "--confirmed", str(done), "--write-to", str(tmp_path / "own")
+            )
+            == 0
+        )
         assert f"what is confirmed is written to {tmp_path / 'own'}" in capsys.readouterr().err
     with MemoryIndex.open(tmp_path / "own") as opened:
         assert [segment.tgt for segment in opened.segments()] == ["Avis de la troisième réunion"]
@@ -261,7 +359,11 @@ def test_the_end_of_its_name_says_what_is_finished(
 ) -> None:
     text, done = tmp_path / "text", tmp_path / name
     text.write_text("Notice.\nRepealed.\n", encoding="utf-8")
-    content = "Avis.\nAbrogé.\n" if name.endswith(".txt") else "en\tfr\nNotice.\tAvis.\nRepealed.\tAbrogé.\n"
+    content = (
+        "Avis.\nAbrogé.\n"
+        if name.endswith(".txt")
+        else "en\tfr\nNotice.\tAvis.\nRepealed.\tAbrogé.\n"
+    )
     done.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
     assert translate(folder, str(text), "--confirmed", str(done)) == 0
     assert capsys.readouterr().out == "Avis.\nAbrogé.\n"
@@ -270,25 +372,42 @@ def test_the_end_of_its_name_says_what_is_finished(
 def test_select_says_which_pairs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def sources(*arguments: str) -> list[list[str]]:
         path = str(folder / "input.txt")
-        found = translate(folder, path, "--memory", str(folder / "index"), "--json", "--threshold", "0.1", *arguments)
+        found = translate(
+            folder,
+            path,
+            "--memory",
+            str(folder / "index"),
+            "--json",
+            "--threshold",
+            "0.1",
+            *arguments,
+        )
         assert found == 0
         records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         return [[match["src"] for match in record["matches"]] for record in records]
 
     plain, greedy = sources(), sources("--select", "greedy")
     assert sources("--select", "topk") == plain
-    # "The Commission shall inform the Council.": all but "Council" is covered by the first, so nothing else is read
+    # "The Commission shall inform the Council.": all but "Council" is covered by the first, so
+    # nothing else is read
     assert len(plain[0]) == 4 and greedy[0] == plain[0][:1] == [PAIRS[0][0]]
 
 
-def test_explain_shows_the_target_by_origin_and_the_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--explain") == 0
+def test_explain_shows_the_target_by_origin_and_the_matches(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--explain")
+        == 0
+    )
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "copy gate" in out and PAIRS[0][1] in out and "match 1  0.75" in out
 
 
-def test_output_is_written_whole(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_is_written_whole(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert translate(folder, str(folder / "input.txt"), "-o", str(tmp_path / "out.txt")) == 0
     assert len((tmp_path / "out.txt").read_text().split("\n")) == len(TEXT.split("\n"))
     assert capsys.readouterr().out == ""
@@ -296,7 +415,10 @@ def test_output_is_written_whole(folder: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_hyphen_is_standard_output(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert translate(folder, str(folder / "input.txt")) == 0
@@ -309,7 +431,10 @@ def test_a_hyphen_is_standard_output(
 
 
 def test_a_memory_file_is_indexed_and_found_again(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     arguments = [str(folder / "input.txt"), "--memory", str(folder / "memory.tsv"), "--json"]
@@ -332,18 +457,53 @@ def test_a_memory_file_is_indexed_and_found_again(
         ),
         ("plain", ["--memory", "{index}", "--no-verbatim"], 2, "no parameters for mode copy"),
         ("plain", ["--cache", "25", "--remember", "own"], 2, "no parameters for a session cache"),
-        ("model", ["--cache", "25"], 2, "--cache is of what is confirmed, and nothing is in this run"),
-        ("model", ["--write-to", "{index}"], 2, "--write-to is of what is confirmed, and nothing is in this run"),
-        ("model", ["--confirm-to", "cache"], 2, "--confirm-to is of what is confirmed, and nothing is in this run"),
+        (
+            "model",
+            ["--cache", "25"],
+            2,
+            "--cache is of what is confirmed, and nothing is in this run",
+        ),
+        (
+            "model",
+            ["--write-to", "{index}"],
+            2,
+            "--write-to is of what is confirmed, and nothing is in this run",
+        ),
+        (
+            "model",
+            ["--confirm-to", "cache"],
+            2,
+            "--confirm-to is of what is confirmed, and nothing is in this run",
+        ),
         ("model", ["--remember", "all"], 2, "'all' is not one of"),
         ("model", ["--interactive", "-o", "{out}"], 2, "--interactive needs a terminal"),
-        ("model", ["--session", "{missing}"], 2, "missing: there is none; --interactive begins one"),
+        (
+            "model",
+            ["--session", "{missing}"],
+            2,
+            "missing: there is none; --interactive begins one",
+        ),
         ("model", ["--confirmed", "{missing}"], 1, "missing"),
         ("model", ["--confirmed", "{missing}", "{empty}"], 2, "are of one document: name one file"),
         ("model", ["--confirmed", "{long}"], 2, "long: has 6 lines, and the document 4"),
-        ("model", ["--confirmed", "{blank}"], 2, "blank, line 2: is a translation, and the document's line is blank"),
-        ("model", ["--confirmed", "{unseen}"], 2, "unseen, line 1: a confirmed pair needs a text on both sides"),
-        ("model", ["--confirmed", "{other}"], 2, "pair 2 ('Not there') is not in the document, or not in its order"),
+        (
+            "model",
+            ["--confirmed", "{blank}"],
+            2,
+            "blank, line 2: is a translation, and the document's line is blank",
+        ),
+        (
+            "model",
+            ["--confirmed", "{unseen}"],
+            2,
+            "unseen, line 1: a confirmed pair needs a text on both sides",
+        ),
+        (
+            "model",
+            ["--confirmed", "{other}"],
+            2,
+            "pair 2 ('Not there') is not in the document, or not in its order",
+        ),
         ("model", ["--untranslated", "source"], 2, "--untranslated is of a run without --model"),
         (
             "plain",
@@ -357,7 +517,12 @@ def test_a_memory_file_is_indexed_and_found_again(
             2,
             "cache-best is of a session cache of the model's own words, and there is none",
         ),
-        ("model", ["--cache", "0", "--no-cache-overwrite"], 2, "no-cache-overwrite is of a session cache, and there"),
+        (
+            "model",
+            ["--cache", "0", "--no-cache-overwrite"],
+            2,
+            "no-cache-overwrite is of a session cache, and there",
+        ),
         ("model", ["--mode", "fusion"], 2, "needs a --memory"),
         ("model", ["--explain", "--json"], 2, "exclude each other"),
         ("model", ["--mode", "magic"], 2, "Invalid value for '--mode': 'magic' is not one of"),
@@ -368,14 +533,24 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
         ("model", ["--threads", "99999999999999999999"], 2, "must be from 1 to 1024"),
         ("model", ["--device", "meta"], 2, "device meta is unknown"),
-        ("model", ["--memory", "{index}", "--src-lang", "de"], 2, "model: this model is from en to fr, not de to fr"),
+        (
+            "model",
+            ["--memory", "{index}", "--src-lang", "de"],
+            2,
+            "model: this model is from en to fr, not de to fr",
+        ),
         ("model", ["--src-lang", "de"], 2, "model: this model is from en to fr, not de to fr"),
         ("model", ["--memory", "{missing}"], 1, "missing"),
         ("model", ["--memory", "/dev/null"], 2, "a memory must be a file"),
         ("model", ["{missing}"], 1, "missing"),
         ("model", ["{empty}"], 1, "empty"),
         ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),
-        ("missing", ["-o", "{missing}/out.txt"], 1, "cannot be written"),  # told before the model is loaded
+        (
+            "missing",
+            ["-o", "{missing}/out.txt"],
+            1,
+            "cannot be written",
+        ),  # told before the model is loaded
         ("missing", ["-o", "{index}"], 1, "cannot be written: Is a directory"),
         ("missing", ["-o", ""], 1, "cannot be written: Is a directory"),
         ("index", [], 1, "no model folder"),
@@ -383,15 +558,32 @@ def test_a_memory_file_is_indexed_and_found_again(
     ],
 )
 def test_what_is_wrong_is_one_line(
-    folder: Path, model: str, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    model: str,
+    arguments: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (folder / "empty").touch()
-    written = {"long": "x\n" * 6, "blank": "x\ny\n", "unseen": "\u200b\n",
-               "other.tsv": "en\tfr\nRepealed.\tAbrogé.\nNot there\tRien\n"}  # fmt: skip
+    written = {
+        "long": "x\n" * 6,
+        "blank": "x\ny\n",
+        "unseen": "\u200b\n",
+        "other.tsv": "en\tfr\nRepealed.\tAbrogé.\nNot there\tRien\n",
+    }
     for name, content in written.items():
         (folder / name).write_text(content, encoding="utf-8")
-    names = {name.split(".")[0]: str(folder / name) for name in ("index", "missing", "empty", "out", *written)}
-    assert translate(folder, str(folder / "input.txt"), *(a.format(**names) for a in arguments), model=model) == code
+    names = {
+        name.split(".")[0]: str(folder / name)
+        for name in ("index", "missing", "empty", "out", *written)
+    }
+    assert (
+        translate(
+            folder, str(folder / "input.txt"), *(a.format(**names) for a in arguments), model=model
+        )
+        == code
+    )
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err
@@ -411,11 +603,17 @@ def test_a_memory_at_an_address_translates_as_the_same_in_a_folder(
 
 
 def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     long = " ".join(src for src, _ in PAIRS * 4)
     path = tmp_path / "damaged.txt"
-    path.write_bytes(f"{long}\nnul \0 and form feed \f here\nline\u2028separator\n".encode() + b"\xe9t\xe9\n\r\nlast")
+    path.write_bytes(
+        f"{long}\nnul \0 and form feed \f here\nline\u2028separator\n".encode()
+        + b"\xe9t\xe9\n\r\nlast"
+    )
     assert translate(folder, str(path)) == 0
     captured = capsys.readouterr()
     assert len(captured.out.split("\n")) == 7 and captured.out.endswith("\n")
@@ -427,15 +625,30 @@ def test_damaged_input_is_counted_and_translated_as_well_as_can_be(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--model", "model"), ("--model", "model", "--remember", "own", "--cache", "9"), ("--memory", "index")],
+    [
+        ("--model", "model"),
+        ("--model", "model", "--remember", "own", "--cache", "9"),
+        ("--memory", "index"),
+    ],
 )
 def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     folder: Path, arguments: tuple[str, ...]
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tmnmt", "translate", arguments[0], str(folder / arguments[1]), *arguments[2:]],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tmnmt",
+            "translate",
+            arguments[0],
+            str(folder / arguments[1]),
+            *arguments[2:],
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
     assert process.stdin is not None and process.stdout is not None
     for line in ("Repealed.\n", "\n", "It shall apply.\n"):
         process.stdin.write(line)
@@ -443,11 +656,17 @@ def test_a_line_that_comes_alone_is_answered_before_the_next_one_comes(
     assert process.communicate(timeout=120) == ("", None) and process.returncode == 0
 
 
-@pytest.mark.parametrize(("arguments", "together"), [((), 30), (("--remember", "own", "--cache", "9"), 1)])
+@pytest.mark.parametrize(
+    ("arguments", "together"), [((), 30), (("--remember", "own", "--cache", "9"), 1)]
+)
 def test_lines_that_have_come_are_translated_together_and_as_from_a_file(
-    folder: Path, tmp_path: Path, arguments: tuple[str, ...], together: int, capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    together: int,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     text = tmp_path / "text"
     text.write_text("Repealed.\nThe Council shall act.\n\nIt shall apply.\n" * 10)
     batches, whole = list[int](), Translator.translate_batch
@@ -472,14 +691,23 @@ def test_lines_that_have_come_are_translated_together_and_as_from_a_file(
 @pytest.mark.parametrize(
     ("lines", "piped", "arguments", "used"),
     [
-        (3, False, (), {1}), (40, False, (), {3}), (3, False, ("--threads", "2"), {2}),
-        (3, True, (), {1}), (40, True, (), {3}), (3, True, ("--threads", "2"), {2}),
+        (3, False, (), {1}),
+        (40, False, (), {3}),
+        (3, False, ("--threads", "2"), {2}),
+        (3, True, (), {1}),
+        (40, True, (), {3}),
+        (3, True, ("--threads", "2"), {2}),
     ],
-)  # fmt: skip
+)
 def test_few_lines_are_translated_by_one_thread_and_many_by_all(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, piped: bool, arguments: tuple[str, ...],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: int,
+    piped: bool,
+    arguments: tuple[str, ...],
     used: set[int],
-) -> None:  # fmt: skip
+) -> None:
     text, threads, whole = tmp_path / "text", set[int](), Translator.translate_batch
 
     def counting(self: Translator, *given: Any) -> Any:
@@ -503,10 +731,21 @@ def test_few_lines_are_translated_by_one_thread_and_many_by_all(
 def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     program = "from tmnmt.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "translate", "--model", str(folder / "model"), "--batch", "2"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [
+            sys.executable,
+            "-c",
+            program,
+            "translate",
+            "--model",
+            str(folder / "model"),
+            "--batch",
+            "2",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(b"Repealed.\n\n" * 40)
     process.stdin.flush()
@@ -518,8 +757,13 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     assert b"Traceback" not in err and b"interrupted" in err
 
 
-def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(folder: Path, tmp_path: Path) -> None:
-    path, out, link, fifo = str(folder / "input.txt"), tmp_path / "out", tmp_path / "link", tmp_path / "fifo"
+def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = str(folder / "input.txt")
+    out = tmp_path / "out"
+    link = tmp_path / "link"
+    fifo = tmp_path / "fifo"
     link.symlink_to(out)
     assert translate(folder, path, "-o", str(link)) == 0
     assert link.is_symlink() and out.read_text().count("\n") == TEXT.count("\n")
@@ -530,11 +774,16 @@ def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(folder
     assert sorted(tmp_path.iterdir()) == [fifo, link, out]
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), MemoryIndexError("row 7 is damaged"), OSError(28, "full")])
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), MemoryIndexError("row 7 is damaged"), OSError(28, "full")]
+)
 def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
-    stop: BaseException, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    stop: BaseException,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     def stream(self: Translator, documents: object, explain: bool = False) -> Iterator[Translation]:
         yield Translation("Repealed.", "Abroge.", 0.0)
         raise stop
@@ -546,17 +795,33 @@ def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
     )
     assert not out.exists() and (tmp_path / "out.partial").read_text() == "Abroge.\n"
     err = capsys.readouterr().err
-    assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith("out.partial\n")
+    assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith(
+        "out.partial\n"
+    )
 
 
 def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("Repealed.\n\n" * 5000)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tmnmt", "translate", "--model", str(folder / "model"), "--batch", "1",
-         "-o", str(tmp_path / "out"), str(tmp_path / "in")], stderr=subprocess.PIPE, text=True,
-        # not measured: an exception out of a signal may leave coverage's own lock taken, and then nothing ends
+        [
+            sys.executable,
+            "-m",
+            "tmnmt",
+            "translate",
+            "--model",
+            str(folder / "model"),
+            "--batch",
+            "1",
+            "-o",
+            str(tmp_path / "out"),
+            str(tmp_path / "in"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        # not measured: an exception out of a signal may leave coverage's own lock taken, and then
+        # nothing ends
         env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
-    )  # fmt: skip
+    )
     while not any(file.stat().st_size for file in tmp_path.glob(".out.*")):
         assert process.poll() is None
         time.sleep(0.05)
@@ -566,13 +831,17 @@ def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("option", ["-o", "--explain-html"])
-def test_nothing_is_written_over_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_nothing_is_written_over_the_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
     text, soft, hard = (tmp_path / name for name in ("text", "soft", "hard"))
     text.write_text("Yes.\n", encoding="utf-8")
     soft.symlink_to(text)
     hard.hardlink_to(text)
     for read, written in ((text, text), (text, soft), (soft, text), (hard, text)):
-        assert translate(tmp_path, str(read), option, str(written), model="none") == 2  # before the model is looked for
+        assert (
+            translate(tmp_path, str(read), option, str(written), model="none") == 2
+        )  # before the model is looked for
         assert f"{written} would be written over the input {read}\n" in capsys.readouterr().err
     assert text.read_text(encoding="utf-8") == "Yes.\n" and len(list(tmp_path.iterdir())) == 3
 
@@ -589,4 +858,7 @@ def test_nothing_is_written_over_a_memory_or_into_an_index(
     for name, target in ((memory, memory), (index, index / "manifest.json")):
         assert translate(folder, "--memory", str(name), option, str(target), str(text)) == 2
         assert f"would be written over {name}" in capsys.readouterr().err
-    assert memory.read_text(encoding="utf-8").startswith("en") and (index / "manifest.json").read_bytes() == before
+    assert (
+        memory.read_text(encoding="utf-8").startswith("en")
+        and (index / "manifest.json").read_bytes() == before
+    )

@@ -1,4 +1,5 @@
-"""TSV: columns by name and by number, lines that end only where they should, and what was written read again."""
+"""TSV: columns by name and by number, lines that end only where they should, and what was written
+read again."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from tmnmt.formats import Columns, Reader, parse_columns, read_memories, read_me
 from tmnmt.segments import Segment
 
 
-def read(path: Path, columns: str = "", src: str = "en", tgt: str = "fr") -> tuple[list[Segment], Reader]:
+def read(
+    path: Path, columns: str = "", src: str = "en", tgt: str = "fr"
+) -> tuple[list[Segment], Reader]:
     reader = read_memory(path, src, tgt, columns=parse_columns(columns) if columns else None)
     return list(reader), reader
 
@@ -34,7 +37,9 @@ def table(tmp_path: Path, text: str, name: str = "m.tsv") -> Path:
         (None, "src=3,tgt=4,doc=1,pos=2"),
     ],
 )
-def test_columns_by_header_by_name_and_by_number(tmp_path: Path, header: str | None, columns: str) -> None:
+def test_columns_by_header_by_name_and_by_number(
+    tmp_path: Path, header: str | None, columns: str
+) -> None:
     head = "" if header is None else f"{header}\r\n"
     (segment,), _ = read(table(tmp_path, f"{head}d1\t7\tone\tun\r\n"), columns)
     assert segment == Segment("one", "un", "d1", 7, origin="m.tsv")
@@ -55,14 +60,21 @@ def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("one\tun\n", "", r"the first line names no column for en \(one, un\); expected a header with src and tgt"),
+        (
+            "one\tun\n",
+            "",
+            r"the first line names no column for en \(one, un\); expected a header with src and "
+            r"tgt",
+        ),
         ("en\tde\n", "", "names no column for fr"),
         ("one\tun\n", "src=1,tgt=3", r"m\.tsv, line 1: 2 columns, but tgt=3 asked for"),
         ("en\tfr\n", "src=en,tgt=es", r"no column 'es' in the first line, which has: en, fr"),
         ("", "", "the file is empty"),
     ],
 )
-def test_a_wrong_column_is_one_clear_error(tmp_path: Path, text: str, columns: str, message: str) -> None:
+def test_a_wrong_column_is_one_clear_error(
+    tmp_path: Path, text: str, columns: str, message: str
+) -> None:
     with pytest.raises(FormatError, match=message):
         read(table(tmp_path, text), columns)
 
@@ -78,7 +90,10 @@ def test_a_wrong_column_is_one_clear_error(tmp_path: Path, text: str, columns: s
         ("src=\u0660,tgt=2", "needs a column counted from 1"),
         ("src=1001,tgt=2", "needs a column counted from 1"),
         ("src=" + "9" * 5000 + ",tgt=2", r"^.{1,400}$"),
-        ("src=1,targett=2", r"unknown column 'targett'; did you mean target\? allowed: src, tgt, doc"),
+        (
+            "src=1,targett=2",
+            r"unknown column 'targett'; did you mean target\? allowed: src, tgt, doc",
+        ),
         ("foo", r"unknown column 'foo'; allowed: src, tgt, doc \(or document\), position"),
     ],
 )
@@ -88,14 +103,20 @@ def test_columns_that_say_nothing_are_a_usage_error(columns: str, message: str) 
 
 
 def test_columns_are_counted_from_one() -> None:
-    assert parse_columns("src=5, tgt=6, doc=1, idx=2") == Columns(src=5, tgt=6, document=1, position=2)
+    assert parse_columns("src=5, tgt=6, doc=1, idx=2") == Columns(
+        src=5, tgt=6, document=1, position=2
+    )
     assert parse_columns("src=01,tgt=1000") == Columns(src=1, tgt=1000)
 
 
-def test_short_and_empty_lines_and_bad_numbers_are_skipped_with_their_reason(tmp_path: Path) -> None:
+def test_short_and_empty_lines_and_bad_numbers_are_skipped_with_their_reason(
+    tmp_path: Path,
+) -> None:
     _, reader = read(table(tmp_path, "src\ttgt\tpos\na\tb\t1\na\n\nc\td\tx\ne\tf\t2\n"))
     assert (reader.report.read, reader.report.kept) == (5, 2)
-    assert str(reader.report.examples["malformed"][0]).endswith("m.tsv, line 3: 1 column where 3 are needed")
+    assert str(reader.report.examples["malformed"][0]).endswith(
+        "m.tsv, line 3: 1 column where 3 are needed"
+    )
     assert reader.report.examples["malformed"][1].detail == "position 'x' is no whole number"
     assert reader.report.examples["empty"][0].line == 4
 
@@ -105,7 +126,9 @@ def test_one_undecodable_line_is_skipped_and_a_wrong_encoding_is_an_error(tmp_pa
     path.write_bytes(b"src\ttgt\na\tb\n\xe9\tc\nd\te\n")
     assert read(path)[1].report.examples["malformed"][0].line == 3
     path.write_bytes(b"src\ttgt\na\tb\n" + b"\xe9\tc\n" * 9)
-    with pytest.raises(FormatError, match=r"not UTF-8 \(9 of its first 10 units cannot be decoded\)"):
+    with pytest.raises(
+        FormatError, match=r"not UTF-8 \(9 of its first 10 units cannot be decoded\)"
+    ):
         read(path)
 
 
@@ -126,7 +149,9 @@ def test_reading_what_was_written_gives_it_back(
 
 
 def test_a_tab_cannot_be_written_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"document 'd', position 3: its tgt has a tab or a line end"):
+    with pytest.raises(
+        FormatError, match=r"document 'd', position 3: its tgt has a tab or a line end"
+    ):
         write_tsv(tmp_path / "m.tsv", [Segment("a", "b\tc", "d", 3)])
     assert list(tmp_path.iterdir()) == []
 
@@ -160,8 +185,12 @@ def test_names_lose_control_characters(tmp_path: Path) -> None:
         ("pos", str(2**63), "has more than 18 digits"),
     ],
 )
-def test_what_an_index_cannot_hold_costs_its_line_alone(tmp_path: Path, column: str, cell: str, why: str) -> None:
-    segments, reader = read(table(tmp_path, f"src\ttgt\t{column}\none\tun\t{cell}\ntwo\tdeux\t\nthree\ttrois\t7\n"))
+def test_what_an_index_cannot_hold_costs_its_line_alone(
+    tmp_path: Path, column: str, cell: str, why: str
+) -> None:
+    segments, reader = read(
+        table(tmp_path, f"src\ttgt\t{column}\none\tun\t{cell}\ntwo\tdeux\t\nthree\ttrois\t7\n")
+    )
     first = reader.report.examples["malformed"][0]
     assert first.line == 2 and first.detail.endswith(why) and len(first.detail) < 100
     assert len(segments) == 1
@@ -185,10 +214,14 @@ def test_quoting_by_a_spreadsheet_is_warned_of(tmp_path: Path, rows: str, lines:
         assert reader.report.warnings == []
         return
     (warning,) = reader.report.warnings
-    assert warning.partition(": ")[2].startswith(f"{lines} line{'s' * (lines > 1)} quoted as a spreadsheet quotes")
+    assert warning.partition(": ")[2].startswith(
+        f"{lines} line{'s' * (lines > 1)} quoted as a spreadsheet quotes"
+    )
     assert "(first: line 2)" in warning
 
 
 def test_a_header_of_thousands_of_columns_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"m\.tsv: 2,001 columns in the first line; at most 1,000 are read"):
+    with pytest.raises(
+        FormatError, match=r"m\.tsv: 2,001 columns in the first line; at most 1,000 are read"
+    ):
         read(table(tmp_path, "en\tfr" + "\t" * 1999 + "\n"))

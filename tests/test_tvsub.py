@@ -30,7 +30,9 @@ def test_entities_become_characters_on_both_sides_of_train_dev_and_test(tmp_path
         (data / f"{kind}_src").write_text("\u4e0d &apos;\na &amp; b\n\u4e50\n", encoding="utf-8")
         (data / f"{kind}_trg.sgm").write_text(SGML.format(kind=kind), encoding="utf-8")
     out = tmp_path / "out"
-    done = subprocess.run([sys.executable, SCRIPT, tmp_path, out], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, tmp_path, out], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[0] == "train: 2 segments"
     assert "dev: 3 segments, 2 documents, references: 1" in done.stdout
     assert gzip.decompress((out / "train.tsv.gz").read_bytes()).decode() == (
@@ -38,8 +40,11 @@ def test_entities_become_characters_on_both_sides_of_train_dev_and_test(tmp_path
     )
     for kind in ("dev", "test"):
         assert (out / f"{kind}.tsv").read_text(encoding="utf-8").splitlines() == [
-            f"{kind}.e1\t0\t\u4e0d '\tdon 't say \" no \" .", f"{kind}.e1\t1\ta & b\ta &lt; b",
+            f"{kind}.e1\t0\t\u4e0d '\tdon 't say \" no \" .",
+            f"{kind}.e1\t1\ta & b\ta &lt; b",
             f"{kind}.e2\t2\t\u4e50\t[ music ] >",
-        ]  # fmt: skip
+        ]
         assert (out / f"{kind}.zh").read_text(encoding="utf-8") == "\u4e0d '\na & b\n\n\u4e50\n"
-        assert (out / f"{kind}.en.0").read_text(encoding="utf-8") == 'don \'t say " no " .\na &lt; b\n\n[ music ] >\n'
+        assert (out / f"{kind}.en.0").read_text(
+            encoding="utf-8"
+        ) == 'don \'t say " no " .\na &lt; b\n\n[ music ] >\n'

@@ -46,7 +46,9 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
     translator = Translator.load(folder, [index], verbatim=True)
     found = translator.translate([PAIRS[0][0]], explain=True)[0]
     assert "".join(token.text for token in found.tokens).replace("▁", " ").strip() == found.tgt
-    assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {("memory", 1.0, 1.0)}
+    assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {
+        ("memory", 1.0, 1.0)
+    }
     assert [token.sources[0].position for token in found.tokens] == list(range(len(found.tokens)))
     assert {token.sources[0].match for token in found.tokens} == {0}
 
@@ -57,7 +59,9 @@ def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
     assert not len(session.cache)
 
 
-def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(folder: Path, index: Path) -> None:
+def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(
+    folder: Path, index: Path
+) -> None:
     taken = Translator.load(folder, [index], verbatim=True, cache=30, remember="own").session()
     confirmed = Translator.load(folder, [index], cache=30, remember="own").session()
     taken.translate(PAIRS[0][0])
@@ -67,7 +71,9 @@ def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_
 
 
 def test_a_long_segment_that_a_memory_holds_is_taken_whole(folder: Path, tmp_path: Path) -> None:
-    long = " ".join([PAIRS[0][0], *(f"Article {n} of that Directive is replaced." for n in range(30))])
+    long = " ".join(
+        [PAIRS[0][0], *(f"Article {n} of that Directive is replaced." for n in range(30))]
+    )
     build(tmp_path / "long", [Segment(long, "TOUT"), *segments()], "en", "fr")
     translator = Translator.load(folder, [tmp_path / "long"])
     taken, alike = translator.translate([long, f"{long} Repealed."])
@@ -82,12 +88,16 @@ def test_a_long_segment_that_was_confirmed_is_taken_whole(folder: Path) -> None:
     session = translator.session()
     session.confirm(long, "TOUT")
     found = session.translate(long, explain=True)
-    assert (found.tgt, found.origin) == ("TOUT", "memory") and [m.segment.tgt for m in found.matches] == ["TOUT"]
+    assert (found.tgt, found.origin) == ("TOUT", "memory") and [
+        m.segment.tgt for m in found.matches
+    ] == ["TOUT"]
     streamed = list(translator.stream([[long, long]], confirmed=[[(long, "TOUT"), None]]))
     assert streamed[0].tgt != "TOUT" == streamed[1].tgt
 
 
-def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(folder: Path, index: Path) -> None:
+def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
+    folder: Path, index: Path
+) -> None:
     translator = Translator.load(folder, [index])
     session = translator.session()
     assert session.translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
@@ -101,18 +111,26 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
 
 
 @pytest.mark.parametrize("mode", [None, "off", "fusion"])
-def test_exact_matches_are_taken_by_default_whatever_the_mode(folder: Path, index: Path, mode: Mode | None) -> None:
+def test_exact_matches_are_taken_by_default_whatever_the_mode(
+    folder: Path, index: Path, mode: Mode | None
+) -> None:
     taken = Translator.load(folder, [index], mode=mode)
     assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"
     asked = Translator.load(folder, [index], mode=mode, verbatim=False)
     assert asked.translate([PAIRS[0][0]])[0].origin == "model"
 
 
-def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(tmp_path: Path, index: Path) -> None:
+def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
+    tmp_path: Path, index: Path
+) -> None:
     plain = write_tiny_model(tmp_path / "plain", memories=False)
     translator = Translator.load(plain, [index])
     found = translator.translate([PAIRS[0][0], "Repealed."])
-    assert (found[0].tgt, found[0].origin, found[1].origin) == (f"vu la {PAIRS[0][1]}", "memory", "model")
+    assert (found[0].tgt, found[0].origin, found[1].origin) == (
+        f"vu la {PAIRS[0][1]}",
+        "memory",
+        "model",
+    )
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
         Translator.load(plain, [index], verbatim=False)

@@ -1,4 +1,5 @@
-"""Compiled tokens against those of `match_tokens`, on real text and on text made to be difficult."""
+"""Compiled tokens against those of `match_tokens`, on real text and on text made to be
+difficult."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 ASCII = [chr(i) for i in range(128)]
-DIFFICULT = st.lists(st.sampled_from([*ASCII, "1.2", "3,4", ",5", "_", "a" * 199, "12." * 70, "ab", "AB"]), max_size=30)
+DIFFICULT = st.lists(
+    st.sampled_from([*ASCII, "1.2", "3,4", ",5", "_", "a" * 199, "12." * 70, "ab", "AB"]),
+    max_size=30,
+)
 
 
 def characters(text: str) -> bytes:
@@ -30,7 +34,8 @@ def vocabulary(tokens: Sequence[str]) -> tuple[list[str], Words]:
 
 def encoded(words: Words, written: bytes, one_a_line: bool) -> list[int]:
     """With text before and behind, which is none of this query's."""
-    text, numbers = np.frombuffer(b"7" + written + b"7a", np.uint8), np.empty(len(written), np.int32)
+    text = np.frombuffer(b"7" + written + b"7a", np.uint8)
+    numbers = np.empty(len(written), np.int32)
     return numbers[: encode(words, text, 1, 1 + len(written), one_a_line, numbers)].tolist()
 
 
@@ -83,7 +88,9 @@ def check_new_words(runs: Sequence[Sequence[str]]) -> None:
         tokens, lengths = words.encode(texts)
         wanted = [match_tokens(text) for text in texts]
         assert lengths.tolist() == list(map(len, wanted))
-        assert tokens.tolist() == [number.setdefault(token, len(number)) for some in wanted for token in some]
+        assert tokens.tolist() == [
+            number.setdefault(token, len(number)) for some in wanted for token in some
+        ]
     assert len(words) == len(number) and words.text().tobytes() == characters("\n".join(number))
 
 

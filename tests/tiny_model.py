@@ -1,7 +1,8 @@
-"""A model folder with every memory, made in seconds: a tiny base that has learnt six pairs by heart.
+"""A model folder with every memory, made in seconds: a tiny base that has learnt six pairs by
+heart.
 
-Its memories are untrained: they attend by the plain inner product and open their gates by a quarter, which is enough
-to see who reads whose memory, and when."""
+Its memories are untrained: they attend by the plain inner product and open their gates by a
+quarter, which is enough to see who reads whose memory, and when."""
 
 from __future__ import annotations
 
@@ -21,10 +22,19 @@ from tmnmt.vocab import EOS, PAD, Vocabulary
 
 PAIRS = [
     ("The Commission shall inform the Member States.", "La Commission informe les États membres."),
-    ("This Regulation shall enter into force today.", "Le présent règlement entre en vigueur aujourd'hui."),
-    ("This Decision is addressed to the Member States.", "Les États membres en sont destinataires."),
+    (
+        "This Regulation shall enter into force today.",
+        "Le présent règlement entre en vigueur aujourd'hui.",
+    ),
+    (
+        "This Decision is addressed to the Member States.",
+        "Les États membres en sont destinataires.",
+    ),
     ("Having regard to the proposal from the Commission,", "vu la proposition de la Commission,"),
-    ("Article 2 of that Directive is replaced by the following:", "L'article 2 de ladite directive est remplacé par :"),
+    (
+        "Article 2 of that Directive is replaced by the following:",
+        "L'article 2 de ladite directive est remplacé par :",
+    ),
     ("It shall apply from 1 January 1996.", "Il est applicable à partir du 1er janvier 1996."),
 ]
 HIDDEN = 32
@@ -38,10 +48,18 @@ def segments() -> list[Segment]:
 def write_tiny_model(folder: Path, memories: bool = True, cache: CacheKind | None = None) -> Path:
     """A model folder at `folder`; without `memories` a plain one."""
     vocab, backbone = trained()
-    save_model(folder, backbone, vocab, {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES})
+    save_model(
+        folder,
+        backbone,
+        vocab,
+        {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES},
+    )
     if memories:
         torch.manual_seed(7)
-        parts = Memories(TranslationMemory(HIDDEN, HIDDEN, 16), SessionCache(HIDDEN, HIDDEN, 16, cache or CacheKind()))
+        parts = Memories(
+            TranslationMemory(HIDDEN, HIDDEN, 16),
+            SessionCache(HIDDEN, HIDDEN, 16, cache or CacheKind()),
+        )
         parts.save(folder / "memory.safetensors")
     return folder
 

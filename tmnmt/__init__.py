@@ -20,7 +20,8 @@ __all__ = ["Session", "TmnmtError", "Translator", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    # `import tmnmt` is part of every command's start: torch comes in only with the first use of these names.
+    # `import tmnmt` is part of every command's start: torch comes in only with the first use of
+    # these names.
     if name in ("Session", "Translator"):
         from tmnmt.engine import translator as engine
 

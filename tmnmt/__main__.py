@@ -1,4 +1,5 @@
-"""The program `tmnmt`, and `python -m tmnmt` for torchrun: signals first, for the imports take a while."""
+"""The program `tmnmt`, and `python -m tmnmt` for torchrun: signals first, for the imports take a
+while."""
 
 from tmnmt.interrupts import install
 

@@ -1,9 +1,10 @@
-"""What was written is still there after a power cut: everything that is to last is written through here.
+"""What was written is still there after a power cut: everything that is to last is written through
+here.
 
-The content of a file is on disk before its name is, and its name before the caller goes on. So a file is the old one or
-the whole new one, never half of it. A temporary file is always a new one, beside the file whose place it takes: it is
-made with O_EXCL and O_NOFOLLOW, so that nothing is written through a link that somebody put there.
-"""
+The content of a file is on disk before its name is, and its name before the caller goes on. So a
+file is the old one or the whole new one, never half of it. A temporary file is always a new one,
+beside the file whose place it takes: it is made with O_EXCL and O_NOFOLLOW, so that nothing is
+written through a link that somebody put there."""
 
 from __future__ import annotations
 
@@ -15,7 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-_NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)  # a folder that this file system, or its mode, cannot sync
+_NO_SUCH_THING = (
+    errno.EINVAL,
+    errno.ENOTSUP,
+    errno.EACCES,
+)  # a folder that this file system, or its mode, cannot sync
 
 
 def sync(path: Path) -> None:
@@ -50,7 +55,8 @@ def sync_tree(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> bool:
-    """Makes a folder and those above it, and puts their names on disk; False where it is there already."""
+    """Makes a folder and those above it, and puts their names on disk; False where it is there
+    already."""
     if not folder.parent.exists():
         make_folder(folder.parent)
     try:
@@ -64,7 +70,8 @@ def make_folder(folder: Path) -> bool:
 
 
 def rename(path: Path, target: Path) -> None:
-    """Gives a file or folder another name, in the place of what has it; what is in it is on disk already."""
+    """Gives a file or folder another name, in the place of what has it; what is in it is on disk
+    already."""
     path.replace(target)
     sync_folder(target.parent)
     if path.parent != target.parent:
@@ -80,11 +87,14 @@ class New(NamedTuple):
 
 
 def new_beside(path: Path, alone: bool = False) -> New:
-    """An empty file to take the place of `path`; its mode is to be that of `path`, else what the umask leaves.
+    """An empty file to take the place of `path`; its mode is to be that of `path`, else what the
+    umask leaves.
 
-    alone: the caller is the only one who writes `path`. Then its name is PATH.partial, and what a killed one left goes.
-    Else nobody can guess its name, and of two writers the later wins."""
-    new = path.with_name(f"{path.name}.partial" if alone else f".{path.name}.{secrets.token_urlsafe(6)}")
+    alone: the caller is the only one who writes `path`. Then its name is PATH.partial, and what a
+    killed one left goes. Else nobody can guess its name, and of two writers the later wins."""
+    new = path.with_name(
+        f"{path.name}.partial" if alone else f".{path.name}.{secrets.token_urlsafe(6)}"
+    )
     if alone:
         new.unlink(missing_ok=True)
     there = path.stat().st_mode & 0o777 if path.exists() else None
@@ -95,7 +105,9 @@ def new_beside(path: Path, alone: bool = False) -> New:
 
 def put_in_place(new: New, path: Path) -> None:
     """The file takes the place of `path`, content before name. Its handle may be closed."""
-    handle = os.open(new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # a library may have made it anew
+    handle = os.open(
+        new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    )  # a library may have made it anew
     try:
         os.fchmod(handle, new.mode)
         os.fsync(handle)
@@ -106,7 +118,8 @@ def put_in_place(new: New, path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, alone: bool = False) -> Iterator[Path]:
-    """A new file (see `new_beside`) that takes the place of `path` when the block ends well, and else is gone."""
+    """A new file (see `new_beside`) that takes the place of `path` when the block ends well, and
+    else is gone."""
     new = new_beside(path, alone)
     try:
         os.close(new.handle)

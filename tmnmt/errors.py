@@ -53,6 +53,9 @@ def shown(value: object) -> str:
     """A value of a file as a message tells it: on one line and short, whatever it is."""
     try:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    except (ValueError, RecursionError):  # a number of too many digits, a list in a list in a list ...
+    except (
+        ValueError,
+        RecursionError,
+    ):  # a number of too many digits, a list in a list in a list ...
         return f"a {type(value).__name__} too long to be told"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} ..."

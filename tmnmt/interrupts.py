@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM as exceptions, which are not lost in code that takes none.
 
-Modules that are being imported often do not survive one: there the program ends at once. What compiled code calls back
-(through ctypes, by llvmlite; `__del__`) drops one: the signal is sent again, until control is elsewhere.
-"""
+Modules that are being imported often do not survive one: there the program ends at once. What
+compiled code calls back (through ctypes, by llvmlite; `__del__`) drops one: the signal is sent
+again, until control is elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Terminated(KeyboardInterrupt):
 def install() -> None:
     """From now on both signals raise; one that was ignored (as behind nohup) stays ignored."""
     if _interrupt is not signal.getsignal(signal.SIGINT):
-        atexit.register(_ignore)  # first, hence called last: then Python gives up its handlers, and a signal would kill
+        atexit.register(
+            _ignore
+        )  # first, hence called last: then Python gives up its handlers, and a signal would kill
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
@@ -44,13 +46,15 @@ def install() -> None:
 
 
 def over() -> None:
-    """The work is done and told: from now on a signal ends the process at once, with its own exit code."""
+    """The work is done and told: from now on a signal ends the process at once, with its own exit
+    code."""
     _over.append(True)
 
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Both signals wait until the end of the block, which they do not divide; also where `install` was not called."""
+    """Both signals wait until the end of the block, which they do not divide; also where `install`
+    was not called."""
     came: list[int] = []
     _waiting.append(came)
     plain = threading.current_thread() is threading.main_thread()
@@ -98,7 +102,8 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 def _called_back(frame: FrameType | None) -> bool:
-    """Within llvmlite, which needs its callbacks to be run to the end; or where a lost exception is dealt with."""
+    """Within llvmlite, which needs its callbacks to be run to the end; or where a lost exception is
+    dealt with."""
     while frame is not None and frame.f_code is not _lost.__code__:
         if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
             return True

@@ -1,4 +1,5 @@
-"""Progress on stderr: a bar on a terminal; elsewhere a line every ten seconds, fewer while nothing is finished."""
+"""Progress on stderr: a bar on a terminal; elsewhere a line every ten seconds, fewer while nothing
+is finished."""
 
 from __future__ import annotations
 
@@ -18,14 +19,18 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 
-ReadProgress = Callable[[int, float], None]  # units done since the last call; the share of all the work, in [0, 1]
+ReadProgress = Callable[
+    [int, float], None
+]  # units done since the last call; the share of all the work, in [0, 1]
 
 
 class Progress:
-    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None when unknown.
+    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None
+    when unknown.
 
-    Where only the share of the work that is done is known, `advance(n, share)` makes the total an estimate. Lines come
-    also while nothing is finished; with `lazy` nothing is shown before the first `advance`: there may be none."""
+    Where only the share of the work that is done is known, `advance(n, share)` makes the total an
+    estimate. Lines come also while nothing is finished; with `lazy` nothing is shown before the
+    first `advance`: there may be none."""
 
     def __init__(self, what: str, unit: str, total: int | None = None, lazy: bool = False) -> None:
         self.what, self.unit, self.total, self.lazy = what, unit, total, lazy
@@ -51,16 +56,26 @@ class Progress:
             self._show()
         if self._bar is not None and self._task is not None:
             self._bar.update(
-                self._task, total=self.total, completed=self.done, done=self._units(self.done), rate=self._rate()
+                self._task,
+                total=self.total,
+                completed=self.done,
+                done=self._units(self.done),
+                rate=self._rate(),
             )
 
     def then(self, what: str, unit: str) -> None:
         """The next part of the work, shown in the place of the last; not begun twice."""
         if (what, unit) == (self.what, self.unit):
             return
-        self.what, self.unit, self.total, self.done, self._start = what, unit, None, 0, time.monotonic()
+        self.what = what
+        self.unit = unit
+        self.total = None
+        self.done = 0
+        self._start = time.monotonic()
         if self._bar is not None and self._task is not None:
-            self._bar.reset(self._task, description=visible(what), total=None, done=self._units(0), rate="-")
+            self._bar.reset(
+                self._task, description=visible(what), total=None, done=self._units(0), rate="-"
+            )
 
     def line(self) -> str:
         """What is known now, in one line."""
@@ -70,7 +85,10 @@ class Progress:
         if not self.total:
             return f"{self.what}: {self._units(self.done)}, {self._rate()}/s"
         left = max(self.total - self.done, 0) * self._seconds() / self.done
-        return f"{self.what}: {self.done:,} of {self._units(self.total)}, {self._rate()}/s, {left:,.0f} s left"
+        return (
+            f"{self.what}: {self.done:,} of {self._units(self.total)}, {self._rate()}/s, "
+            f"{left:,.0f} s left"
+        )
 
     def _show(self) -> None:
         if not sys.stderr.isatty():
@@ -78,7 +96,13 @@ class Progress:
             self._lines.start()
             return
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         columns = [
             SpinnerColumn(),
@@ -88,7 +112,9 @@ class Progress:
             TimeRemainingColumn(),
         ]
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(visible(self.what), total=self.total, done=self._units(0), rate="-")
+        self._task = self._bar.add_task(
+            visible(self.what), total=self.total, done=self._units(0), rate="-"
+        )
         self._bar.start()
 
     def _print_lines(self) -> None:
@@ -108,7 +134,10 @@ class Progress:
         return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._over.set()
         if self._lines is not None:

@@ -21,7 +21,13 @@ def match_record(match: Match) -> dict[str, Any]:
     """{"id", "src", "tgt", "score", "document"}; the score to 8 digits."""
     segment = match.segment
     score = round(match.score, DIGITS)
-    return {"id": segment.id, "src": segment.src, "tgt": segment.tgt, "score": score, "document": segment.document}
+    return {
+        "id": segment.id,
+        "src": segment.src,
+        "tgt": segment.tgt,
+        "score": score,
+        "document": segment.document,
+    }
 
 
 def token_record(token: Token) -> dict[str, Any]:
@@ -30,14 +36,17 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "origin", "score", "low", "matches": [...], "tokens": [...]}; numbers to 8 digits, null where
-    infinite."""
+    """{"src", "tgt", "origin", "score", "low", "matches": [...], "tokens": [...]}; numbers to 8
+    digits, null where infinite."""
     line = {
-        "src": translation.src, "tgt": translation.tgt, "origin": translation.origin,
-        "score": _rounded(translation.score), "low": translation.low,
+        "src": translation.src,
+        "tgt": translation.tgt,
+        "origin": translation.origin,
+        "score": _rounded(translation.score),
+        "low": translation.low,
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
-    }  # fmt: skip
+    }
     return json.dumps(line, ensure_ascii=False)
 
 
@@ -55,19 +64,23 @@ def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
 
 
 def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Subwords with their origins joined to words, each with the origin of the greater part of its subwords."""
+    """Subwords with their origins joined to words, each with the origin of the greater part of its
+    subwords."""
     found: list[tuple[list[str], list[str]]] = []
     for text, origin in subwords:
         if not found or text.startswith("▁"):
             found.append(([], []))
         found[-1][0].append(text)
         found[-1][1].append(origin)
-    return [("".join(spelt(pieces)).strip(" "), Counter(origins).most_common(1)[0][0]) for pieces, origins in found]
+    return [
+        ("".join(spelt(pieces)).strip(" "), Counter(origins).most_common(1)[0][0])
+        for pieces, origins in found
+    ]
 
 
 def spelt(pieces: Sequence[str]) -> list[str]:
-    """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put together to characters,
-    which stand at the last of their bytes; the others have no text."""
+    """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put
+    together to characters, which stand at the last of their bytes; the others have no text."""
     decoder, texts = getincrementaldecoder("utf-8")("replace"), []
     for piece in pieces:
         byte = _BYTE.fullmatch(piece)

@@ -27,8 +27,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where that was asked for;
-    `edits` in match tokens."""
+    """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where
+    that was asked for; `edits` in match tokens."""
 
     segment: Segment
     score: float
@@ -37,7 +37,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """One position of a retrieved pair that a token was read from: its share of the attention `weight`."""
+    """One position of a retrieved pair that a token was read from: its share of the attention
+    `weight`."""
 
     match: int  # index into Translation.matches
     position: int  # subword position in the pair's target
@@ -46,7 +47,8 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class CacheSource:
-    """One slot of the session cache as a token read it: the subword it holds and its matching probability `weight`."""
+    """One slot of the session cache as a token read it: the subword it holds and its matching
+    probability `weight`."""
 
     slot: int
     text: str
@@ -57,10 +59,9 @@ class CacheSource:
 class Token:
     """One output subword and where it came from.
 
-    `generated + recalled + copied == probability` (the exact parts of the mixture; docs/design.md, *Provenance*);
-    effects are differences of probability along plain -> + cache -> + fusion, so that
-    `plain + cache_effect + fusion_effect` is the generator's probability.
-    """
+    `generated + recalled + copied == probability` (the exact parts of the mixture; docs/design.md,
+    *Provenance*); effects are differences of probability along plain -> + cache -> + fusion, so
+    that `plain + cache_effect + fusion_effect` is the generator's probability."""
 
     text: str
     origin: str  # "model" | "memory" | "cache"
@@ -75,21 +76,28 @@ class Token:
     plain: float
     cache_effect: float
     fusion_effect: float
-    sources: tuple[MemorySource, ...] = ()  # copied from: all positions of this very subword; of fusion the heaviest
-    # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands, this one's place
+    sources: tuple[
+        MemorySource, ...
+    ] = ()  # copied from: all positions of this very subword; of fusion the heaviest
+    # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands,
+    # this one's place
     attention: tuple[MemorySource, ...] = ()
-    slots: tuple[CacheSource, ...] = ()  # P_m: all slots of 0.01 or more, and those of this very subword
+    slots: tuple[
+        CacheSource, ...
+    ] = ()  # P_m: all slots of 0.01 or more, and those of this very subword
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated segment. `score` is the length-normalised log probability; tokens only when explained.
+    """A translated segment. `score` is the length-normalised log probability; tokens only when
+    explained.
 
-    `origin`: "model"; "memory" for an exact match, taken as it stands; "confirmed" for what was confirmed before; ""
-    for what has no translation.
+    `origin`: "model"; "memory" for an exact match, taken as it stands; "confirmed" for what was
+    confirmed before; "" for what has no translation.
 
-    `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than nearly all dev text
-    (`low_score` in config.toml); never where a text was taken as it stands, or where the model does not say."""
+    `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
+    nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or
+    where the model does not say."""
 
     src: str
     tgt: str

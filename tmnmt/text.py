@@ -14,7 +14,9 @@ _CJK = (
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-_ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")  # the same where there is nothing else
+_ASCII_TOKEN = re.compile(
+    r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*"
+)  # the same where there is nothing else
 _TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
 _LINE_END = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029][\\s\x1c-\x1e\x85]*")
 _WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
@@ -22,8 +24,9 @@ _LONG_RUN = re.compile(r"[^\w\s]{64,}")
 
 
 def match_tokens(text: str) -> list[str]:
-    """The tokens of `text` that the fuzzy score counts: NFC, case kept; words, numbers, single punctuation marks,
-    single characters for CJK. A token is cut at 200 characters. Control characters separate."""
+    """The tokens of `text` that the fuzzy score counts: NFC, case kept; words, numbers, single
+    punctuation marks, single characters for CJK. A token is cut at 200 characters. Control
+    characters separate."""
     if text.isascii():
         words: list[str] = _ASCII_TOKEN.findall(text)
         return words if len(text) <= MAX_TOKEN_CHARS else [word[:MAX_TOKEN_CHARS] for word in words]
@@ -37,9 +40,9 @@ def match_tokens(text: str) -> list[str]:
 def nfc(text: str) -> str:
     """`text` in Normalization Form C (UAX #15), in time linear in its length.
 
-    Python sorts the marks on one letter by insertion, which is quadratic: 80 KB of them took 8 seconds. So long runs
-    are put into that order before, by a stable sort on the combining class, as the form defines it.
-    """
+    Python sorts the marks on one letter by insertion, which is quadratic: 80 KB of them took 8
+    seconds. So long runs are put into that order before, by a stable sort on the combining class,
+    as the form defines it."""
     if len(text) > 64:
         text = _LONG_RUN.sub(_in_canonical_order, text)
     return unicodedata.normalize("NFC", text)
@@ -49,12 +52,14 @@ def _in_canonical_order(run: re.Match[str]) -> str:
     # Mark by mark: normalised together they would be sorted by insertion again.
     marks = "".join([unicodedata.normalize("NFD", character) for character in run[0]])
     runs = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)
-    return "".join(["".join(sorted(some, key=unicodedata.combining) if sort else some) for sort, some in runs])
+    return "".join(
+        ["".join(sorted(some, key=unicodedata.combining) if sort else some) for sort, some in runs]
+    )
 
 
 def written_for_tokens(text: str) -> tuple[bytes, bool]:
-    """What compiled code reads the match tokens from: ASCII as it is, of other text the tokens, one a line (and
-    whether). Raises UnicodeEncodeError where a text is no Unicode."""
+    """What compiled code reads the match tokens from: ASCII as it is, of other text the tokens, one
+    a line (and whether). Raises UnicodeEncodeError where a text is no Unicode."""
     whole = text.isascii()
     return (text if whole else "\n".join(match_tokens(text))).encode(), not whole
 
@@ -65,7 +70,8 @@ def normalise(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` with a space for every line end and the blanks around it, so that whoever reads lines reads one."""
+    """`text` with a space for every line end and the blanks around it, so that whoever reads lines
+    reads one."""
     return _LINE_END.sub(" ", text) if not text.isprintable() else text
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-# One sign for each: the pictures of C0 and of DEL; C1, which can begin an escape sequence too, has none.
+# One sign for each: the pictures of C0 and of DEL; C1, which can begin an escape sequence too, has
+# none.
 SIGNS = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}, 0x7F: 0x2421,
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-}  # fmt: skip
+}
 
 
 def visible(text: str) -> str:
-    """The text, as long as it was, with signs in the place of control characters other than tabs and line ends."""
+    """The text, as long as it was, with signs in the place of control characters other than tabs
+    and line ends."""
     return text if text.isprintable() else text.translate(SIGNS)

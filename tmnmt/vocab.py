@@ -1,4 +1,5 @@
-"""The joint subword vocabulary: sentencepiece with byte fallback, so that no character is unknown."""
+"""The joint subword vocabulary: sentencepiece with byte fallback, so that no character
+is unknown."""
 
 from __future__ import annotations
 
@@ -36,28 +37,45 @@ class Vocabulary:
             if model:
                 return cls(model)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"{path}: no sentencepiece vocabulary: damaged, or another file") from error
+            raise ModelError(
+                f"{path}: no sentencepiece vocabulary: damaged, or another file"
+            ) from error
         raise ModelError(f"{path}: no sentencepiece vocabulary: the file is empty")
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> Vocabulary:
-        """Learned from `texts`; DataError where `size` is too small for their characters, or they have none."""
+        """Learned from `texts`; DataError where `size` is too small for their characters, or they
+        have none."""
         out = io.BytesIO()
         try:
             cls._train(iter(texts), out, size)
         except RuntimeError as error:
             reason = str(error).splitlines()[-1]
-            raise DataError(f"no vocabulary of {size} subwords can be learned from the texts: {reason}") from error
+            raise DataError(
+                f"no vocabulary of {size} subwords can be learned from the texts: {reason}"
+            ) from error
         return cls(out.getvalue())
 
     @staticmethod
     def _train(texts: Iterator[str], out: io.BytesIO, size: int) -> None:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=texts, model_writer=out, vocab_size=size, model_type="bpe",
-            byte_fallback=True, character_coverage=0.9998, normalization_rule_name="identity",
-            pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=UNK, remove_extra_whitespaces=True, minloglevel=2,
-            max_sentence_length=20000, num_threads=2, hard_vocab_limit=False,
-        )  # fmt: skip
+            sentence_iterator=texts,
+            model_writer=out,
+            vocab_size=size,
+            model_type="bpe",
+            byte_fallback=True,
+            character_coverage=0.9998,
+            normalization_rule_name="identity",
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            remove_extra_whitespaces=True,
+            minloglevel=2,
+            max_sentence_length=20000,
+            num_threads=2,
+            hard_vocab_limit=False,
+        )
 
     def __len__(self) -> int:
         return int(self._spm.vocab_size())

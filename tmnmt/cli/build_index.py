@@ -24,17 +24,27 @@ def build_index(
             help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
         ),
     ],
-    index: Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")],
+    index: Annotated[
+        str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+    ],
     src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
     tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
     columns: Annotated[
-        str | None, typer.Option(help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header.")
+        str | None,
+        typer.Option(
+            help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
-    shards: Annotated[int | None, typer.Option(min=1, help="Elasticsearch: parts of the index; 1.")] = None,
-    replicas: Annotated[int | None, typer.Option(min=0, help="Elasticsearch: copies of every part; 0.")] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Elasticsearch: parts of the index; 1.")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=0, help="Elasticsearch: copies of every part; 0.")
+    ] = None,
 ) -> None:
-    """Build an index over translation memories. What is there already stays valid until the new one is whole."""
+    """Build an index over translation memories. What is there already stays valid until the new one
+    is whole."""
     import time
 
     from tmnmt.formats import parse_columns
@@ -58,19 +68,35 @@ def build_index(
 
             if is_address(index):
                 manifest, report = build_elastic_from_files(
-                    parse_address(index), memories, src_lang, tgt_lang, columns=chosen, force=force,
-                    shards=shards or 1, replicas=replicas or 0, progress=progress.advance, sending=sending,
-                )  # fmt: skip
+                    parse_address(index),
+                    memories,
+                    src_lang,
+                    tgt_lang,
+                    columns=chosen,
+                    force=force,
+                    shards=shards or 1,
+                    replicas=replicas or 0,
+                    progress=progress.advance,
+                    sending=sending,
+                )
             else:
                 manifest, report = build_from_files(
-                    Path(index), memories, src_lang, tgt_lang, columns=chosen, force=force, progress=progress.advance
+                    Path(index),
+                    memories,
+                    src_lang,
+                    tgt_lang,
+                    columns=chosen,
+                    force=force,
+                    progress=progress.advance,
                 )
     except KeyboardInterrupt as stop:
         stop.add_note(f"{index} is as it was before")
         raise
     print(report, file=sys.stderr)
     print(
-        f"{index}: {counted(manifest.segments, 'segment')} ({counted(manifest.sources, 'distinct source')}, "
-        f"{counted(manifest.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in {time.monotonic() - start:.1f} s",
+        f"{index}: {counted(manifest.segments, 'segment')} "
+        f"({counted(manifest.sources, 'distinct source')}, "
+        f"{counted(manifest.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
+        f"{time.monotonic() - start:.1f} s",
         file=sys.stderr,
     )

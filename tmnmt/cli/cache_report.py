@@ -1,4 +1,5 @@
-"""`tmnmt cache-report`: what a session cache is worth on documents with references, and what it reads."""
+"""`tmnmt cache-report`: what a session cache is worth on documents with references, and what it
+reads."""
 
 from __future__ import annotations
 
@@ -21,37 +22,53 @@ SIZES = [0, 25, 50, 100, 200, 500, 1000]  # Tu et al. 2018, table 2
 def cache_report(
     model: MODEL,
     test: Annotated[
-        list[Path], typer.Option("--test", help="Translated documents, in order: TSV, TMX, ...; may be repeated.")
+        list[Path],
+        typer.Option(
+            "--test", help="Translated documents, in order: TSV, TMX, ...; may be repeated."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the report; made when missing.", callback=folder)
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder of the report; made when missing.", callback=folder
+        ),
     ],
-    size: Annotated[list[int], typer.Option("--size", min=0, max=100_000, help="Slots; may be repeated.")] = SIZES,
+    size: Annotated[
+        list[int], typer.Option("--size", min=0, max=100_000, help="Slots; may be repeated.")
+    ] = SIZES,
     at: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=100_000,
-            help="Slots at which overwriting is switched over and the rest told; as many as the model learned with.",
+            help="Slots at which overwriting is switched over and the rest told; as many as the "
+            "model learned with.",
         ),
     ] = None,
     best: Annotated[
-        int, typer.Option(min=1, help="Write so many hypotheses, too, in a run of its own; 1: no run.")
+        int,
+        typer.Option(min=1, help="Write so many hypotheses, too, in a run of its own; 1: no run."),
     ] = 1,
     segment: Annotated[
-        int | None, typer.Option(min=1, help="Of the matching matrix, from 1; that with the widest open gate.")
+        int | None,
+        typer.Option(min=1, help="Of the matching matrix, from 1; that with the widest open gate."),
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
-    length_penalty: Annotated[float, typer.Option(min=0, help="Score = log probability / length to this power.")] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="Print report.json instead of the table of scores.")] = False,
+    length_penalty: Annotated[
+        float, typer.Option(min=0, help="Score = log probability / length to this power.")
+    ] = 1.0,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print report.json instead of the table of scores.")
+    ] = False,
     threads: THREADS = None,
 ) -> None:
-    """Analyse a session cache as Tu et al. 2018 do: scores by size, with and without overwriting; speed; which slots
-    are read, by their age and in one segment; how far the gate opens, by class of word.
+    """Analyse a session cache as Tu et al. 2018 do: scores by size, with and without overwriting;
+    speed; which slots are read, by their age and in one segment; how far the gate opens, by class
+    of word.
 
-    Translates each test set once for every setting, without translation memory, and prints scores with the sign test
-    against no cache. The folder gets report.json, tables (TSV) and plots (SVG). OUTPUT/runs keeps translations: what
-    was interrupted goes on when started again."""
+    Translates each test set once for every setting, without translation memory, and prints scores
+    with the sign test against no cache. The folder gets report.json, tables (TSV) and plots (SVG).
+    OUTPUT/runs keeps translations: what was interrupted goes on when started again."""
     from dataclasses import replace
     from json import dumps
 
@@ -73,21 +90,28 @@ def cache_report(
     check(replace(settings, cache=at, cache_best=best), memories, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
     runs = output / "runs"
-    analyses = [Analysis(loaded, memories, name, segments, settings, runs) for name, segments in sets.items()]
+    analyses = [
+        Analysis(loaded, memories, name, segments, settings, runs)
+        for name, segments in sets.items()
+    ]
     if segment is not None:
         for analysis in analyses:
             analysis.before(segment)
     runs.mkdir(parents=True, exist_ok=True)
     try:
         tests = [
-            analysis.found(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment) for analysis in analyses
+            analysis.found(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment)
+            for analysis in analyses
         ]
     except KeyboardInterrupt as stop:
         stop.add_note(f"start again to go on: {runs} has what is done")
         raise
     about = {
-        "model": loaded.hash, "parameters": sizes_of(loaded, memories), "beam": beam, "length_penalty": length_penalty,
-    }  # fmt: skip
+        "model": loaded.hash,
+        "parameters": sizes_of(loaded, memories),
+        "beam": beam,
+        "length_penalty": length_penalty,
+    }
     report = write_report(output, about, tests)
     if json:
         print(dumps(report, ensure_ascii=False))
@@ -105,7 +129,10 @@ def _read(paths: list[Path], src_lang: str, tgt_lang: str) -> dict[str, list[Seg
         name = path.name.split(".")[0]
         readable(name)
         if name in found:
-            raise UsageError(f"{path}: another test set is called {name} already; files must differ in their names")
+            raise UsageError(
+                f"{path}: another test set is called {name} already; files must differ in their "
+                "names"
+            )
         found[name] = list(read_memory(path, src_lang, tgt_lang))
         if not found[name]:
             raise DataError(f"{path}: no segment to translate")

@@ -6,7 +6,11 @@ import typer
 
 from tmnmt.cli import evaluate_compare, evaluate_prepare, evaluate_report, evaluate_run
 
-app = typer.Typer(name="evaluate", help="Measure translation on documents that were kept out.", no_args_is_help=True)
+app = typer.Typer(
+    name="evaluate",
+    help="Measure translation on documents that were kept out.",
+    no_args_is_help=True,
+)
 app.command("prepare")(evaluate_prepare.prepare)
 app.command("run")(evaluate_run.run)
 app.command("score")(evaluate_run.score)

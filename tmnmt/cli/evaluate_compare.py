@@ -16,8 +16,8 @@ def compare(
     run_b: Annotated[Path, typer.Argument(help="Folder of another, of the same test sets.")],
     json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
-    """What changed from one run to another: for every system that both have, scores and whether they differ by more
-    than chance (approximate randomisation, corrected by Holm)."""
+    """What changed from one run to another: for every system that both have, scores and whether
+    they differ by more than chance (approximate randomisation, corrected by Holm)."""
     from json import dumps
 
     from tmnmt.eval.compare import compare, read_run

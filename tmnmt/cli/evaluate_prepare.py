@@ -1,4 +1,5 @@
-"""`tmnmt evaluate prepare`: dev, test, training data and memory from parallel documents, without leaks."""
+"""`tmnmt evaluate prepare`: dev, test, training data and memory from parallel documents, without
+leaks."""
 
 from __future__ import annotations
 
@@ -34,35 +35,52 @@ def prepare(
     form: Annotated[
         list[str],
         typer.Argument(
-            metavar="FORM|MEMORY...", help=f"{JRC}, whose files lie in --from; or memory files of your own."
+            metavar="FORM|MEMORY...",
+            help=f"{JRC}, whose files lie in --from; or memory files of your own.",
         ),
     ],
     src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
     tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
-    out: Annotated[Path, typer.Option(help="Folder to make; must be new or empty.", callback=folder)],
-    from_: Annotated[Path | None, typer.Option("--from", help=f"Folder with the files of {JRC}.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder to make; must be new or empty.", callback=folder)
+    ],
+    from_: Annotated[
+        Path | None, typer.Option("--from", help=f"Folder with the files of {JRC}.")
+    ] = None,
     by: Annotated[By, typer.Option(help="What is kept out whole.")] = By.document,
     columns: Annotated[
-        str | None, typer.Option(help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header.")
+        str | None,
+        typer.Option(
+            help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header."
+        ),
     ] = None,
     regime: Annotated[
         Regime,
-        typer.Option(help="Sources of dev and test leave training and memory (research) or training only."),
+        typer.Option(
+            help="Sources of dev and test leave training and memory (research) or training only."
+        ),
     ] = Regime.research,
     segments: Annotated[int, typer.Option(min=1, help="Of dev and of test, about.")] = 2500,
     splits: Annotated[
         Path | None, typer.Option(help="Folder with lists of dev and test documents, to keep to.")
     ] = None,
     max_length: Annotated[
-        int, typer.Option(min=1, help="Longest pair that is trained on: match tokens, or subwords of --vocab.")
+        int,
+        typer.Option(
+            min=1, help="Longest pair that is trained on: match tokens, or subwords of --vocab."
+        ),
     ] = 80,
-    vocab: Annotated[Path | None, typer.Option(help="The spm.model whose subwords lengths are counted in.")] = None,
+    vocab: Annotated[
+        Path | None, typer.Option(help="The spm.model whose subwords lengths are counted in.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
-    """Split parallel documents into dev, test, training data and a memory, and count what was left out and why.
+    """Split parallel documents into dev, test, training data and a memory, and count what was left
+    out and why.
 
-    Whole documents are kept out, by the sha256 of their ids. OUT gets train, memory, dev and test (.tsv.gz, which every
-    other command reads), the lists of documents, and manifest.json with every count and the sha256 of every file."""
+    Whole documents are kept out, by the sha256 of their ids. OUT gets train, memory, dev and test
+    (.tsv.gz, which every other command reads), the lists of documents, and manifest.json with every
+    count and the sha256 of every file."""
     from tmnmt.eval.data import prepare as preparation
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
@@ -78,7 +96,10 @@ def prepare(
         raise
     print(report, file=sys.stderr)
     if manifest["listed_but_absent"]:
-        print(f"{counted(manifest['listed_but_absent'], 'listed id')} without a document", file=sys.stderr)
+        print(
+            f"{counted(manifest['listed_but_absent'], 'listed id')} without a document",
+            file=sys.stderr,
+        )
     if as_json:
         print(json.dumps(manifest, ensure_ascii=False, indent=1))
     else:
@@ -97,9 +118,13 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
     if folder is not None:
         raise UsageError(f"--from goes with {JRC}; files of your own are named themselves")
     paths = [Path(one) for one in form]
-    absent = [str(path) for path in paths if not path.exists() and moses_pair(path, src, tgt) is None]
+    absent = [
+        str(path) for path in paths if not path.exists() and moses_pair(path, src, tgt) is None
+    ]
     if absent:
-        raise DataError(f"no such file: {', '.join(absent)}; allowed: memory files, a PREFIX of two, or {JRC}")
+        raise DataError(
+            f"no such file: {', '.join(absent)}; allowed: memory files, a PREFIX of two, or {JRC}"
+        )
     return paths
 
 
@@ -112,13 +137,18 @@ def _table(manifest: dict[str, Any]) -> list[str]:
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
     for kind, split in manifest["split"].items():
         also = manifest["also_in_memory"][kind]
-        found = f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) {also['near']:,}"
+        found = (
+            f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) "
+            f"{also['near']:,}"
+        )
         in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
         held = f"documents {split['documents']:,}, segments {split['segments']:,}"
         lines.append(f"{kind}: {held}; in memory too: {found}{in_dev}")
     for part in ("train", "memory"):
         counts = manifest[part]
-        lines.append(f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}")
+        lines.append(
+            f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}"
+        )
     return lines
 
 

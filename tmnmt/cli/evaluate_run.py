@@ -19,26 +19,38 @@ if TYPE_CHECKING:
 
 OUT = Annotated[
     Path,
-    typer.Option("--out", help="Folder for report.html, report.md, report.json and segments.jsonl.", callback=folder),
+    typer.Option(
+        "--out",
+        help="Folder for report.html, report.md, report.json and segments.jsonl.",
+        callback=folder,
+    ),
 ]
 
 
 def run(
-    recipe: Annotated[Path, typer.Argument(help="TOML that names test sets, models, memories and systems.")],
+    recipe: Annotated[
+        Path, typer.Argument(help="TOML that names test sets, models, memories and systems.")
+    ],
     out: OUT,
-    only: Annotated[list[str] | None, typer.Option(help="Only this system and the baseline; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this system and the baseline; may be repeated.")
+    ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="System the others are compared with, in place of the recipe's.")
+        str | None,
+        typer.Option(help="System the others are compared with, in place of the recipe's."),
     ] = None,
     threads: THREADS = None,
 ) -> None:
-    """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run that was stopped
-    goes on where it was, and a changed setting translates again only what it touches."""
+    """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run
+    that was stopped goes on where it was, and a changed setting translates again only what it
+    touches."""
     import hashlib
 
     from tmnmt.eval.recipe import load_recipe
 
-    loaded = load_recipe(recipe, only or [], baseline)  # what is wrong in it is told before torch is imported
+    loaded = load_recipe(
+        recipe, only or [], baseline
+    )  # what is wrong in it is told before torch is imported
 
     from tmnmt.eval.run import Run
     from tmnmt.eval.translated import GOES_ON
@@ -58,25 +70,37 @@ def run(
 
 
 def score(
-    ref: Annotated[list[Path], typer.Option("--ref", help="References, one segment a line; may be repeated.")],
-    hyp: Annotated[list[str], typer.Option("--hyp", metavar="NAME=FILE", help="A system's output; may be repeated.")],
+    ref: Annotated[
+        list[Path], typer.Option("--ref", help="References, one segment a line; may be repeated.")
+    ],
+    hyp: Annotated[
+        list[str],
+        typer.Option("--hyp", metavar="NAME=FILE", help="A system's output; may be repeated."),
+    ],
     out: OUT,
     sources: Annotated[
         Path | None, typer.Option(help="File of the sources: for consistency, and for --memory.")
     ] = None,
-    memory: Annotated[str | None, typer.Option(help="Index or memory file the segments are banded by.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="System the others are compared with; the first.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Index or memory file the segments are banded by.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="System the others are compared with; the first.")
+    ] = None,
     allow_leaks: Annotated[
         bool,
         typer.Option("--allow-leaks", help="Warn where --memory has references, and measure."),
     ] = False,
     src_lang: Annotated[str | None, typer.Option(help="Language of the sources.")] = None,
     tgt_lang: Annotated[
-        str | None, typer.Option(help="Language of the references; zh, ja and ko have tokenisers of their own.")
+        str | None,
+        typer.Option(
+            help="Language of the references; zh, ja and ko have tokenisers of their own."
+        ),
     ] = None,
 ) -> None:
-    """Measure outputs that lie in plain files: one segment a line, as many lines as the references. A line that is
-    blank in all files parts documents."""
+    """Measure outputs that lie in plain files: one segment a line, as many lines as the references.
+    A line that is blank in all files parts documents."""
     from tmnmt.eval.score import output_warnings, read_output, read_test
 
     files = _named(hyp)
@@ -85,7 +109,9 @@ def score(
     if allow_leaks and memory is None:
         raise UsageError("--allow-leaks needs --memory: it is what references may stand in")
     if baseline is not None and baseline not in files:
-        raise UsageError(f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}")
+        raise UsageError(
+            f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}"
+        )
     _check_there([*ref, *files.values(), *([sources] if sources is not None else [])])
     test, kept, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, sources)
     outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
@@ -114,9 +140,11 @@ def _check_there(paths: list[Path]) -> None:
         raise DataError(f"no such file: {', '.join(absent)}")
 
 
-def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: list[str]) -> TestSet:
-    """The test set with its best matches and the pairs of the memory. DataError where the memory has its references and
-    may not."""
+def _looked_up(
+    test: TestSet, memory: str | None, allow_leaks: bool, warnings: list[str]
+) -> TestSet:
+    """The test set with its best matches and the pairs of the memory. DataError where the memory
+    has its references and may not."""
     from dataclasses import replace
 
     from tmnmt.eval.data.memory import Memory, leak_warnings
@@ -128,11 +156,18 @@ def _looked_up(test: TestSet, memory: str | None, allow_leaks: bool, warnings: l
     with _opened(memory, test.src_lang, test.tgt_lang) as index:
         with Progress("reading the memory", "segments", len(index), lazy=True) as progress:
             read = Memory(index, progress)
-        warnings = [*leak_warnings(test, memory, read, allow_leaks, "give --allow-leaks"), *warnings]
+        warnings = [
+            *leak_warnings(test, memory, read, allow_leaks, "give --allow-leaks"),
+            *warnings,
+        ]
         return replace(
-            test, src_lang=test.src_lang or index.src_lang, tgt_lang=test.tgt_lang or index.tgt_lang,
-            best=best_matches(index, test.sources), pairs=read.pairs, warnings=warnings,
-        )  # fmt: skip
+            test,
+            src_lang=test.src_lang or index.src_lang,
+            tgt_lang=test.tgt_lang or index.tgt_lang,
+            best=best_matches(index, test.sources),
+            pairs=read.pairs,
+            warnings=warnings,
+        )
 
 
 def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
@@ -144,7 +179,10 @@ def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
     if is_address(memory) or Path(memory).is_dir():
         return open_index(memory, src_lang or None, tgt_lang or None)
     if not src_lang or not tgt_lang:
-        raise UsageError(f"--memory {memory}: give --src-lang and --tgt-lang, which say what is read of a memory file")
+        raise UsageError(
+            f"--memory {memory}: give --src-lang and --tgt-lang, which say what is read of a "
+            "memory file"
+        )
     with Progress("indexing", "segments", lazy=True) as progress:
         return open_memory(memory, src_lang, tgt_lang, progress.advance)
 

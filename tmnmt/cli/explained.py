@@ -23,7 +23,8 @@ LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model
 
 
 def explained(to: TextIO) -> Callable[[Translation], None]:
-    """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is no colour."""
+    """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is
+    no colour."""
     console = console_of(to)
     colour = has_colour(console)
     console.print(legend(colour))
@@ -51,7 +52,8 @@ def _marked(words: str, origin: str, colour: bool) -> Text:
 
 
 def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
-    """Source, target by origin, the numbers behind it, and every match with what was read from it."""
+    """Source, target by origin, the numbers behind it, and every match with what was
+    read from it."""
     from rich.text import Text
 
     if not translation.src.strip():
@@ -65,7 +67,9 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""
-        yield Text(f"  match {number + 1}  {match.score:.2f}  {copied(translation, number)}{document}")
+        yield Text(
+            f"  match {number + 1}  {match.score:.2f}  {copied(translation, number)}{document}"
+        )
         yield Text(f"    {match.segment.src}", style="dim" if colour else "")
         yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
     yield Text("")
@@ -76,14 +80,19 @@ def target(tokens: tuple[Token, ...], colour: bool) -> Text:
     from rich.text import Text
 
     runs = groupby(words(tokens), key=lambda word: word[1])
-    return Text(" ").join(_marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs)
+    return Text(" ").join(
+        _marked(" ".join(word for word, _ in run), origin, colour) for origin, run in runs
+    )
 
 
 def numbers(translation: Translation) -> str:
     """Origins counted and the mean gates."""
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
-    parts = [f"score {translation.score:.3f}", ", ".join(f"{count} {name}" for name, count in origins.most_common())]
+    parts = [
+        f"score {translation.score:.3f}",
+        ", ".join(f"{count} {name}" for name, count in origins.most_common()),
+    ]
     for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate"):
         mean = sum(getattr(token, name) for token in tokens) / len(tokens)
         if mean:

@@ -12,14 +12,18 @@ if TYPE_CHECKING:
     from tmnmt.engine.confirmed import Done
     from tmnmt.engine.session import Session
 
-PAIRS = {".tsv", ".tmx"}  # at the end of the names of files that hold both sides, before .gz and .xz
+PAIRS = {
+    ".tsv",
+    ".tmx",
+}  # at the end of the names of files that hold both sides, before .gz and .xz
 
 
 def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
-    """The translations of the first of the document's `lines`; "" where there is none. A file of lines has one for
-    each; TSV and TMX have sources, too, in the order of the document.
+    """The translations of the first of the document's `lines`; "" where there is none. A file of
+    lines has one for each; TSV and TMX have sources, too, in the order of the document.
 
-    Raises UsageError where it is not of this document or cannot be confirmed, FormatError where it cannot be read."""
+    Raises UsageError where it is not of this document or cannot be confirmed, FormatError where it
+    cannot be read."""
     from tmnmt.engine.confirmed import confirmable
 
     told = _told(path, lines, src_lang, tgt_lang)
@@ -44,7 +48,9 @@ def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> lis
         raise UsageError(f"{path}: has {len(told):,} lines, and the document {len(lines):,}")
     for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
         if tgt.strip() and not line.strip():
-            raise UsageError(f"{path}, line {number}: is a translation, and the document's line is blank")
+            raise UsageError(
+                f"{path}, line {number}: is a translation, and the document's line is blank"
+            )
     return told
 
 
@@ -58,7 +64,8 @@ def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> l
             at = sources.index(normalise(segment.src), len(told))
         except ValueError:
             raise UsageError(
-                f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in its order"
+                f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in "
+                "its order"
             ) from None
         told += [*[""] * (at - len(told)), segment.tgt]
     return told
@@ -81,4 +88,6 @@ def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> No
 
     for number, one in enumerate(done, 1):
         if number > len(lines) or normalise(one.src) != normalise(lines[number - 1]):
-            raise UsageError(f"{path}: is of another document: its line {number} is {one.src[:40]!r} there")
+            raise UsageError(
+                f"{path}: is of another document: its line {number} is {one.src[:40]!r} there"
+            )

@@ -1,4 +1,5 @@
-"""The translator at work: on a terminal every segment with its matches and its translation, to be edited and confirmed.
+"""The translator at work: on a terminal every segment with its matches and its translation, to be
+edited and confirmed.
 
 Lines are edited by the standard library's readline, which has them prefilled."""
 
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 
 BACK, END = "<", ":q"  # alone on a line
 KEYS = (
-    "Enter confirms the line, an empty line passes over the segment, Page Up (or < alone) goes back, "
+    "Enter confirms the line, an empty line passes over the segment, Page Up (or < alone) goes "
+    "back, "
     "Ctrl-D (or :q alone) ends."
 )
-BOUND = (r'"\e[5~": "\C-a\C-k<\C-m"', r'"\C-d": "\C-a\C-k:q\C-m"')  # Page Up and Ctrl-D, whatever is on the line
+BOUND = (
+    r'"\e[5~": "\C-a\C-k<\C-m"',
+    r'"\C-d": "\C-a\C-k:q\C-m"',
+)  # Page Up and Ctrl-D, whatever is on the line
 ASK, TYPED = "> ", "source: "
 
 
@@ -32,12 +37,17 @@ class Ended(Exception):
 
 
 class Desk:
-    """Goes through `lines` with a session, which is saved after every step where `save` names a file.
+    """Goes through `lines` with a session, which is saved after every step where `save` names a
+    file.
 
     more: asked for another line where they are at their end; None: there is none."""
 
     def __init__(
-        self, session: Session, lines: Sequence[str], save: Path | None, more: Callable[[], str | None] | None = None
+        self,
+        session: Session,
+        lines: Sequence[str],
+        save: Path | None,
+        more: Callable[[], str | None] | None = None,
     ) -> None:
         from tmnmt.cli.matches import has_colour, legend
         from tmnmt.cli.terminal import console
@@ -45,7 +55,9 @@ class Desk:
         check_terminal()
         self.session, self.lines, self.save, self.more = session, list(lines), save, more
         self.console = console(sys.stdout)
-        self._drafts: dict[int, str] = {}  # by line: what was confirmed there before it was gone back to
+        self._drafts: dict[
+            int, str
+        ] = {}  # by line: what was confirmed there before it was gone back to
         self._print(KEYS)
         self.console.print(legend(has_colour(self.console)))
 
@@ -117,7 +129,9 @@ class Desk:
         from tmnmt.cli.matches import diff, has_colour
 
         source = diff(clean(text)[0], clean(match.segment.src)[0], has_colour(self.console))
-        where = clean(match.segment.document)[0] or ("confirmed in this session" if match.segment.id < 0 else "")
+        where = clean(match.segment.document)[0] or (
+            "confirmed in this session" if match.segment.id < 0 else ""
+        )
         where = f"  ({where})" if where else ""
         self.console.print(Text(f"  {match.score:.2f}  ") + source + Text(where, style="dim"))
         self.console.print(Text(f"        {clean(match.segment.tgt)[0]}", style="green"))
@@ -142,8 +156,8 @@ def check_terminal() -> None:
 
 
 def edited(prompt: str, text: str) -> str:
-    """The line that `text` was made into; END where the terminal is at its end. No control character of either
-    reaches the terminal; bytes that are no text become U+FFFD, as in files."""
+    """The line that `text` was made into; END where the terminal is at its end. No control
+    character of either reaches the terminal; bytes that are no text become U+FFFD, as in files."""
     import readline
 
     readline.set_startup_hook(lambda: readline.insert_text(visible(text)))

@@ -37,27 +37,37 @@ def keys(
     index: Annotated[str, typer.Option("--index", help="Folder of the index.")],
     model: MODEL,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Compute only part I of N, on one of N machines; see above.")
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Compute only part I of N, on one of N machines; see above."
+        ),
     ] = None,
     faiss: Annotated[
         KindName,
-        typer.Option(help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."),
+        typer.Option(
+            help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."
+        ),
     ] = KindName.auto,
     device: DEVICE = None,
     threads: THREADS = None,
-    src: Annotated[str | None, typer.Option(help="Search instead: for this text ...", callback=readable)] = None,
+    src: Annotated[
+        str | None, typer.Option(help="Search instead: for this text ...", callback=readable)
+    ] = None,
     tgt: Annotated[
-        str | None, typer.Option(help="... translated so, the best keys for every subword.", callback=readable)
+        str | None,
+        typer.Option(help="... translated so, the best keys for every subword.", callback=readable),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_KEYS, help="Keys for every subword.")] = 8,
 ) -> None:
-    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some 2 kB a target subword.
+    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some 2 kB
+    a target subword.
 
-    The size is said before it starts. Run it again after changes, or when it was interrupted: only what is missing is
-    computed. Keys lie in INDEX/keys/MODEL-HASH.
+    The size is said before it starts. Run it again after changes, or when it was interrupted: only
+    what is missing is computed. Keys lie in INDEX/keys/MODEL-HASH.
 
-    On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders part-I-of-N from
-    every INDEX/keys/MODEL-HASH into that of one machine, and run it there without --shard, which joins them."""
+    On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders
+    part-I-of-N from every INDEX/keys/MODEL-HASH into that of one machine, and run it there without
+    --shard, which joins them."""
     from tmnmt.index.elastic.address import is_address
 
     if is_address(index):
@@ -67,7 +77,9 @@ def keys(
     if src is not None and tgt is not None and not (src.strip() and tgt.strip()):
         raise UsageError("--src and --tgt are the texts to search for; neither may be empty")
     if shard is not None and (src is not None or faiss != KindName.auto):
-        raise UsageError("--shard computes keys only; run it without --shard for --faiss and for a search")
+        raise UsageError(
+            "--shard computes keys only; run it without --shard for --faiss and for a search"
+        )
 
     import torch
 
@@ -89,7 +101,9 @@ def keys(
             _compute(opened, loaded, part, faiss, device)
 
 
-def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str) -> None:
+def _compute(
+    index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
+) -> None:
     from tmnmt.keys.compute import check_disk, compute, header_of, plan
     from tmnmt.keys.faiss_index import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
     from tmnmt.progress import Progress
@@ -102,7 +116,9 @@ def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindN
     for_faiss = positions * bytes_a_key(kind, wanted.header.context_size) if shard is None else 0
     free = check_disk(index.path, wanted.bytes + for_faiss)
     print(
-        f"{index.path}: {_size(wanted)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free", file=sys.stderr
+        f"{index.path}: {_size(wanted)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB "
+        "free",
+        file=sys.stderr,
     )
     try:
         with Progress("computing keys", "positions", wanted.positions) as progress:
@@ -117,10 +133,16 @@ def _compute(index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindN
 
 
 def _size(wanted: Plan) -> str:
-    missing, joined = f"{counted(len(wanted.missing), 'pair')}, {counted(wanted.positions, 'target position')}", ""
+    missing = (
+        f"{counted(len(wanted.missing), 'pair')}, {counted(wanted.positions, 'target position')}"
+    )
+    joined = ""
     if wanted.joined or wanted.rewritten:
         joined = f", {wanted.joined + wanted.rewritten:,} to copy"
-    return f"{missing} to compute{joined}: {wanted.bytes / 1e6:,.1f} MB, {wanted.header.position_bytes:,} bytes each"
+    return (
+        f"{missing} to compute{joined}: {wanted.bytes / 1e6:,.1f} MB, "
+        f"{wanted.header.position_bytes:,} bytes each"
+    )
 
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
@@ -129,7 +151,9 @@ def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device
     from tmnmt.keys.search import KeySearch
 
     memories = load_memories(model, device)
-    queries, ids = queries_of(model, memories.tm if memories is not None else None, src, tgt, device)
+    queries, ids = queries_of(
+        model, memories.tm if memories is not None else None, src, tgt, device
+    )
     search = KeySearch.open(index, model.hash)
     scores, positions = search.search(queries, k)
     for t, subword in enumerate(ids.tolist()):

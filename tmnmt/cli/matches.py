@@ -20,30 +20,43 @@ if TYPE_CHECKING:
     from tmnmt.index.select import Coverage
 
 ONLY_MEMORY, ONLY_QUERY = "red strike", "green"
-MARKS = {"": ("", ""), ONLY_MEMORY: ("[-", "-]"), ONLY_QUERY: ("{+", "+}")}  # where there is no colour
+MARKS = {
+    "": ("", ""),
+    ONLY_MEMORY: ("[-", "-]"),
+    ONLY_QUERY: ("{+", "+}"),
+}  # where there is no colour
 COVERED = "green"
 
 
-def json_line(query: str, matches: Sequence[Match], times: Sequence[int], explain: bool = False) -> str:
-    """{"query", "matches": [match_record]}, with "times" where a pair stands in several places (`times`, for each).
+def json_line(
+    query: str, matches: Sequence[Match], times: Sequence[int], explain: bool = False
+) -> str:
+    """{"query", "matches": [match_record]}, with "times" where a pair stands in several places
+    (`times`, for each).
 
-    explain: also "tokens" of the query, and for every match the positions of those that it covers ("covered") and that
-    none before it does ("new")."""
-    found = [match_record(m) | ({"times": n} if n > 1 else {}) for m, n in zip(matches, times, strict=True)]
+    explain: also "tokens" of the query, and for every match the positions of those that it covers
+    ("covered") and that none before it does ("new")."""
+    found = [
+        match_record(m) | ({"times": n} if n > 1 else {})
+        for m, n in zip(matches, times, strict=True)
+    ]
     line: dict[str, Any] = {"query": query}
     if explain:
         from tmnmt.index.select import coverage
 
         line["tokens"] = match_tokens(query)
-        found = [one | part._asdict() for one, part in zip(found, coverage(query, matches), strict=True)]
+        found = [
+            one | part._asdict() for one, part in zip(found, coverage(query, matches), strict=True)
+        ]
     return json.dumps(line | {"matches": found}, ensure_ascii=False)
 
 
 def printer(
     to: TextIO, threshold: float, explain: bool = False
 ) -> Callable[[str, Sequence[Match], Sequence[int]], None]:
-    """Prints a query, its matches and how many times each stands in the index to `to`, on a terminal with the word diff
-    and what its colours (or marks) mean. explain: with the tokens that every match covers."""
+    """Prints a query, its matches and how many times each stands in the index to `to`, on a
+    terminal with the word diff and what its colours (or marks) mean. explain: with the tokens that
+    every match covers."""
     from rich.text import Text
 
     from tmnmt.index.select import coverage
@@ -58,9 +71,12 @@ def printer(
         for match, n, part in zip(matches, times, coverage(query, matches), strict=True):
             segment = match.segment
             often = f"  ({n:,} times)" if n > 1 else ""
-            console.print(f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip() + often)
             console.print(
-                Text("    ") + (diff(query, segment.src, colour) if console.is_terminal else Text(segment.src))
+                f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip() + often
+            )
+            console.print(
+                Text("    ")
+                + (diff(query, segment.src, colour) if console.is_terminal else Text(segment.src))
             )
             console.print(Text("    " + segment.tgt))
             if explain:
@@ -81,9 +97,12 @@ def legend(colour: bool) -> Text:
     """What the diff's colours or marks mean."""
     from rich.text import Text
 
-    return Text("  ").join([
-        _marked("only in the memory", ONLY_MEMORY, colour), _marked("only in the text searched for", ONLY_QUERY, colour)
-    ])  # fmt: skip
+    return Text("  ").join(
+        [
+            _marked("only in the memory", ONLY_MEMORY, colour),
+            _marked("only in the text searched for", ONLY_QUERY, colour),
+        ]
+    )
 
 
 def _marked(words: str, style: str, colour: bool) -> Text:
@@ -94,22 +113,29 @@ def _marked(words: str, style: str, colour: bool) -> Text:
 
 
 def coverage_lines(tokens: Sequence[str], part: Coverage, colour: bool) -> Iterator[Text]:
-    """The query's tokens with those that a pair covers in colour or in brackets; and those that it covers first."""
+    """The query's tokens with those that a pair covers in colour or in brackets; and those that it
+    covers first."""
     from rich.text import Text
 
     covered, shown = set(part.covered), Text()
     for inside, run in groupby(range(len(tokens)), key=lambda i: i in covered):
         words = " ".join(tokens[i] for i in run)
         shown.append(" " if shown else "")
-        shown.append(words if colour or not inside else f"[{words}]", COVERED if inside and colour else "")
+        shown.append(
+            words if colour or not inside else f"[{words}]", COVERED if inside and colour else ""
+        )
     yield Text(f"covers {len(covered)} of {counted(len(tokens), 'token')}: ") + shown
     new = " ".join(tokens[i] for i in part.new)
-    yield Text(f"new {len(part.new)}: ") + Text(new, COVERED if colour else "") if new else Text("nothing new")
+    yield (
+        Text(f"new {len(part.new)}: ") + Text(new, COVERED if colour else "")
+        if new
+        else Text("nothing new")
+    )
 
 
 def diff(query: str, source: str, colour: bool = True) -> Text:
-    """The source as it is written, words that the query lacks struck, and the query's own words where they differ;
-    without colour all of these are in marks."""
+    """The source as it is written, words that the query lacks struck, and the query's own words
+    where they differ; without colour all of these are in marks."""
     from rich.text import Text
 
     from tmnmt.index.fuzzy import word_edits

@@ -1,4 +1,5 @@
-"""`tmnmt memory`: what lies in a memory, and keeping it whole. What changes its pairs is in `memory_changes`."""
+"""`tmnmt memory`: what lies in a memory, and keeping it whole. What changes its pairs is in
+`memory_changes`."""
 
 from __future__ import annotations
 
@@ -11,14 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli import memory_changes
-from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, record
+from tmnmt.cli.memory_options import (
+    BEFORE,
+    DOCUMENT,
+    INDEX,
+    ORIGIN,
+    PROPERTY,
+    SINCE,
+    USER,
+    chosen,
+    record,
+)
 from tmnmt.cli.output_options import no_stdout
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
     from tmnmt.segments import Segment
 
-app = typer.Typer(name="memory", help="Look into a memory, correct it, move it.", no_args_is_help=True)
+app = typer.Typer(
+    name="memory", help="Look into a memory, correct it, move it.", no_args_is_help=True
+)
 app.command("add")(memory_changes.add)
 app.command("edit")(memory_changes.edit)
 app.command("delete")(memory_changes.delete)
@@ -34,8 +47,12 @@ def list_segments(
     since: SINCE = None,
     before: BEFORE = None,
     property: PROPERTY = None,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, max=sys.maxsize, help="At most so many.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One line of JSON a segment, with every field.")] = False,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", min=1, max=sys.maxsize, help="At most so many.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON a segment, with every field.")
+    ] = False,
 ) -> None:
     """The segments, one a line in order of id: id, source, target, document, between tabs."""
     from json import dumps
@@ -48,7 +65,13 @@ def list_segments(
             if json:
                 print(dumps(record(segment), ensure_ascii=False))
             else:
-                print(segment.id, _flat(segment.src), _flat(segment.tgt), _flat(segment.document), sep="\t")
+                print(
+                    segment.id,
+                    _flat(segment.src),
+                    _flat(segment.tgt),
+                    _flat(segment.document),
+                    sep="\t",
+                )
 
 
 @app.command()
@@ -62,8 +85,8 @@ def stats(
     property: PROPERTY = None,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
-    """How many segments there are, of which documents, origins, users and dates. What is added and deleted again is no
-    change, here and in compact."""
+    """How many segments there are, of which documents, origins, users and dates. What is added and
+    deleted again is no change, here and in compact."""
     from dataclasses import asdict
     from json import dumps
 
@@ -77,16 +100,23 @@ def stats(
         return
     for name, value in counted.items():
         shown = (
-            ", ".join(f"{key or '-'} {count:,}" for key, count in value.items()) if isinstance(value, dict) else value
+            ", ".join(f"{key or '-'} {count:,}" for key, count in value.items())
+            if isinstance(value, dict)
+            else value
         )
-        print(f"{name.replace('_', ' ')}: {f'{shown:,}' if isinstance(shown, int) else shown or '-'}")
+        print(
+            f"{name.replace('_', ' ')}: {f'{shown:,}' if isinstance(shown, int) else shown or '-'}"
+        )
 
 
 @app.command()
 def export(
     index: INDEX,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help=".tmx or .tsv, also with .gz or .xz.", callback=no_stdout)
+        Path,
+        typer.Option(
+            "-o", "--output", help=".tmx or .tsv, also with .gz or .xz.", callback=no_stdout
+        ),
     ],
     document: DOCUMENT = None,
     origin: ORIGIN = None,
@@ -95,7 +125,8 @@ def export(
     before: BEFORE = None,
     property: PROPERTY = None,
 ) -> None:
-    """Write segments to a memory file that gives back all fields but the ids. An existing file is replaced."""
+    """Write segments to a memory file that gives back all fields but the ids. An existing file is
+    replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
     from tmnmt.formats.tmx_writer import CODES_PROPERTY
@@ -104,7 +135,10 @@ def export(
 
     kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
     if kind not in ("tmx", "tsv"):
-        raise UsageError(f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed .gz, .xz")
+        raise UsageError(
+            f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed "
+            ".gz, .xz"
+        )
     with open_index(index) as opened, Progress("writing", "segments", len(opened)) as progress:
         lost = 0
 
@@ -116,13 +150,18 @@ def export(
 
         segments = given()
         if kind == "tmx":
-            written = write_tmx(output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance)
+            written = write_tmx(
+                output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance
+            )
         else:
             written = write_tsv(output, segments, progress=progress.advance)
     print(f"{output}: {counted(written.segments, 'segment')}", file=sys.stderr)
     if written.cleaned:
         cleaned = counted(written.cleaned, "text")
-        print(f"{cleaned} cleaned: on one line, without characters that TMX cannot hold", file=sys.stderr)
+        print(
+            f"{cleaned} cleaned: on one line, without characters that TMX cannot hold",
+            file=sys.stderr,
+        )
     if lost:
         had = f"{lost:,} of them had inline codes (tags, placeholders) in the file they came from"
         print(f"{had}; a memory keeps the text alone, so {output} has no codes", file=sys.stderr)
@@ -133,7 +172,12 @@ def reverse(
     index: INDEX,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", help="Folder or Elasticsearch address of the new index.", callback=no_stdout),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Folder or Elasticsearch address of the new index.",
+            callback=no_stdout,
+        ),
     ],
     document: DOCUMENT = None,
     origin: ORIGIN = None,
@@ -143,7 +187,8 @@ def reverse(
     property: PROPERTY = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
 ) -> None:
-    """Build an index for the other direction: source and target change places, all other fields stay."""
+    """Build an index for the other direction: source and target change places, all other fields
+    stay."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index, same_place
     from tmnmt.index.from_files import build_at
@@ -153,15 +198,21 @@ def reverse(
         raise UsageError(f"{output}: the new index needs a place of its own")
     with open_index(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
         languages = opened.tgt_lang, opened.src_lang
-        segments = _reversed(opened.segments(chosen(document, origin, user, since, before, property)))
+        segments = _reversed(
+            opened.segments(chosen(document, origin, user, since, before, property))
+        )
         manifest = build_at(output, segments, *languages, force=force, progress=progress.advance)
-    print(f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}", file=sys.stderr)
+    print(
+        f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}",
+        file=sys.stderr,
+    )
 
 
 @app.command()
 def compact(index: INDEX) -> None:
-    """Merge all changes into the index, so that searches are at their fastest. Searches go on meanwhile, in every
-    process; additions wait, but on a server. Interrupted at any moment, everything is as it was before."""
+    """Merge all changes into the index, so that searches are at their fastest. Searches go on
+    meanwhile, in every process; additions wait, but on a server. Interrupted at any moment,
+    everything is as it was before."""
     from tmnmt.index.cached import open_index
     from tmnmt.index.elastic.address import is_address
     from tmnmt.progress import Progress
@@ -178,14 +229,16 @@ def compact(index: INDEX) -> None:
 
 @app.command()
 def verify(index: INDEX) -> None:
-    """Read everything and compare it with its checksums; on a server, with what it is found by. The first damage is an
-    error, with exit code 1."""
+    """Read everything and compare it with its checksums; on a server, with what it is found by. The
+    first damage is an error, with exit code 1."""
     from tmnmt.index import MemoryIndex
     from tmnmt.index.cached import open_index
     from tmnmt.keys.verify import verify as verify_with_keys
 
     with open_index(index) as opened:
-        found = verify_with_keys(opened.path) if isinstance(opened, MemoryIndex) else opened.verify()
+        found = (
+            verify_with_keys(opened.path) if isinstance(opened, MemoryIndex) else opened.verify()
+        )
         segments = counted(found, "segment")
     print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
@@ -201,10 +254,13 @@ def _reversed(segments: Iterator[Segment]) -> Iterator[Segment]:
 
 
 def _to_the_second(segment: Segment) -> Segment:
-    """With dates as the formats write them: a pair confirmed while translating has fractions of a second."""
+    """With dates as the formats write them: a pair confirmed while translating has fractions of a
+    second."""
     from dataclasses import replace
 
     from tmnmt.formats.dates import iso_utc
 
-    created, changed = ((date and iso_utc(date)) or date for date in (segment.created, segment.changed))
+    created, changed = (
+        (date and iso_utc(date)) or date for date in (segment.created, segment.changed)
+    )
     return replace(segment, created=created, changed=changed)

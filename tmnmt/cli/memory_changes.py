@@ -1,4 +1,5 @@
-"""`tmnmt memory add|edit|delete|dedupe`. On return a change is on disk and every process' next search sees it."""
+"""`tmnmt memory add|edit|delete|dedupe`. On return a change is on disk and every process' next
+search sees it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tmnmt.cli.memory_options import BEFORE, DOCUMENT, INDEX, ORIGIN, PROPERTY, SINCE, USER, chosen, pairs
+from tmnmt.cli.memory_options import (
+    BEFORE,
+    DOCUMENT,
+    INDEX,
+    ORIGIN,
+    PROPERTY,
+    SINCE,
+    USER,
+    chosen,
+    pairs,
+)
 from tmnmt.cli.text_options import readable
 from tmnmt.counted import counted
 
@@ -16,13 +27,22 @@ if TYPE_CHECKING:
     from tmnmt.index.cached import OpenIndex
     from tmnmt.segments import Segment
 
-MEMORIES = Annotated[list[Path] | None, typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index.")]
-IDS = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, as search and list show them.")]
+MEMORIES = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index."),
+]
+IDS = Annotated[
+    list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, as search and list show them.")
+]
 SRC = Annotated[str | None, typer.Option(help="The source text.", callback=readable)]
 TGT = Annotated[str | None, typer.Option(help="Its translation.", callback=readable)]
 FIELD = Annotated[str | None, typer.Option(help="What this field says from now on.")]
-ADDED = Annotated[str | None, typer.Option(help="What this field says in every pair that is added.")]
-PROPERTIES = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")]
+ADDED = Annotated[
+    str | None, typer.Option(help="What this field says in every pair that is added.")
+]
+PROPERTIES = Annotated[
+    list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")
+]
 
 
 def add(
@@ -35,8 +55,8 @@ def add(
     user: ADDED = None,
     property: PROPERTIES = None,
 ) -> None:
-    """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or nothing; where a
-    server goes away meanwhile, as much as the error says."""
+    """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or
+    nothing; where a server goes away meanwhile, as much as the error says."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
     from tmnmt.segments import Segment
@@ -48,13 +68,17 @@ def add(
         if memories:
             _add_files(index, opened, memories, fields, property)
         else:
-            (number,) = opened.add([_changed(Segment("", ""), _given(src=src, tgt=tgt) | fields, property)])
+            (number,) = opened.add(
+                [_changed(Segment("", ""), _given(src=src, tgt=tgt) | fields, property)]
+            )
             print(number)
 
 
 def edit(
     index: INDEX,
-    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Ids, as search and list show them.")],
+    ids: Annotated[
+        list[int], typer.Argument(metavar="ID...", help="Ids, as search and list show them.")
+    ],
     src: SRC = None,
     tgt: TGT = None,
     document: FIELD = None,
@@ -63,7 +87,11 @@ def edit(
     property: PROPERTIES = None,
     no_property: Annotated[
         list[str] | None,
-        typer.Option("--no-property", metavar="NAME", help="Remove properties of this name; can be given again."),
+        typer.Option(
+            "--no-property",
+            metavar="NAME",
+            help="Remove properties of this name; can be given again.",
+        ),
     ] = None,
 ) -> None:
     """Correct fields of segments; the others stay. --property replaces all properties."""
@@ -72,12 +100,17 @@ def edit(
 
     given = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
     if property and no_property:
-        raise UsageError("--property replaces all properties, so --no-property has none to remove; give one of them")
+        raise UsageError(
+            "--property replaces all properties, so --no-property has none to remove; give one "
+            "of them"
+        )
     if not given and not property and not no_property:
         fields = "--src, --tgt, --document, --origin, --user, --property or --no-property"
         raise UsageError(f"nothing to correct; give {fields}")
     with open_index(index) as opened:
-        edited = opened.edit(ids, lambda segment: _changed(_without(segment, no_property or []), given, property))
+        edited = opened.edit(
+            ids, lambda segment: _changed(_without(segment, no_property or []), given, property)
+        )
     print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
 
@@ -91,7 +124,8 @@ def delete(
     before: BEFORE = None,
     property: PROPERTY = None,
 ) -> None:
-    """Delete segments by their ids, or all that the options choose. `list` with the same options shows them first."""
+    """Delete segments by their ids, or all that the options choose. `list` with the same options
+    shows them first."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
 
@@ -109,10 +143,13 @@ def delete(
 def dedupe(
     index: INDEX,
     by: Annotated[
-        Literal["pair", "source"], typer.Option(help="Equal are segments with the same source and target, or source.")
+        Literal["pair", "source"],
+        typer.Option(help="Equal are segments with the same source and target, or source."),
     ] = "pair",
     within_documents: Annotated[bool, typer.Option(help="Keep one in every document.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")
+    ] = False,
     document: DOCUMENT = None,
     origin: ORIGIN = None,
     user: USER = None,
@@ -120,8 +157,8 @@ def dedupe(
     before: BEFORE = None,
     property: PROPERTY = None,
 ) -> None:
-    """Delete all but the newest of equal segments, compared in words, numbers and punctuation; where options choose
-    segments, only among those."""
+    """Delete all but the newest of equal segments, compared in words, numbers and punctuation;
+    where options choose segments, only among those."""
     from tmnmt.index.cached import open_index
     from tmnmt.index.dedupe import duplicates
 
@@ -131,15 +168,22 @@ def dedupe(
             for number in duplicates(opened.segments(wanted), by, within_documents):
                 print(number)
             return
-        ids = opened.delete_chosen(lambda segments: duplicates(filter(wanted.keeps, segments), by, within_documents))
+        ids = opened.delete_chosen(
+            lambda segments: duplicates(filter(wanted.keeps, segments), by, within_documents)
+        )
         print(
-            f"{index}: {counted(len(ids), 'duplicate')} deleted, {counted(len(opened), 'segment')} left",
+            f"{index}: {counted(len(ids), 'duplicate')} deleted, "
+            f"{counted(len(opened), 'segment')} left",
             file=sys.stderr,
         )
 
 
 def _add_files(
-    where: str, index: OpenIndex, memories: list[Path], fields: dict[str, Any], property: list[str] | None
+    where: str,
+    index: OpenIndex,
+    memories: list[Path],
+    fields: dict[str, Any],
+    property: list[str] | None,
 ) -> None:
     from tmnmt.formats import read_memories
     from tmnmt.progress import Progress
@@ -149,7 +193,10 @@ def _add_files(
         segments = [_changed(segment, fields, property) for segment in reader]
     print(reader.report, file=sys.stderr)
     index.add(segments)
-    print(f"{where}: {counted(len(segments), 'segment')} added, {len(index):,} in all", file=sys.stderr)
+    print(
+        f"{where}: {counted(len(segments), 'segment')} added, {len(index):,} in all",
+        file=sys.stderr,
+    )
 
 
 def _given(**fields: str | None) -> dict[str, Any]:
@@ -159,12 +206,15 @@ def _given(**fields: str | None) -> dict[str, Any]:
 def _without(segment: Segment, names: list[str]) -> Segment:
     from dataclasses import replace
 
-    return replace(segment, properties=tuple(pair for pair in segment.properties if pair[0] not in names))
+    return replace(
+        segment, properties=tuple(pair for pair in segment.properties if pair[0] not in names)
+    )
 
 
 def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None) -> Segment:
-    """The segment with the given fields, texts as every reader cleans them. Raises UsageError for what no reader would
-    take: a blank side, one that is too long, a name with control characters."""
+    """The segment with the given fields, texts as every reader cleans them. Raises UsageError for
+    what no reader would take: a blank side, one that is too long, a name with control
+    characters."""
     from dataclasses import replace
 
     from tmnmt.errors import UsageError
@@ -177,7 +227,9 @@ def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None
         if name in cleaned:
             check_length(f"--{name}", cleaned[name])
         elif not is_name(value):
-            raise UsageError(f"--{name} {value!r}: no tabs, line ends or other control characters are allowed")
+            raise UsageError(
+                f"--{name} {value!r}: no tabs, line ends or other control characters are allowed"
+            )
     changes: dict[str, Any] = given | cleaned
     if property is not None:
         changes["properties"] = pairs(property)

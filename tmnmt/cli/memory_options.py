@@ -13,18 +13,27 @@ if TYPE_CHECKING:
     from tmnmt.index.filter import Filter
     from tmnmt.segments import Segment
 
-INDEX = Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")]
-DOCUMENT = Annotated[str | None, typer.Option(help="Only those of this document.", callback=readable)]
+INDEX = Annotated[
+    str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+]
+DOCUMENT = Annotated[
+    str | None, typer.Option(help="Only those of this document.", callback=readable)
+]
 ORIGIN = Annotated[
-    str | None, typer.Option(help="Only those of this origin, such as the file they came from.", callback=readable)
+    str | None,
+    typer.Option(
+        help="Only those of this origin, such as the file they came from.", callback=readable
+    ),
 ]
 USER = Annotated[str | None, typer.Option(help="Only those of this user.", callback=readable)]
 SINCE = Annotated[
-    str | None, typer.Option(help="Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z.")
+    str | None,
+    typer.Option(help="Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z."),
 ]
 BEFORE = Annotated[str | None, typer.Option(help="Only those changed earlier, or never.")]
 PROPERTY = Annotated[
-    str | None, typer.Option(help="Only those with this property: NAME, or NAME=VALUE.", callback=readable)
+    str | None,
+    typer.Option(help="Only those with this property: NAME, or NAME=VALUE.", callback=readable),
 ]
 
 
@@ -52,7 +61,9 @@ def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
         if "=" not in one:
             raise UsageError(f"property {one!r} has no value; write NAME=VALUE")
         if one.startswith("="):
-            raise UsageError(f"property {one!r} has no name; write NAME=VALUE, of which VALUE may be empty")
+            raise UsageError(
+                f"property {one!r} has no name; write NAME=VALUE, of which VALUE may be empty"
+            )
     return tuple((name, value) for name, _, value in (one.partition("=") for one in properties))
 
 

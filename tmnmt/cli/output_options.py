@@ -1,4 +1,5 @@
-"""Callbacks of the options that name what is written: what cannot be is told before anything is loaded."""
+"""Callbacks of the options that name what is written: what cannot be is told before anything is
+loaded."""
 
 from __future__ import annotations
 
@@ -23,9 +24,12 @@ def no_stdout(path: Path | str | None) -> Path | str | None:
 
 
 def folder(path: Path) -> Path:
-    """The folder as given, which need not exist. Raises UsageError where there is a file in its place, or above it."""
+    """The folder as given, which need not exist. Raises UsageError where there is a file in its
+    place, or above it."""
     no_stdout(path)
     there = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
     if not there.is_dir():
-        raise UsageError(f"{path}: {'it' if there == path else there} is no folder, and a folder is wanted")
+        raise UsageError(
+            f"{path}: {'it' if there == path else there} is no folder, and a folder is wanted"
+        )
     return path

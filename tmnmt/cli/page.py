@@ -1,8 +1,9 @@
-"""An explained translation as one HTML page that loads nothing and never reads a text as HTML or script.
+"""An explained translation as one HTML page that loads nothing and never reads a text as HTML or
+script.
 
-The page is written segment by segment. Source and coloured target are HTML; what else belongs to a segment lies beside
-it as JSON, which page.js draws when it is looked at: of a long document only what is open costs anything.
-"""
+The page is written segment by segment. Source and coloured target are HTML; what else belongs to a
+segment lies beside it as JSON, which page.js draws when it is looked at: of a long document only
+what is open costs anything."""
 
 from __future__ import annotations
 
@@ -25,13 +26,23 @@ if TYPE_CHECKING:
 
 DIGITS = 6  # of probabilities: their sums stay exact to 1e-5
 SCALARS = (
-    "probability", "generated", "recalled", "copied", "copy_gate", "recall_gate", "fusion_gate", "cache_gate", "plain",
-    "cache_effect", "fusion_effect",
-)  # fmt: skip
+    "probability",
+    "generated",
+    "recalled",
+    "copied",
+    "copy_gate",
+    "recall_gate",
+    "fusion_gate",
+    "cache_gate",
+    "plain",
+    "cache_effect",
+    "fusion_effect",
+)
 GATES = ("copy", "fusion", "recall", "cache")
 TITLE = "Where every word comes from"
 POLICY = (
-    "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action "
+    "'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEAD = """<!DOCTYPE html>
@@ -71,7 +82,8 @@ FOOT = """</main>
 
 
 class Page:
-    """Writes the page to `to`: its head at once, a segment with every `add`, the totals with `end`."""
+    """Writes the page to `to`: its head at once, a segment with every `add`, the totals
+    with `end`."""
 
     def __init__(self, to: TextIO, translator: Translator) -> None:
         self.to, self.translator = to, translator
@@ -95,31 +107,53 @@ class Page:
     def end(self) -> None:
         """Totals, and the end of the page."""
         total = sum(self._origins.values())
-        shares = (f"{self._origins[origin] / total:.1%} {what}" for origin, what in LEGEND.items() if total)
+        shares = (
+            f"{self._origins[origin] / total:.1%} {what}"
+            for origin, what in LEGEND.items()
+            if total
+        )
         told = ", ".join([counted(self._segments, "segment"), counted(total, "subword"), *shares])
         self.to.write(FOOT.format(totals=escape(told)))
 
     def _article(self, translation: Translation) -> str:
-        told = _matches(translation.matches) + (f" · {_numbers(translation)}" if translation.tokens else "")
+        told = _matches(translation.matches) + (
+            f" · {_numbers(translation)}" if translation.tokens else ""
+        )
         return ARTICLE.format(
-            number=self._segments, src_lang=escape(self.translator.src_lang), tgt_lang=escape(self.translator.tgt_lang),
-            source=escape(translation.src), target=_target(translation.tokens), told=escape(told),
+            number=self._segments,
+            src_lang=escape(self.translator.src_lang),
+            tgt_lang=escape(self.translator.tgt_lang),
+            source=escape(translation.src),
+            target=_target(translation.tokens),
+            told=escape(told),
             data=in_script(self._data(translation)),
-        )  # fmt: skip
+        )
 
     def _data(self, translation: Translation) -> dict[str, Any]:
-        """What page.js draws of a segment: a list over tokens for every number that is not always 0."""
+        """What page.js draws of a segment: a list over tokens for every number that is not always
+        0."""
         tokens = translation.tokens
-        lists = {name: [round(getattr(token, name), DIGITS) for token in tokens] for name in SCALARS}
+        lists = {
+            name: [round(getattr(token, name), DIGITS) for token in tokens] for name in SCALARS
+        }
         return {name: values for name, values in lists.items() if any(values)} | {
-            "matches": [self._match(match, _furthest(tokens, at)) for at, match in enumerate(translation.matches)],
-            "attention": [[(r.match, r.position, round(r.weight, DIGITS)) for r in t.attention] for t in tokens],
-            "slots": [[(r.slot, r.text.replace("▁", " "), round(r.weight, DIGITS)) for r in t.slots] for t in tokens],
+            "matches": [
+                self._match(match, _furthest(tokens, at))
+                for at, match in enumerate(translation.matches)
+            ],
+            "attention": [
+                [(r.match, r.position, round(r.weight, DIGITS)) for r in t.attention]
+                for t in tokens
+            ],
+            "slots": [
+                [(r.slot, r.text.replace("▁", " "), round(r.weight, DIGITS)) for r in t.slots]
+                for t in tokens
+            ],
         }
 
     def _match(self, match: Match, furthest: int) -> dict[str, Any]:
-        """`pieces`: the positions of the pair that can be read, as text, the last of them its end; all that there are
-        where words were taken from further on, as they stand."""
+        """`pieces`: the positions of the pair that can be read, as text, the last of them its end;
+        all that there are where words were taken from further on, as they stand."""
         from tmnmt.keys.pair_keys import encode_pair
         from tmnmt.vocab import EOS
 
@@ -128,29 +162,45 @@ class Page:
         if furthest >= len(ids) - 1:
             ids = [*vocab.encode(segment.tgt), EOS]
         return {
-            "score": round(match.score, DIGITS), "document": segment.document, "src": segment.src,
+            "score": round(match.score, DIGITS),
+            "document": segment.document,
+            "src": segment.src,
             "pieces": spelt([vocab.piece(word) for word in ids]),
-        }  # fmt: skip
+        }
 
 
 def _furthest(tokens: tuple[Token, ...], match: int) -> int:
     """The last position of that match that a word was copied from; -1 where none was."""
-    positions = (r.position for token in tokens if token.copied for r in token.sources if r.match == match)
+    positions = (
+        r.position for token in tokens if token.copied for r in token.sources if r.match == match
+    )
     return max(positions, default=-1)
 
 
 def in_script(data: dict[str, Any]) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
 
 
 def _head(settings: str) -> str:
-    style, script = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = (
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for name in ("page.css", "page.js")
+    )
     policy = POLICY.format(style=_hash(style), script=_hash(script))
-    legend = "".join(f'<li><span class="{origin}">{escape(what)}</span></li>' for origin, what in LEGEND.items())
+    legend = "".join(
+        f'<li><span class="{origin}">{escape(what)}</span></li>' for origin, what in LEGEND.items()
+    )
     return HEAD.format(
-        policy=policy, title=TITLE, style=style, script=script, legend=legend, settings=escape(settings)
-    )  # fmt: skip
+        policy=policy,
+        title=TITLE,
+        style=style,
+        script=script,
+        legend=legend,
+        settings=escape(settings),
+    )
 
 
 def _hash(content: str) -> str:
@@ -159,7 +209,10 @@ def _hash(content: str) -> str:
 
 def _settings(translator: Translator) -> str:
     settings = translator.settings
-    told = f"model {translator.model_hash[:12]}, {translator.src_lang} to {translator.tgt_lang}, mode {settings.mode}"
+    told = (
+        f"model {translator.model_hash[:12]}, {translator.src_lang} to {translator.tgt_lang}, "
+        f"mode {settings.mode}"
+    )
     if settings.mode != "off":
         told += f", {settings.top_k} pairs of score {settings.threshold:g} or more"
     return told + f", session cache of {settings.cache}, beam {settings.beam}"
@@ -177,20 +230,30 @@ def _numbers(translation: Translation) -> str:
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
     told = [f"score {translation.score:.3f}"]
-    told += [f"{origins[name]} of {counted(len(tokens), 'subword')} {what}" for name, what in LEGEND.items()
-             if origins[name] and name != "model"]  # fmt: skip
-    means = {name: sum(getattr(token, f"{name}_gate") for token in tokens) / len(tokens) for name in GATES}
+    told += [
+        f"{origins[name]} of {counted(len(tokens), 'subword')} {what}"
+        for name, what in LEGEND.items()
+        if origins[name] and name != "model"
+    ]
+    means = {
+        name: sum(getattr(token, f"{name}_gate") for token in tokens) / len(tokens)
+        for name in GATES
+    }
     gates = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items() if mean)
     return " · ".join([*told, f"mean gates: {gates}"] if gates else told)
 
 
 def _target(tokens: tuple[Token, ...]) -> str:
-    """Every subword in an element of its own, the blanks before words outside; the first can be reached by Tab."""
+    """Every subword in an element of its own, the blanks before words outside; the first can be
+    reached by Tab."""
     parts = []
-    for at, (token, text) in enumerate(zip(tokens, spelt([token.text for token in tokens]), strict=True)):
+    for at, (token, text) in enumerate(
+        zip(tokens, spelt([token.text for token in tokens]), strict=True)
+    ):
         blank = " " if at and text.startswith(" ") else ""
         tab = 0 if at == 0 else -1
         parts.append(
-            f'{blank}<span class="token {token.origin}" role="button" tabindex="{tab}">{escape(text.strip(" "))}</span>'
+            f'{blank}<span class="token {token.origin}" role="button" '
+            f'tabindex="{tab}">{escape(text.strip(" "))}</span>'
         )
     return "".join(parts)

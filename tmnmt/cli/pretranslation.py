@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 
 def pretranslate(
-    memory: Sequence[str], languages: tuple[str | None, str | None], inputs: Sequence[DocumentLines],
-    write: Callable[[Translation], None], untranslated: Untranslated, top_k: int, threshold: float,
-) -> None:  # fmt: skip
+    memory: Sequence[str],
+    languages: tuple[str | None, str | None],
+    inputs: Sequence[DocumentLines],
+    write: Callable[[Translation], None],
+    untranslated: Untranslated,
+    top_k: int,
+    threshold: float,
+) -> None:
     """Writes what the memories hold, and tells how much that was."""
     from tmnmt.engine.named_memories import open_memories
     from tmnmt.engine.pretranslate import Pretranslator
@@ -51,11 +56,14 @@ def _told(exact: int, untranslated: int, empty: bool) -> str:
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
     total = exact + untranslated
     have = "has" if 1 in (exact, total) else "have"
-    return f"{exact:,} of {counted(total, 'segment')} {have} an exact match; {untranslated:,} {left}"
+    return (
+        f"{exact:,} of {counted(total, 'segment')} {have} an exact match; {untranslated:,} {left}"
+    )
 
 
 def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
-    """The languages asked for, else those of the first built index. Raises UsageError where nobody says them."""
+    """The languages asked for, else those of the first built index. Raises UsageError where nobody
+    says them."""
     from tmnmt.index.cached import open_index
     from tmnmt.index.elastic.address import is_address
 
@@ -66,4 +74,6 @@ def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> t
         if is_address(path) or Path(path).is_dir():
             with open_index(path) as index:
                 return src_lang or index.src_lang, tgt_lang or index.tgt_lang
-    raise UsageError("without a --model, say of which languages the memory file is: --src-lang and --tgt-lang")
+    raise UsageError(
+        "without a --model, say of which languages the memory file is: --src-lang and --tgt-lang"
+    )

@@ -21,22 +21,31 @@ BLOCK = 1 << 16  # bytes: what a pipe holds
 
 
 def search(
-    index: Annotated[str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")],
-    text: Annotated[str | None, typer.Argument(help="What to look for; none: every line of stdin.")] = None,
+    index: Annotated[
+        str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+    ],
+    text: Annotated[
+        str | None, typer.Argument(help="What to look for; none: every line of stdin.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="At most so many pairs.")] = 5,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a match.")] = 0.5,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a match.")
+    ] = 0.5,
     select: SELECT = "topk",
     similarity: SIMILARITY = "fuzzy",
     alpha: ALPHA = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Show which tokens of the query every pair covers, and which of them first."),
+        typer.Option(
+            "--explain",
+            help="Show which tokens of the query every pair covers, and which of them first.",
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a query.")] = False,
 ) -> None:
-    """Find the pairs most similar to a text, exactly; a pair that stands in several places is shown once, with their
-    number. On a terminal the source shows the words that only the memory has (struck, red) and those that only the
-    query has (green)."""
+    """Find the pairs most similar to a text, exactly; a pair that stands in several places is shown
+    once, with their number. On a terminal the source shows the words that only the memory has
+    (struck, red) and those that only the query has (green)."""
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
     from tmnmt.index.pairs import count_copies
@@ -63,7 +72,9 @@ def search(
             answer_lines(cast(io.BufferedReader, sys.stdin.buffer), answer)
 
 
-def _found(index: Index, queries: Sequence[str], k: int, threshold: float, selection: Selection) -> list[list[Match]]:
+def _found(
+    index: Index, queries: Sequence[str], k: int, threshold: float, selection: Selection
+) -> list[list[Match]]:
     from tmnmt.index.pairs import search_pairs
 
     found = search_pairs(index, queries, selection.candidates(k), threshold)
@@ -71,7 +82,8 @@ def _found(index: Index, queries: Sequence[str], k: int, threshold: float, selec
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:
-    """Answers the lines of a stream in batches. All that has come is answered before more is waited for."""
+    """Answers the lines of a stream in batches. All that has come is answered before more is waited
+    for."""
     from tmnmt.formats.text import read_document_lines
 
     waiting: list[str] = []
@@ -91,8 +103,9 @@ def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], No
 
 
 class _Blocks(io.RawIOBase):
-    """A stream in blocks of what there is of it at a time; `before_block` is called before the next one is read, which
-    may have to be waited for. By then every line of the last block has been given to the reader."""
+    """A stream in blocks of what there is of it at a time; `before_block` is called before the next
+    one is read, which may have to be waited for. By then every line of the last block has been
+    given to the reader."""
 
     def __init__(self, stream: io.BufferedReader, before_block: Callable[[], None]) -> None:
         self._stream, self._before_block = stream, before_block

@@ -1,4 +1,5 @@
-"""Standard output whose errors are known from those of files: what writes or reads in between does not rename them."""
+"""Standard output whose errors are known from those of files: what writes or reads in between does
+not rename them."""
 
 from __future__ import annotations
 
@@ -24,17 +25,22 @@ class _Descriptor(io.FileIO):
         except BrokenPipeError as error:
             raise OutputClosedError from error
         except OSError as error:
-            raise OutputError(f"standard output: cannot be written: {error.strerror or error}") from error
+            raise OutputError(
+                f"standard output: cannot be written: {error.strerror or error}"
+            ) from error
 
 
 def named_stdout(stdout: io.TextIOWrapper) -> TextIO:
-    """The same output and settings, with OutputError and OutputClosedError in place of OSError, which rich and readers
-    of what is piped in would take for theirs."""
+    """The same output and settings, with OutputError and OutputClosedError in place of OSError,
+    which rich and readers of what is piped in would take for theirs."""
     stdout.flush()
     raw = _Descriptor(stdout.fileno(), "wb", closefd=False)
     raw.name = stdout.name
     kind = Terminal if raw.isatty() else io.TextIOWrapper
     return kind(
-        io.BufferedWriter(raw), stdout.encoding, stdout.errors,
-        line_buffering=stdout.line_buffering, write_through=stdout.write_through,
-    )  # fmt: skip
+        io.BufferedWriter(raw),
+        stdout.encoding,
+        stdout.errors,
+        line_buffering=stdout.line_buffering,
+        write_through=stdout.write_through,
+    )

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class Terminal(io.TextIOWrapper):
-    """A stream that shows what is printed to it as `visible` does. What rich makes, colours and bars, passes as it is,
-    so the texts in it are to be printed by `console`."""
+    """A stream that shows what is printed to it as `visible` does. What rich makes, colours and
+    bars, passes as it is, so the texts in it are to be printed by `console`."""
 
     def write(self, text: str, /) -> int:
         return super().write(visible(text))
@@ -38,12 +38,15 @@ class _AsItIs:
 
 
 def console(to: TextIO) -> Console:
-    """A console that prints to `to`: in colours and with control characters visible where that is a terminal."""
+    """A console that prints to `to`: in colours and with control characters visible where that is a
+    terminal."""
     from rich.console import Console, ConsoleRenderable, RenderHook
     from rich.text import Text
 
     class Visible(RenderHook):
-        def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        def process_renderables(
+            self, renderables: list[ConsoleRenderable]
+        ) -> list[ConsoleRenderable]:
             for text in renderables:
                 if isinstance(text, Text):
                     text.plain = visible(text.plain)

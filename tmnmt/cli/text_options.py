@@ -6,8 +6,8 @@ from tmnmt.errors import UsageError
 
 
 def readable(text: str | None) -> str | None:
-    """A `callback` of typer: the text as given. Raises UsageError for bytes that are no text in the locale's encoding,
-    which Python passes on as lone surrogates."""
+    """A `callback` of typer: the text as given. Raises UsageError for bytes that are no text in the
+    locale's encoding, which Python passes on as lone surrogates."""
     if text is not None and not text.isascii():
         try:
             text.encode()

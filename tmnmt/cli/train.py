@@ -9,17 +9,25 @@ import typer
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="The configuration, a commented TOML as models/law.en-fr.toml.")],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")] = False,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads of this process; 0: one a core.")] = 0,
+    config: Annotated[
+        Path, typer.Argument(help="The configuration, a commented TOML as models/law.en-fr.toml.")
+    ],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
+    ] = False,
+    threads: Annotated[
+        int, typer.Option(min=0, help="CPU threads of this process; 0: one a core.")
+    ] = 0,
 ) -> None:
     """Train a base model and its memories; prints the model folder.
 
-    Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes of one thread each
-    are nearly twice as fast as one process of as many threads."""
+    Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes
+    of one thread each are nearly twice as fast as one process of as many threads."""
     import os
 
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")  # one compiled product for every shape of batch
+    os.environ.setdefault(
+        "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192"
+    )  # one compiled product for every shape of batch
     import torch
 
     from tmnmt.training.config import load_config

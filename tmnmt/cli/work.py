@@ -1,4 +1,5 @@
-"""A document that is translated in the light of what somebody has confirmed, in this run or before."""
+"""A document that is translated in the light of what somebody has confirmed, in this
+run or before."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Document:
-    """What there is to translate, and the translations of its first lines, "" where there is none."""
+    """What there is to translate, and the translations of its first lines, "" where
+    there is none."""
 
     lines: list[str]
     finished: list[str]
@@ -45,12 +47,20 @@ class Work:
         """Raises UsageError for what does not go together, before anything is loaded."""
         if not self.confirms:
             return
-        if len(self.inputs) > 1 or (not self.inputs and not self.interactive) or "-" in map(str, self.inputs):
-            raise UsageError("--interactive, --session and --confirmed are of one document: name one file")
+        if (
+            len(self.inputs) > 1
+            or (not self.inputs and not self.interactive)
+            or "-" in map(str, self.inputs)
+        ):
+            raise UsageError(
+                "--interactive, --session and --confirmed are of one document: name one file"
+            )
         if self.session is not None and not self.interactive and not self.session.exists():
             raise UsageError(f"--session {self.session}: there is none; --interactive begins one")
         if self.session is not None and self.confirmed is not None and self.session.exists():
-            raise UsageError(f"--session {self.session} is there, and --confirmed is of a document that begins")
+            raise UsageError(
+                f"--session {self.session} is there, and --confirmed is of a document that begins"
+            )
         if self.interactive:
             self._check_interactive(output, remember)
 
@@ -59,10 +69,14 @@ class Work:
 
         check_terminal()
         if self.shown:
-            raise UsageError("--interactive shows the matches; --explain, --explain-html and --json are without it")
+            raise UsageError(
+                "--interactive shows the matches; --explain, --explain-html and --json are "
+                "without it"
+            )
         if remember == "own":
             raise UsageError(
-                "--interactive can take back what is confirmed, but not own words: leave out --remember own"
+                "--interactive can take back what is confirmed, but not own words: leave out "
+                "--remember own"
             )
         if not self.inputs:
             if self.confirmed is not None or self.session is not None:
@@ -73,8 +87,8 @@ class Work:
             raise UsageError(f"{output} exists; to go on with it: --confirmed {output}")
 
     def document(self, text: DocumentLines, model: Path) -> Document:
-        """What there is to translate, and what --confirmed has of it. Raises what `finished_lines` does, before the
-        model is loaded and a memory to write to is made."""
+        """What there is to translate, and what --confirmed has of it. Raises what `finished_lines`
+        does, before the model is loaded and a memory to write to is made."""
         from tmnmt.cli.finished import finished_lines
         from tmnmt.models.folder import languages_in
 
@@ -84,10 +98,15 @@ class Work:
         return Document(lines, finished_lines(self.confirmed, lines, *languages_in(model)))
 
     def do(
-        self, translator: Translator, document: Document, write: Callable[[Translation], None], output: Path | None,
+        self,
+        translator: Translator,
+        document: Document,
+        write: Callable[[Translation], None],
+        output: Path | None,
         write_to: str | None,
-    ) -> None:  # fmt: skip
-        """Takes over what is finished; then the rest is translated, or the translator goes on with it."""
+    ) -> None:
+        """Takes over what is finished; then the rest is translated, or the translator goes on with
+        it."""
         lines = document.lines
         session = self._begun(translator, document)
         print(_where(translator, write_to), file=sys.stderr)
@@ -109,7 +128,10 @@ class Work:
                 write(_as_confirmed(one))
         if len(session.done) < len(desk.lines) and self.inputs:
             again = self._again(output)
-            print(f"{len(session.done):,} of {len(lines):,} lines are finished; {again} goes on", file=sys.stderr)
+            print(
+                f"{len(session.done):,} of {len(lines):,} lines are finished; {again} goes on",
+                file=sys.stderr,
+            )
 
     def _again(self, output: Path | None) -> str:
         """The option with which a document whose beginning is in `output` is gone on with."""
@@ -140,7 +162,9 @@ def _translate_rest(
     """What is finished as it is, and all else translated, what was passed over, too."""
     done = list(session.done)
     for line, one in zip(lines, done, strict=False):
-        write(_as_confirmed(one) if one.tgt or not line.strip() else session.translate(line, explain))
+        write(
+            _as_confirmed(one) if one.tgt or not line.strip() else session.translate(line, explain)
+        )
     for translation in session.stream(lines[len(done) :], explain):
         write(translation)
 

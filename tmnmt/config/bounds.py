@@ -1,4 +1,5 @@
-"""What the values of a configuration may be: declared as their types, held where the file is read."""
+"""What the values of a configuration may be: declared as their types, held where the
+file is read."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def _field_and_value(text: str) -> bool:
 
 
 Count = Annotated[int, Bound("at least 1", lambda n: n >= 1)]
-Pieces = Annotated[int, Bound("from 300 to 200000", lambda n: 300 <= n <= 200_000)]  # 256 of them are bytes
+Pieces = Annotated[
+    int, Bound("from 300 to 200000", lambda n: 300 <= n <= 200_000)
+]  # 256 of them are bytes
 Size = Annotated[int, Bound("from 1 to 16384", lambda n: 1 <= n <= 16384)]
 EvenSize = Annotated[int, Bound("even, from 2 to 16384", lambda n: 2 <= n <= 16384 and n % 2 == 0)]
 Seed = Annotated[int, Bound("from 0 to 2**63 - 1", lambda n: 0 <= n < 2**63)]
@@ -35,4 +38,6 @@ Share = Annotated[float, Bound("from 0 to 1", lambda x: 0 <= x <= 1)]
 ShareBelowOne = Annotated[float, Bound("at least 0 and below 1", lambda x: 0 <= x < 1)]
 Name = Annotated[str, Bound("not empty", bool)]
 Names = Annotated[tuple[Name, ...], Bound("not empty", bool)]
-Where = Annotated[str, Bound(f"FIELD=VALUE, FIELD one of {', '.join(Segment.__slots__)}", _field_and_value)]
+Where = Annotated[
+    str, Bound(f"FIELD=VALUE, FIELD one of {', '.join(Segment.__slots__)}", _field_and_value)
+]

@@ -1,4 +1,5 @@
-"""A TOML file as small dataclasses, one a table; unknown keys and values out of bounds are errors that say where.
+"""A TOML file as small dataclasses, one a table; unknown keys and values out of bounds are errors
+that say where.
 
 No torch: what is wrong in a file is told before anything heavy is loaded.
 """
@@ -24,7 +25,8 @@ SECRETS = (PASSWORD, API_KEY)  # variables that no configuration may name: it wo
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no TOML."""
+    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no
+    TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -41,13 +43,19 @@ def build(kind: type[T], table: dict[str, Any], where: str) -> T:
     for key in table:
         if key not in hints:
             near = difflib.get_close_matches(key, hints, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(hints))}"
+            hint = (
+                f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(hints))}"
+            )
             raise UsageError(f"{where}: unknown key `{key}`{hint}")
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
-        no_default = entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+        no_default = (
+            entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+        )
         if no_default and entry.name not in table:
             raise UsageError(f"{where}: key `{entry.name}` is missing")
-    return kind(**{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()})
+    return kind(
+        **{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()}
+    )
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
@@ -58,7 +66,9 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         kinds = {a.kind: a for a in arguments if dataclasses.is_dataclass(a) and hasattr(a, "kind")}
         return _value(_of_kind(kinds, value, where) if kinds else arguments[0], value, where)
     if origin is tuple and isinstance(value, list):
-        return tuple(_value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1))
+        return tuple(
+            _value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1)
+        )
     if origin is dict and isinstance(value, dict):
         return {key: _value(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
@@ -73,7 +83,9 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         raise UsageError(f"{where}: {value!r} is none of {', '.join(arguments)}")
     if type(value) is hint:
         return value
-    raise UsageError(f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})")
+    raise UsageError(
+        f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})"
+    )
 
 
 def _of_kind(kinds: dict[str, Any], table: Any, where: str) -> Any:
@@ -94,7 +106,10 @@ def _bounded(value: Any, bound: Bound, where: str) -> Any:
 def _expand(text: str, where: str) -> str:
     def variable(found: re.Match[str]) -> str:
         if found[1] in SECRETS:
-            raise UsageError(f"{where}: {found[1]} is secret; it is read from the environment and stands in no file")
+            raise UsageError(
+                f"{where}: {found[1]} is secret; it is read from the environment and stands in "
+                "no file"
+            )
         try:
             return os.environ[found[1]]
         except KeyError:

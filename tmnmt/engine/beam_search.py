@@ -1,12 +1,13 @@
 """Beam search over any backbone with any memories, in steps that can be tested alone.
 
-n: sentences still live   K: beam   R = n K: rows   W = 2 K: candidates kept a sentence and step   V: vocabulary
+n: sentences still live   K: beam   R = n K: rows   W = 2 K: candidates kept a sentence and step
+V: vocabulary
 
-A step extends every row, keeps the W best candidates of each sentence (`continuations`), takes those among the first K
-that end in </s> as finished (`Finished.take`), and lets the K best others live on. A sentence leaves the batch when
-none that lives can still win (`_decided`), or at its maximal length. Contexts, hidden states and traces are gathered at
-the end along the back-pointers of the winner (`_WalkBack`), never decoded a second time.
-"""
+A step extends every row, keeps the W best candidates of each sentence (`continuations`), takes
+those among the first K that end in </s> as finished (`Finished.take`), and lets the K best others
+live on. A sentence leaves the batch when none that lives can still win (`_decided`), or at its
+maximal length. Contexts, hidden states and traces are gathered at the end along the back-pointers
+of the winner (`_WalkBack`), never decoded a second time."""
 
 from __future__ import annotations
 
@@ -33,10 +34,13 @@ BLOCK = 64  # words compared by their maximum alone before any is looked at
 class SearchSettings:
     """`keep_states`: give the contexts and hidden states of the result (for the session cache).
 
-    `n_best`: so many of the best finished hypotheses are given; more than the beam are never found."""
+    `n_best`: so many of the best finished hypotheses are given; more than the beam are never
+    found."""
 
     beam: int = 5
-    length_penalty: float = 1.0  # score = log probability / length ** length_penalty, length counting </s>
+    length_penalty: float = (
+        1.0  # score = log probability / length ** length_penalty, length counting </s>
+    )
     mode: Mode = "off"
     keep_states: bool = False
     explain: bool = False
@@ -45,7 +49,8 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class TokenTrace:
-    """What one step says of the token that was chosen: probabilities and gates in [0, 1], 0 where a part is off."""
+    """What one step says of the token that was chosen: probabilities and gates in [0, 1], 0 where a
+    part is off."""
 
     probability: float
     p_copy: float
@@ -73,7 +78,9 @@ class Hypothesis:
     contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
     hiddens: Tensor | None = None  # (T, d) the s_t
     traces: tuple[TokenTrace, ...] = ()
-    others: tuple[Hypothesis, ...] = ()  # the next best, where more than one was asked for, best first
+    others: tuple[
+        Hypothesis, ...
+    ] = ()  # the next best, where more than one was asked for, best first
 
     @property
     def per_subword(self) -> float:
@@ -135,8 +142,9 @@ class CandidateTrace:
 
 
 class Finished:
-    """The k best hypotheses of every sentence so far, best first: their scores, and the step and candidate where each
-    ended. All (N, k) but `count` (N,), of all that were found; a score of -inf is no hypothesis."""
+    """The k best hypotheses of every sentence so far, best first: their scores, and the step and
+    candidate where each ended. All (N, k) but `count` (N,), of all that were found; a score of -inf
+    is no hypothesis."""
 
     def __init__(self, sentences: int, k: int, device: torch.device) -> None:
         shape = sentences, k
@@ -147,28 +155,43 @@ class Finished:
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
         self.ended = torch.zeros(shape, dtype=torch.bool, device=device)
 
-    def take(self, live: Live, found: Candidates, ends: Tensor, at: int, length_penalty: float, eos: bool) -> None:
-        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of equals the earlier."""
+    def take(
+        self, live: Live, found: Candidates, ends: Tensor, at: int, length_penalty: float, eos: bool
+    ) -> None:
+        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of
+        equals the earlier."""
         log_prob = found.scores.masked_fill(~ends, -torch.inf)
         who, k = live.sentence, self.score.shape[1]
-        scores = torch.cat([self.score[who], log_prob / (at + 1) ** length_penalty], 1)  # (n, k + W)
-        self.score[who], best = (part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True))
+        scores = torch.cat(
+            [self.score[who], log_prob / (at + 1) ** length_penalty], 1
+        )  # (n, k + W)
+        self.score[who], best = (
+            part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True)
+        )
         candidates = torch.arange(ends.numel(), device=ends.device).view_as(ends)
         for held, new in (
-            (self.log_prob, log_prob), (self.step, torch.full_like(candidates, at)), (self.candidate, candidates),
+            (self.log_prob, log_prob),
+            (self.step, torch.full_like(candidates, at)),
+            (self.candidate, candidates),
             (self.ended, torch.full_like(ends, eos)),
-        ):  # fmt: skip
+        ):
             held[who] = torch.cat([held[who], new], 1).gather(1, best)
         self.count[who] += (ends & found.scores.isfinite()).sum(1)
 
 
 def beam_search(
-    backbone: Backbone, memories: Memories | None, encoded: Encoded, memory: MemoryState,
-    max_len: Sequence[int], settings: SearchSettings,
-) -> list[Hypothesis]:  # fmt: skip
-    """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence, or is empty.
+    backbone: Backbone,
+    memories: Memories | None,
+    encoded: Encoded,
+    memory: MemoryState,
+    max_len: Sequence[int],
+    settings: SearchSettings,
+) -> list[Hypothesis]:
+    """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence,
+    or is empty.
 
-    max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are never produced."""
+    max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
+    never produced."""
     with torch.inference_mode():
         live = _begin(backbone, encoded, memory, max_len, settings.beam)
         done = Finished(len(max_len), settings.n_best, encoded.mask.device)
@@ -180,20 +203,31 @@ def beam_search(
             )
             found = continuations(live.scores, log_probs, 2 * settings.beam)
             step = Step(
-                found.parents.flatten(), found.tokens.flatten(), found.tokens.new_empty(0),
-                context if settings.keep_states else None, hidden if settings.keep_states else None,
+                found.parents.flatten(),
+                found.tokens.flatten(),
+                found.tokens.new_empty(0),
+                context if settings.keep_states else None,
+                hidden if settings.keep_states else None,
                 _at_candidates(trace, log_probs, found) if trace is not None else None,
-            )  # fmt: skip
-            live = _survivors(backbone, live, state, moved, found, done, step, len(history), settings)
+            )
+            live = _survivors(
+                backbone, live, state, moved, found, done, step, len(history), settings
+            )
             history.append(step)
         return _results(history, done)
 
 
 def predict(
-    backbone: Backbone, memories: Memories | None, live: Live, hidden: Tensor, context: Tensor, mode: Mode,
+    backbone: Backbone,
+    memories: Memories | None,
+    live: Live,
+    hidden: Tensor,
+    context: Tensor,
+    mode: Mode,
     explain: bool,
-) -> tuple[Tensor, MemoryState, Trace | None]:  # fmt: skip
-    """Log probabilities (R, V) of the next word, with what can never be produced at -inf, and the memories moved on.
+) -> tuple[Tensor, MemoryState, Trace | None]:
+    """Log probabilities (R, V) of the next word, with what can never be produced at -inf, and the
+    memories moved on.
 
     Without any memory this is the plain model and nothing else."""
     trace: Trace | None = None
@@ -204,15 +238,19 @@ def predict(
             plain = log_probs.exp()
             trace = Trace(None, None, None, None, None, None, None, plain, plain, plain)
     else:
-        log_probs, memory, trace = memories.step(backbone, live.prev, hidden, context, memory, mode, explain)
+        log_probs, memory, trace = memories.step(
+            backbone, live.prev, hidden, context, memory, mode, explain
+        )
     log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
     return log_probs, memory, trace
 
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
-    """The `width` best of all K V extensions of each sentence: scores (n, K), log_probs (R, V) -> each (n, width).
+    """The `width` best of all K V extensions of each sentence: scores (n, K), log_probs (R, V) ->
+    each (n, width).
 
-    Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those are searched."""
+    Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those
+    are searched."""
     n, beam = scores.shape
     if over := -log_probs.shape[1] % BLOCK:
         log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
@@ -220,7 +258,10 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     per_row = blocks.shape[1] // beam
     heads = blocks.amax(-1).view(n, beam, per_row) + scores[..., None]
     chosen = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
-    words = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)) + scores.gather(1, chosen // per_row)[..., None]
+    words = (
+        blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK))
+        + scores.gather(1, chosen // per_row)[..., None]
+    )
     best, at = words.flatten(1).topk(width)
     block = chosen.gather(1, at // BLOCK)
     row = block // per_row + _starts(n, beam, scores.device)
@@ -233,7 +274,9 @@ def _starts(n: int, each: int, device: torch.device) -> Tensor:
     return torch.arange(n, device=device)[:, None] * each
 
 
-def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: Sequence[int], beam: int) -> Live:
+def _begin(
+    backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: Sequence[int], beam: int
+) -> Live:
     n, device = len(max_len), encoded.mask.device
     sentence = torch.arange(n, device=device)
     rows = sentence.repeat_interleave(beam)
@@ -243,14 +286,24 @@ def _begin(backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: S
     if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
-    return Live(sentence, limits, scores, torch.full_like(rows, BOS), state, encoded, memory.rows(rows))
+    return Live(
+        sentence, limits, scores, torch.full_like(rows, BOS), state, encoded, memory.rows(rows)
+    )
 
 
 def _survivors(
-    backbone: Backbone, live: Live, state: Any, memory: MemoryState, found: Candidates, done: Finished, step: Step,
-    at: int, settings: SearchSettings,
-) -> Live:  # fmt: skip
-    """Note what is finished and move on to the rows that live; writes their back-pointers to `step.live`."""
+    backbone: Backbone,
+    live: Live,
+    state: Any,
+    memory: MemoryState,
+    found: Candidates,
+    done: Finished,
+    step: Step,
+    at: int,
+    settings: SearchSettings,
+) -> Live:
+    """Note what is finished and move on to the rows that live; writes their back-pointers to
+    `step.live`."""
     beam, (n, width) = settings.beam, found.scores.shape
     ends = found.tokens == EOS
     order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, K) the best that go on
@@ -278,12 +331,14 @@ def _survivors(
 
 
 def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:
-    """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of them is `best` (n,).
+    """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of
+    them is `best` (n,).
 
-    Log probabilities only fall: what a live hypothesis can still reach is its present one over its length at the end.
-    That is at most the maximal length, of which callers leave twice what is likely. So once K are finished the best is
-    held against what ends within half of it, or at the next step. To end at K, whatever lives, is wrong: where one
-    hypothesis is nearly certain, as in copying, the other rows hold junk, and that ends early."""
+    Log probabilities only fall: what a live hypothesis can still reach is its present one over its
+    length at the end. That is at most the maximal length, of which callers leave twice what is
+    likely. So once K are finished the best is held against what ends within half of it, or at the
+    next step. To end at K, whatever lives, is wrong: where one hypothesis is nearly certain, as in
+    copying, the other rows hold junk, and that ends early."""
     power, ends = settings.length_penalty, live.sentence
     soon = (live.max_len / 2).clamp_min(at + 2)
     likely = (done.count[ends] >= settings.beam) & (done.score[ends, 0] >= best / soon**power)
@@ -310,10 +365,20 @@ def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> Candid
         return zero if gate is None else gate[rows]
 
     return CandidateTrace(
-        log_probs[rows, tokens].exp(), words(trace.p_copy), words(trace.p_recall), words(trace.p_plain),
-        words(trace.p_cache), words(trace.p_gen), gates(trace.copy_gate), gates(trace.recall_gate),
-        gates(trace.fusion_gate), gates(trace.cache_gate), trace.q, trace.slots, trace.found,
-    )  # fmt: skip
+        log_probs[rows, tokens].exp(),
+        words(trace.p_copy),
+        words(trace.p_recall),
+        words(trace.p_plain),
+        words(trace.p_cache),
+        words(trace.p_gen),
+        gates(trace.copy_gate),
+        gates(trace.recall_gate),
+        gates(trace.fusion_gate),
+        gates(trace.cache_gate),
+        trace.q,
+        trace.slots,
+        trace.found,
+    )
 
 
 def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
@@ -328,14 +393,22 @@ def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
 
 
 def _hypothesis(
-    history: list[Step], walk: _WalkBack, at: int, candidate: int, score: float, log_prob: float, ended: bool
+    history: list[Step],
+    walk: _WalkBack,
+    at: int,
+    candidate: int,
+    score: float,
+    log_prob: float,
+    ended: bool,
 ) -> Hypothesis:
     way = walk.to(at, candidate)
     if ended:
         way.pop()
     rows = [row for row, _ in way]
     ids = tuple(walk.tokens[t][c] for t, (_, c) in enumerate(way))
-    contexts, hiddens = (_pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens"))
+    contexts, hiddens = (
+        _pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens")
+    )
     traces = [(s.trace, row, c) for s, (row, c) in zip(history, way, strict=False)]
     told = tuple(_token_trace(trace, row, c) for trace, row, c in traces if trace is not None)
     return Hypothesis(ids, score, log_prob, ended, contexts, hiddens, told)
@@ -350,7 +423,8 @@ class _WalkBack:
         self.live: list[list[int]] = [step.live.tolist() for step in history]
 
     def to(self, at: int, candidate: int) -> list[tuple[int, int]]:
-        """The row that was extended and the candidate chosen at every step 0..at on the way to `candidate`."""
+        """The row that was extended and the candidate chosen at every step 0..at on the way to
+        `candidate`."""
         way = [(self.parents[at][candidate], candidate)]
         for t in range(at - 1, -1, -1):
             chosen = self.live[t][way[-1][0]]
@@ -369,5 +443,8 @@ def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
 def _token_trace(trace: CandidateTrace, row: int, candidate: int) -> TokenTrace:
     names = [f.name for f in fields(trace) if f.name not in ("q", "slots", "found")]
     numbers = {name: float(getattr(trace, name)[candidate]) for name in names}
-    q, slots, found = (kept[row].cpu() if kept is not None else None for kept in (trace.q, trace.slots, trace.found))
+    q, slots, found = (
+        kept[row].cpu() if kept is not None else None
+        for kept in (trace.q, trace.slots, trace.found)
+    )
     return TokenTrace(q=q, slots=slots, found=found, **numbers)

@@ -22,7 +22,8 @@ class Done:
 
     src: str  # "": here a new document began
     tgt: str  # as confirmed; "": passed over
-    id: int = 0  # of the segment in the memory it was written to, negative in the session's own; 0: in none
+    # of the segment in the memory it was written to, negative in the session's own; 0: in none
+    id: int = 0
     changed: str = ""  # when it was confirmed, as segments carry it
     memory: str = ""  # the `place` of the memory that the id is of; "": of none
 
@@ -32,18 +33,22 @@ class Done:
         return Segment(self.src, self.tgt, id=self.id, created=self.changed, changed=self.changed)
 
     def is_in(self, segment: Segment) -> bool:
-        """Whether a memory's segment is this very pair, whatever its id: confirmed at the same microsecond."""
+        """Whether a memory's segment is this very pair, whatever its id: confirmed at the same
+        microsecond."""
         return (segment.src, segment.tgt, segment.changed) == (self.src, self.tgt, self.changed)
 
 
 def confirmed_now(src: str, tgt: str) -> Done:
     """A pair that no memory holds yet."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # to the microsecond: the last word is the newest
+    now = datetime.now(UTC).strftime(
+        "%Y-%m-%dT%H:%M:%S.%fZ"
+    )  # to the microsecond: the last word is the newest
     return Done(src, tgt, changed=now)
 
 
 class Confirmed:
-    """The pairs of a session. `similar` is what no memory keeps, to be searched; exact matches are of all."""
+    """The pairs of a session. `similar` is what no memory keeps, to be searched; exact matches are
+    of all."""
 
     def __init__(self) -> None:
         self.similar = Delta()
@@ -55,8 +60,8 @@ class Confirmed:
         return self._lowest - 1
 
     def add(self, one: Done, kept: bool) -> None:
-        """A pair that is found from now on; `kept`: in a memory that is searched, too. One that is not gets an id of
-        its own here: ids of several memories may be the same."""
+        """A pair that is found from now on; `kept`: in a memory that is searched, too. One that is
+        not gets an id of its own here: ids of several memories may be the same."""
         segment = one.segment
         if not kept:
             self._lowest = self.new_id()
@@ -81,15 +86,22 @@ def confirmable(src: object, tgt: object) -> tuple[str, str]:
     pair = clean(text_of(src))[0], clean(text_of(tgt))[0]
     for side, text in zip(("the source", "the translation"), pair, strict=True):
         if not match_tokens(text):
-            raise UsageError(f"a confirmed pair needs a text on both sides, and {side} has nothing that can be seen")
+            raise UsageError(
+                f"a confirmed pair needs a text on both sides, and {side} has nothing that can "
+                "be seen"
+            )
         check_length(side, text)
     return pair
 
 
 def text_of(text: object) -> str:
-    """`text`, which UsageError says is none where it is none, or holds half of a surrogate pair, which no file can."""
+    """`text`, which UsageError says is none where it is none, or holds half of a surrogate pair,
+    which no file can."""
     if not isinstance(text, str):
         raise UsageError(f"a text is wanted, not {type(text).__name__}")
     if not text.isprintable() and (half := _HALF.search(text)):
-        raise UsageError(f"a text is wanted, and character {half.start() + 1} of this one is half of a surrogate pair")
+        raise UsageError(
+            f"a text is wanted, and character {half.start() + 1} of this one is half of a "
+            "surrogate pair"
+        )
     return text

@@ -1,4 +1,5 @@
-"""Translation memories as they are named: paths, addresses, open indexes; and the one that is written to."""
+"""Translation memories as they are named: paths, addresses, open indexes; and the one that is
+written to."""
 
 from __future__ import annotations
 
@@ -23,9 +24,14 @@ Named = str | Path | Index
 def check_memories(memories: object) -> None:
     """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
     if isinstance(memories, str | Path):
-        raise UsageError(f"memories is {str(memories)!r}; a list of memories is wanted, as in [{str(memories)!r}]")
+        raise UsageError(
+            f"memories is {str(memories)!r}; a list of memories is wanted, as in "
+            f"[{str(memories)!r}]"
+        )
     if not isinstance(memories, Sequence) or isinstance(memories, bytes):
-        raise UsageError(f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}")
+        raise UsageError(
+            f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}"
+        )
     for memory in memories:
         if not isinstance(memory, str | Path) and not hasattr(memory, "search"):
             raise UsageError(f"a memory is a path, an address or an open index, not {memory!r}")
@@ -49,8 +55,9 @@ def open_memories(
 def open_to_write(
     named: Named, memories: Sequence[Named], indexes: Sequence[Index], src_lang: str, tgt_lang: str
 ) -> WritableIndex:
-    """The index that is written to: one of `indexes`, which `memories` are opened, where it is the same. A folder that
-    is not there yet is made, an empty index. Raises UsageError for what cannot be written to."""
+    """The index that is written to: one of `indexes`, which `memories` are opened, where it is the
+    same. A folder that is not there yet is made, an empty index. Raises UsageError for what cannot
+    be written to."""
     for memory, index in zip(memories, indexes, strict=True):
         if _same(named, memory):
             return _writable(index, named)
@@ -58,7 +65,10 @@ def open_to_write(
         return _writable(named, named)
     if not is_address(named):
         if Path(named).exists() and not Path(named).is_dir():
-            raise UsageError(f"{named}: is a file, and what is confirmed is written to a built index; name a folder")
+            raise UsageError(
+                f"{named}: is a file, and what is confirmed is written to a built index; name a "
+                "folder"
+            )
         if not Path(named).exists():
             build(Path(named), [], src_lang, tgt_lang)
             log.info("%s: a new memory", named)
@@ -72,7 +82,8 @@ def _same(one: Named, other: Named) -> bool:
 
 
 def _writable(index: Index, named: Named) -> WritableIndex:
-    """The index itself where it takes additions. A server says so only when it is asked to take one."""
+    """The index itself where it takes additions. A server says so only when it is asked to take
+    one."""
     from tmnmt.index.elastic.index import ElasticIndex
 
     if isinstance(index, MemoryIndex):

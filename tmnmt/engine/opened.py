@@ -16,12 +16,18 @@ DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 
 def load_on(model_dir: Path, device: str) -> Model:
-    """The model on `device`. Raises UsageError for a device that is not there, ModelError for what is no model."""
+    """The model on `device`. Raises UsageError for a device that is not there, ModelError for what
+    is no model."""
     if not DEVICES.fullmatch(str(device)):
-        raise UsageError(f"device {device} is unknown; allowed: cpu, cuda, cuda:0, cuda:1, ..., mps")
+        raise UsageError(
+            f"device {device} is unknown; allowed: cpu, cuda, cuda:0, cuda:1, ..., mps"
+        )
     there = devices()
     if str(device) not in there:
-        raise UsageError(f"device {device} is not on this machine, or torch cannot use it; there: {', '.join(there)}")
+        raise UsageError(
+            f"device {device} is not on this machine, or torch cannot use it; there: "
+            f"{', '.join(there)}"
+        )
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -30,16 +36,22 @@ def load_on(model_dir: Path, device: str) -> Model:
 
 
 def devices() -> list[str]:
-    """What torch can compute on, on this machine; it warns of a GPU that it cannot use, which is not told."""
+    """What torch can compute on, on this machine; it warns of a GPU that it cannot use, which is
+    not told."""
     with warnings.catch_warnings(action="ignore"):
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     numbered = [f"cuda:{number}" for number in range(gpus)]
-    return ["cpu", *["cuda"][:gpus], *numbered, *(["mps"] if torch.backends.mps.is_available() else [])]
+    return [
+        "cpu",
+        *["cuda"][:gpus],
+        *numbered,
+        *(["mps"] if torch.backends.mps.is_available() else []),
+    ]
 
 
 def load_memories(model: Model, device: str) -> Memories | None:
-    """The memories' parameters of a model folder, if it has any. Raises ModelError where its config.toml lists them and
-    they are gone."""
+    """The memories' parameters of a model folder, if it has any. Raises ModelError where its
+    config.toml lists them and they are gone."""
     path = model.folder / "memory.safetensors"
     if not path.exists() and path.name not in model.config[CHECKSUMS]:
         return None

@@ -15,8 +15,9 @@ _BOUNDARIES = (
 
 
 def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
-    """`text` in consecutive pieces of at most `longest` subwords, cut after sentences where that is enough, else after
-    clauses, between words, or, in a word that is longer itself, anywhere. Nothing but white space at cuts is lost."""
+    """`text` in consecutive pieces of at most `longest` subwords, cut after sentences where that is
+    enough, else after clauses, between words, or, in a word that is longer itself, anywhere.
+    Nothing but white space at cuts is lost."""
     if fits(text, vocab, longest):
         return [text]
     parts = _cut(text, vocab, longest, 0)
@@ -24,9 +25,12 @@ def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
 
 
 def fits(text: str, vocab: Vocabulary, longest: int) -> bool:
-    """Whether `text` has at most `longest` subwords. Of a text that is much too long that is clear from its characters;
-    to encode it would take a thousand times its memory."""
-    if len(text) > longest * vocab.longest and len(text) - text.count(" ") > longest * vocab.longest:
+    """Whether `text` has at most `longest` subwords. Of a text that is much too long that is clear
+    from its characters; to encode it would take a thousand times its memory."""
+    if (
+        len(text) > longest * vocab.longest
+        and len(text) - text.count(" ") > longest * vocab.longest
+    ):
         return False
     return len(vocab.encode(text)) <= longest
 
@@ -36,13 +40,18 @@ def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]
     if fits(text, vocab, longest):
         return [text]
     if boundary == len(_BOUNDARIES):
-        # A character is at most four bytes and a byte at most one subword; one more may mark the start of a word.
+        # A character is at most four bytes and a byte at most one subword; one more may mark the
+        # start of a word.
         size = max(1, (longest - 1) // 4)
         return [text[at : at + size] for at in range(0, len(text), size)]
     ends = [found.end() for found in _BOUNDARIES[boundary].finditer(text)]
     spans = zip([0, *ends], [*ends, len(text)], strict=True)
     parts = [text[start:end] for start, end in spans if end > start]
-    return [piece for part in parts for piece in _join(_cut(part, vocab, longest, boundary + 1), vocab, longest)]
+    return [
+        piece
+        for part in parts
+        for piece in _join(_cut(part, vocab, longest, boundary + 1), vocab, longest)
+    ]
 
 
 def _join(parts: list[str], vocab: Vocabulary, longest: int) -> list[str]:

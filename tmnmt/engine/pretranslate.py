@@ -18,17 +18,22 @@ Untranslated = Literal["empty", "source"]
 
 
 class Pretranslator:
-    """Gives a text that a memory holds its translation there; another one stays empty, or as it is. `counts` says how
-    many were which: "exact", "untranslated"."""
+    """Gives a text that a memory holds its translation there; another one stays empty, or as it is.
+    `counts` says how many were which: "exact", "untranslated"."""
 
     def __init__(
-        self, indexes: Sequence[Index], untranslated: Untranslated = "empty", top_k: int = 4, threshold: float = 0.5
+        self,
+        indexes: Sequence[Index],
+        untranslated: Untranslated = "empty",
+        top_k: int = 4,
+        threshold: float = 0.5,
     ) -> None:
         self.retriever, self.untranslated = Retriever(indexes, top_k, threshold), untranslated
         self.counts = {"exact": 0, "untranslated": 0}
 
     def stream(self, texts: Iterable[str]) -> Iterator[Translation]:
-        """The translations in order, with the matches that the memories have. A blank text is translated as ""."""
+        """The translations in order, with the matches that the memories have. A blank text is
+        translated as ""."""
         coming = iter(texts)
         while some := list(islice(coming, TOGETHER)):
             cleaned = [clean(text)[0] for text in some]

@@ -13,18 +13,23 @@ from tmnmt.segments import Match
 
 
 class Retriever:
-    """Searches `indexes`. Of pairs with equal source and target only the first is given; which of them, `selection`
-    says."""
+    """Searches `indexes`. Of pairs with equal source and target only the first is given; which of
+    them, `selection` says."""
 
-    def __init__(self, indexes: Sequence[Index], top_k: int, threshold: float, selection: Selection = TOP) -> None:
+    def __init__(
+        self, indexes: Sequence[Index], top_k: int, threshold: float, selection: Selection = TOP
+    ) -> None:
         self.indexes, self.top_k, self.threshold = list(indexes), top_k, threshold
         self.selection = selection
 
-    def search(self, texts: Sequence[str], confirmed: Sequence[Delta] = ()) -> list[tuple[Match, ...]]:
-        """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score the newest is the
-        better one, then the one with the smallest id.
+    def search(
+        self, texts: Sequence[str], confirmed: Sequence[Delta] = ()
+    ) -> list[tuple[Match, ...]]:
+        """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score
+        the newest is the better one, then the one with the smallest id.
 
-        confirmed: for every text what its session has confirmed and no index keeps, which is searched, too."""
+        confirmed: for every text what its session has confirmed and no index keeps, which is
+        searched, too."""
         if not texts:
             return []
         wanted = self.selection.candidates(self.top_k) * OVERSAMPLED
@@ -33,11 +38,13 @@ class Retriever:
             pairs = zip(texts, confirmed, strict=True)
             found.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
         every = [[match for some in found for match in some[at]] for at in range(len(texts))]
-        return [tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)]
+        return [
+            tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)
+        ]
 
     def exact(self, texts: Sequence[str]) -> list[Match | None]:
-        """For every text the match whose target is taken as it stands; None where no memory holds the text. Compared
-        are match tokens."""
+        """For every text the match whose target is taken as it stands; None where no memory holds
+        the text. Compared are match tokens."""
         found = [copies(index, texts) for index in self.indexes]
         return [commonest([match for alike in found for match in alike[text]]) for text in texts]
 

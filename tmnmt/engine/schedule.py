@@ -1,4 +1,5 @@
-"""Which sentences are translated together, and how the results come back in the order of the input."""
+"""Which sentences are translated together, and how the results come back in the order
+of the input."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def side_by_side(
 ) -> Iterator[list[Piece]]:
     """The next sentence of up to `batch` documents at a time; where one ends the next one starts.
 
-    Sentences are retrieved for ahead of time, so that few documents too are searched for in large groups."""
+    Sentences are retrieved for ahead of time, so that few documents too are searched for in large
+    groups."""
     coming = (_Reading(deque(pieces)) for pieces in documents if pieces)
     active = list(islice(coming, batch))
     while active:
@@ -56,9 +58,14 @@ class _Reading:
     ready: deque[Piece] = field(default_factory=deque)  # retrieved for
 
 
-def _read_on(active: list[_Reading], each: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]) -> None:
+def _read_on(
+    active: list[_Reading], each: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]
+) -> None:
     dry = [document for document in active if not document.ready]
-    takes = [[document.waiting.popleft() for _ in range(min(each, len(document.waiting)))] for document in dry]
+    takes = [
+        [document.waiting.popleft() for _ in range(min(each, len(document.waiting)))]
+        for document in dry
+    ]
     found = iter(retrieve([piece for take in takes for piece in take]))
     for document, take in zip(dry, takes, strict=True):
         document.ready.extend(next(found) for _ in take)
@@ -90,7 +97,8 @@ class InOrder:
         self._next = 0
 
     def announce(self, text: str, pieces: int) -> int:
-        """A segment to come in so many pieces; its number. Without pieces its translation is empty."""
+        """A segment to come in so many pieces; its number. Without pieces its
+        translation is empty."""
         number = self._next
         self._next += 1
         segment = _Segment(number, text, pieces)
@@ -99,7 +107,8 @@ class InOrder:
         return number
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
-        """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in any order."""
+        """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in
+        any order."""
         self._by_number[piece.segment].parts[piece.part] = translation, length
 
     def ready(self) -> Iterator[Translation]:
@@ -126,8 +135,8 @@ class _Segment:
 
 
 def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
-    """One translation of `text` from those of its consecutive pieces and their lengths; the score is the mean, weighted
-    by length."""
+    """One translation of `text` from those of its consecutive pieces and their lengths; the score
+    is the mean, weighted by length."""
     score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
     matches: dict[Match, int] = {}
     tokens = []
@@ -141,4 +150,6 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
             tokens.append(replace(token, sources=sources, attention=attention))
     origin = next((part.origin for part, _ in parts if part.origin), "")
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
-    return Translation(text, tgt, score, tuple(matches), tuple(tokens), origin, any(part.low for part, _ in parts))
+    return Translation(
+        text, tgt, score, tuple(matches), tuple(tokens), origin, any(part.low for part, _ in parts)
+    )

@@ -1,4 +1,5 @@
-"""A document that is translated sentence by sentence, and what is learnt from every confirmed translation."""
+"""A document that is translated sentence by sentence, and what is learnt from every confirmed
+translation."""
 
 from __future__ import annotations
 
@@ -33,31 +34,38 @@ log = logging.getLogger(__name__)
 class Session:
     """One document, sentence by sentence, with a session cache of its own.
 
-    What is confirmed goes where the translator's `confirm_to` says: into the cache, and into the memory that was named
-    by `write_to`, for good; without one it lasts as long as the session, and no other session reads it.
-    `done` is all that was confirmed or passed over, in order. Any thread may use it: calls come one after another, each
-    whole. Where two threads share a session, what one confirms the other's next sentence reads."""
+    What is confirmed goes where the translator's `confirm_to` says: into the cache, and into the
+    memory that was named by `write_to`, for good; without one it lasts as long as the session, and
+    no other session reads it. `done` is all that was confirmed or passed over, in order. Any thread
+    may use it: calls come one after another, each whole. Where two threads share a session, what
+    one confirms the other's next sentence reads."""
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
         self.done: list[Done] = []
-        # where translations are written: the last text, and the cache without what was written of it
+        # where translations are written: the last text, and the cache without what was written of
+        # it
         self._before: tuple[str, CacheContents] | None = None
 
     def save(self, path: str | Path) -> None:
-        """Writes the session to a file, for `Translator.session(path)`: its cache, and all that is done.
+        """Writes the session to a file, for `Translator.session(path)`: its cache, and all that is
+        done.
 
         Raises DataError where the file cannot be written; then nothing is."""
         with self.translator.lock:
             done = [astuple(one) for one in self.done]
-            save_caches(Path(path), Saved(self.cache, self._before, done), self.translator.cache_hash)
+            save_caches(
+                Path(path), Saved(self.cache, self._before, done), self.translator.cache_hash
+            )
 
     def restore(self, path: Path) -> None:
-        """Takes over what `save` wrote. Raises DataError where the file is no session, ModelError where another model,
-        K or kind of cache made it."""
-        saved = load_caches(path, self.translator.cache_hash, self.cache, len(self.translator.vocab))
+        """Takes over what `save` wrote. Raises DataError where the file is no session, ModelError
+        where another model, K or kind of cache made it."""
+        saved = load_caches(
+            path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
+        )
         self.cache, self._before = saved.cache, saved.before
         done = [Done(*some) for some in saved.done]
         kept = self._kept(done)
@@ -65,34 +73,39 @@ class Session:
             self._note(one, one in kept)
 
     def beside(self) -> Session:
-        """A session of another document that reads, and adds to, what this one has confirmed; its cache is empty."""
+        """A session of another document that reads, and adds to, what this one has confirmed; its
+        cache is empty."""
         other = Session(self.translator)
         other.confirmed = self.confirmed
         return other
 
     def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment; with `remember` "own" it is in the cache then."""
+        """The translation of the document's next segment; with `remember` "own" it is in the cache
+        then."""
         text = text_of(text)
         with self.translator.lock:
             queue = InOrder()
-            self._before = (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
+            self._before = (
+                (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
+            )
             for piece in self.translator.pieces_of(text, 0, queue):
                 done = self.translator.translate_batch([piece], [self], explain)
                 queue.put(piece, *done[0])
             return self.translator.low.counted(next(queue.ready()))
 
     def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
-        """The translations of all segments that follow, in order, nothing being confirmed in between. A blank text is
-        translated as "" and starts a new document, with an empty cache; what was confirmed is found there, too."""
+        """The translations of all segments that follow, in order, nothing being confirmed in
+        between. A blank text is translated as "" and starts a new document, with an empty cache;
+        what was confirmed is found there, too."""
         return self.translator.stream_on(self, texts, explain)
 
     def confirm(self, src: str, tgt: str) -> None:
-        """Learns a translation: the very next sentence can retrieve the pair, takes it as it stands where it is the
-        same, and the session cache holds it, in place of the translator's own words where `src` is what was translated
-        last. How much of that, `remember` and `confirm_to` say.
+        """Learns a translation: the very next sentence can retrieve the pair, takes it as it stands
+        where it is the same, and the session cache holds it, in place of the translator's own words
+        where `src` is what was translated last. How much of that, `remember` and `confirm_to` say.
 
-        Raises UsageError for a side without anything visible or of more than 1,000 tokens, LockedError where another
-        process writes to the memory; then nothing is learnt."""
+        Raises UsageError for a side without anything visible or of more than 1,000 tokens,
+        LockedError where another process writes to the memory; then nothing is learnt."""
         self.translator.confirm([(self, src, tgt)])
 
     def pass_over(self, src: str) -> None:
@@ -101,24 +114,29 @@ class Session:
             self.done.append(Done(clean(text_of(src))[0] or " ", ""))
 
     def new_document(self) -> None:
-        """From now on another document is translated: the cache is empty; what was confirmed is still found."""
+        """From now on another document is translated: the cache is empty; what was confirmed is
+        still found."""
         with self.translator.lock:
             self.done.append(Done("", ""))
             self.cache, self._before = self.translator.new_cache(), None
 
     def undo(self) -> Done:
-        """Takes back what was done last, and gives it: neither the memory nor the cache knows of it any more. A pair
-        of a memory that is not written to now, or that somebody has changed there, stays in it; a logged warning says
-        so.
+        """Takes back what was done last, and gives it: neither the memory nor the cache knows of it
+        any more. A pair of a memory that is not written to now, or that somebody has changed there,
+        stays in it; a logged warning says so.
 
-        Raises UsageError where nothing was done, and where the model's own words are remembered, which could not be
-        told apart."""
+        Raises UsageError where nothing was done, and where the model's own words are remembered,
+        which could not be told apart."""
         translator = self.translator
         with translator.lock:
             if not self.done:
-                raise UsageError("nothing was confirmed or passed over, so there is nothing to take back")
+                raise UsageError(
+                    "nothing was confirmed or passed over, so there is nothing to take back"
+                )
             if translator.settings.remembers:
-                raise UsageError("what is confirmed cannot be taken back where own words are remembered, too")
+                raise UsageError(
+                    "what is confirmed cannot be taken back where own words are remembered, too"
+                )
             last = self.done[-1]
             if last.id > 0:
                 self._delete(last)
@@ -129,7 +147,8 @@ class Session:
             return last
 
     def learn(self, src: str, tgt: str, keys: PairKeys | None) -> None:
-        """What `confirm` does once the pair is found fit, and its keys, where the cache wants them, are there."""
+        """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
+        are there."""
         one = confirmed_now(src, tgt)
         one = self._written(one) if self.translator.settings.memorises else one
         self._note(one, one.id > 0)
@@ -141,8 +160,9 @@ class Session:
                 self.translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _written(self, one: Done) -> Done:
-        """The pair with the id under which it is in the memory from now on. Where the memory gives this translation of
-        the text anyway it is not added; where another one is the newest of the most frequent it is, so that it wins."""
+        """The pair with the id under which it is in the memory from now on. Where the memory gives
+        this translation of the text anyway it is not added; where another one is the newest of the
+        most frequent it is, so that it wins."""
         writable = self.translator.writable
         if writable is not None:
             given = commonest(copies(writable, [one.src])[one.src])
@@ -151,16 +171,23 @@ class Session:
         return replace(one, id=self.confirmed.new_id())
 
     def _delete(self, one: Done) -> None:
-        """Takes a pair out of the memory it was written to, where that is written to now and still holds it."""
+        """Takes a pair out of the memory it was written to, where that is written to now and still
+        holds it."""
         writable = self.translator.writable
         if writable is None or not same_place(writable.place, one.memory):
-            log.warning("%r is taken back here and stays in %s, which is not written to now", one.src[:40], one.memory)
+            log.warning(
+                "%r is taken back here and stays in %s, which is not written to now",
+                one.src[:40],
+                one.memory,
+            )
             return
         with suppress(UnknownIdError):  # somebody else has deleted it
             if one.is_in(writable.get([one.id])[0]):
                 writable.delete([one.id])
             else:
-                log.warning("segment %d stays in %s: it was changed there meanwhile", one.id, one.memory)
+                log.warning(
+                    "segment %d stays in %s: it was changed there meanwhile", one.id, one.memory
+                )
 
     def _kept(self, done: Sequence[Done]) -> set[Done]:
         """Those that the memory written to now really holds, under their ids."""
@@ -168,7 +195,11 @@ class Session:
         if writable is None or not written:
             return set()
         found = copies(writable, [one.src for one in written])
-        return {one for one in written if any(m.segment.id == one.id and one.is_in(m.segment) for m in found[one.src])}
+        return {
+            one
+            for one in written
+            if any(m.segment.id == one.id and one.is_in(m.segment) for m in found[one.src])
+        }
 
     def _note(self, one: Done, kept: bool) -> None:
         self.done.append(one)

@@ -1,7 +1,7 @@
 """Translation that remembers: retrieve -> decode -> remember.
 
-`Translator.translate_batch` is the whole idea; what stands around it decides which sentences are translated together.
-"""
+`Translator.translate_batch` is the whole idea; what stands around it decides which sentences are
+translated together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,16 @@ from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.engine.session import Session
-from tmnmt.engine.settings import NEIGHBOURS, ConfirmTo, Precision, Remember, Settings, check, check_count, knn_of
+from tmnmt.engine.settings import (
+    NEIGHBOURS,
+    ConfirmTo,
+    Precision,
+    Remember,
+    Settings,
+    check,
+    check_count,
+    knn_of,
+)
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -59,7 +68,8 @@ AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated wh
 
 @dataclass
 class Low:
-    """How many translations scored lower than nearly all dev text (`Translation.low`), of how many."""
+    """How many translations scored lower than nearly all dev text (`Translation.low`),
+    of how many."""
 
     segments: int = 0
     of: int = 0
@@ -74,39 +84,61 @@ class Low:
 
 
 class Translator:
-    """A model with its memories. `counts` says how many segments had to be changed before they could be translated,
-    `low` how many scored low (`Translation.low`), `seconds` where the time went: "search", "keys", "decode".
+    """A model with its memories. `counts` says how many segments had to be changed before they
+    could be translated, `low` how many scored low (`Translation.low`), `seconds` where the time
+    went: "search", "keys", "decode".
 
-    Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so that results are
-    those of one thread. It answers several threads, but no faster than one. What it counts is of all threads."""
+    Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so
+    that results are those of one thread. It answers several threads, but no faster than one. What
+    it counts is of all threads."""
 
     def __init__(
-        self, model: Model, memories: Memories | None, indexes: Sequence[Index], settings: Settings,
-        device: str = "cpu", writable: WritableIndex | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        memories: Memories | None,
+        indexes: Sequence[Index],
+        settings: Settings,
+        device: str = "cpu",
+        writable: WritableIndex | None = None,
+    ) -> None:
         check(settings, memories, model)
         if settings.mode == "knn":
             memories = memories or Memories()
-        self.settings, self.memories, self.device, self.writable = settings, memories, device, writable
+        self.settings = settings
+        self.memories = memories
+        self.device = device
+        self.writable = writable
         self.lock = threading.RLock()
         self.model_hash = model.hash
-        learned = memories.cache.slots_by if memories is not None and memories.cache is not None else ""
+        learned = (
+            memories.cache.slots_by if memories is not None and memories.cache is not None else ""
+        )
         self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
-        self.vocab, self.src_lang, self.tgt_lang = model.vocab, model.config["src_lang"], model.config["tgt_lang"]
+        self.vocab = model.vocab
+        self.src_lang = model.config["src_lang"]
+        self.tgt_lang = model.config["tgt_lang"]
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
         self.longest = longest(model)
         self.retriever = Retriever(indexes, settings.top_k, settings.threshold, settings.selection)
         header = header_of(model)
         held = [
-            keys for index in indexes if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
+            keys
+            for index in indexes
+            if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
-        self.keys = PairKeyStore(self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held)
-        self.in_pieces = f"had more than {self.longest} subwords, translated in pieces"  # a key of `counts`
+        self.keys = PairKeyStore(
+            self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held
+        )
+        self.in_pieces = (
+            f"had more than {self.longest} subwords, translated in pieces"  # a key of `counts`
+        )
         self.longest_whole = longest_whole(model)
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
-        self.datastore = Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
+        self.datastore = (
+            Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
+        )
         for search in self.datastore.searches if self.datastore is not None else ():
             search.files.check_words(search.files.ids, len(self.vocab))
         self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
@@ -116,34 +148,60 @@ class Translator:
 
     @classmethod
     def load(
-        cls, model_dir: str | Path, memories: Sequence[str | Path | Index] = (), mode: Mode | None = None,
-        cache: int | None = None, top_k: int = 4, threshold: float = 0.5, beam: int = 5, batch: int = 32,
-        length_penalty: float = 1.0, precision: Precision = "fp32", device: str | None = None,
-        threads: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
-        progress: ReadProgress | None = None, select: Method = "topk", similarity: Similarity = "fuzzy",
-        alpha: float | None = None, verbatim: bool = True, overwrite: bool | None = None, cache_best: int = 1,
-        neighbours: int | None = None, knn_weight: float = 0.02, knn_temperature: float = 20.0,
-        knn_adaptive: str | Path | None = None, remember: Remember = "confirmed", confirm_to: ConfirmTo = "both",
+        cls,
+        model_dir: str | Path,
+        memories: Sequence[str | Path | Index] = (),
+        mode: Mode | None = None,
+        cache: int | None = None,
+        top_k: int = 4,
+        threshold: float = 0.5,
+        beam: int = 5,
+        batch: int = 32,
+        length_penalty: float = 1.0,
+        precision: Precision = "fp32",
+        device: str | None = None,
+        threads: int | None = None,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
+        progress: ReadProgress | None = None,
+        select: Method = "topk",
+        similarity: Similarity = "fuzzy",
+        alpha: float | None = None,
+        verbatim: bool = True,
+        overwrite: bool | None = None,
+        cache_best: int = 1,
+        neighbours: int | None = None,
+        knn_weight: float = 0.02,
+        knn_temperature: float = 20.0,
+        knn_adaptive: str | Path | None = None,
+        remember: Remember = "confirmed",
+        confirm_to: ConfirmTo = "both",
         write_to: Named | None = None,
-    ) -> Translator:  # fmt: skip
-        """The translator of a model folder. `memories`: built indexes, memory files, or open indexes; matches are the
-        best of all. Not given, `mode` is copy (off without memories and parameters to copy with), `device` a GPU where
-        there is one; languages are the model's, whose regions may differ.
-        remember, confirm_to: what a session learns from, and where that goes. "confirmed": what `Session.confirm` is
-        told, which helps; "own": what the model said, too, which goes into the cache and does harm
-        (docs/cache.md); "nothing".
+    ) -> Translator:
+        """The translator of a model folder. `memories`: built indexes, memory files, or open
+        indexes; matches are the best of all. Not given, `mode` is copy (off without memories and
+        parameters to copy with), `device` a GPU where there is one; languages are the model's,
+        whose regions may differ.
+        remember, confirm_to: what a session learns from, and where that goes. "confirmed": what
+        `Session.confirm` is told, which helps; "own": what the model said, too, which goes into the
+        cache and does harm (docs/cache.md); "nothing".
         cache: slots of the session cache; not given, as many as the model's has learned with.
-        write_to: the index that confirmed pairs are added to, for good; it is searched, too, and made where it is not
-        there yet. Without it they last as long as their session.
-        progress: called with units read and the share of all bytes read, when a memory file has to be indexed.
-        select, similarity, alpha: which of the pairs found are taken; see `tmnmt.index.select.Selection`.
-        verbatim: a segment whose source a memory holds, word for word, gets its translation there as it stands: what
-        its session confirmed last, else of several targets the newest of the most frequent.
-        neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn, else 0.
+        write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
+        made where it is not there yet. Without it they last as long as their session.
+        progress: called with units read and the share of all bytes read, when a memory file has to
+        be indexed.
+        select, similarity, alpha: which of the pairs found are taken; see
+        `tmnmt.index.select.Selection`.
+        verbatim: a segment whose source a memory holds, word for word, gets its translation there
+        as it stands: what its session confirmed last, else of several targets the newest of the
+        most frequent.
+        neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn,
+        else 0.
         knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
 
-        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no memory, or has no keys
-        where there are to be neighbours, UsageError for an option that is wrong or that this model cannot serve."""
+        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no
+        memory, or has no keys where there are to be neighbours, UsageError for an option that is
+        wrong or that this model cannot serve."""
         selection = Selection(select, similarity, alpha)
         check_memories(memories)
         if threads is not None:
@@ -153,16 +211,34 @@ class Translator:
         model = load_on(Path(model_dir), device)
         parameters = load_memories(model, device)
         if cache is None:
-            learned = parameters.cache.kind.size if parameters is not None and parameters.cache is not None else 0
+            learned = (
+                parameters.cache.kind.size
+                if parameters is not None and parameters.cache is not None
+                else 0
+            )
             is_written = remember == "own" or (remember == "confirmed" and confirm_to != "memory")
             cache = learned if is_written else 0
         copies = parameters is not None and "copy" in parameters.modes
         settings = Settings(
-            mode or ("copy" if copies or (memories and not verbatim) else "off"), cache, remember, confirm_to,
-            overwrite, cache_best, top_k, threshold, beam, batch, length_penalty, precision, selection, verbatim,
-            neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0, knn_weight, knn_temperature,
+            mode or ("copy" if copies or (memories and not verbatim) else "off"),
+            cache,
+            remember,
+            confirm_to,
+            overwrite,
+            cache_best,
+            top_k,
+            threshold,
+            beam,
+            batch,
+            length_penalty,
+            precision,
+            selection,
+            verbatim,
+            neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0,
+            knn_weight,
+            knn_temperature,
             str(knn_adaptive) if knn_adaptive is not None else None,
-        )  # fmt: skip
+        )
         check(settings, parameters, model)  # before a memory is indexed, which may take minutes
         languages = languages_of(model, src_lang, tgt_lang)
         indexes, writable = open_memories(memories, *languages, progress), None
@@ -172,31 +248,44 @@ class Translator:
         return cls(model, parameters, indexes, settings, device, writable)
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
-        """The translations of one document's segments, in order. A blank text is translated as "" and starts a new
-        document. `explain`: with the origin of every token. Raises UsageError for what is no list of texts."""
+        """The translations of one document's segments, in order. A blank text is translated as ""
+        and starts a new document. `explain`: with the origin of every token. Raises UsageError for
+        what is no list of texts."""
         return list(self.stream([texts_of(texts)], explain))
 
     def stream(
-        self, documents: Iterable[Sequence[str]], explain: bool = False,
+        self,
+        documents: Iterable[Sequence[str]],
+        explain: bool = False,
         confirmed: Iterable[Sequence[Pair | None]] | None = None,
-    ) -> Iterator[Translation]:  # fmt: skip
-        """The translations of all segments of all documents in order, each as soon as those before it are there.
+    ) -> Iterator[Translation]:
+        """The translations of all segments of all documents in order, each as soon as those before
+        it are there.
 
-        confirmed: for every text of every document the source and target that are confirmed as soon as it is
-        translated, as `Session.confirm` does it; None: nothing is. Every document has a session of its own.
-        Documents then go side by side, each in its own order; so they do where own words are remembered. Else sentences
-        of similar length go together."""
-        paired = zip(documents, repeat(repeat(None))) if confirmed is None else _paired(documents, confirmed)
+        confirmed: for every text of every document the source and target that are confirmed as soon
+        as it is translated, as `Session.confirm` does it; None: nothing is. Every document has a
+        session of its own. Documents then go side by side, each in its own order; so they do where
+        own words are remembered. Else sentences of similar length go together."""
+        paired = (
+            zip(documents, repeat(repeat(None)))
+            if confirmed is None
+            else _paired(documents, confirmed)
+        )
         yield from self._stream(paired, explain, confirmed is not None)
 
-    def stream_on(self, session: Session, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
+    def stream_on(
+        self, session: Session, texts: Iterable[str], explain: bool = False
+    ) -> Iterator[Translation]:
         """As `Session.stream` says."""
         yield from self._stream([(texts_of(texts), repeat(None))], explain, False, session)
 
     def _stream(
-        self, documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]], explain: bool, confirms: bool,
+        self,
+        documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
+        explain: bool,
+        confirms: bool,
         first: Session | None = None,
-    ) -> Iterator[Translation]:  # fmt: skip
+    ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
         queue, sessions = InOrder(), _Sessions(self, in_order, first)
         ahead = first is None and not (confirms and self.settings.memorises)
@@ -204,14 +293,23 @@ class Translator:
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
-            self.confirm([(one, *piece.confirmed) for one, piece in zip(own, batch, strict=True) if piece.confirmed])
+            self.confirm(
+                [
+                    (one, *piece.confirmed)
+                    for one, piece in zip(own, batch, strict=True)
+                    if piece.confirmed
+                ]
+            )
             for piece in batch:
                 sessions.leave(piece)
             yield from map(self.low.counted, queue.ready())
         yield from map(self.low.counted, queue.ready())
 
-    def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
-        """What is translated together, of documents made pieces; `ahead`: what they read does not change meanwhile."""
+    def batches(
+        self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
+    ) -> Iterator[list[Piece]]:
+        """What is translated together, of documents made pieces; `ahead`: what they read does not
+        change meanwhile."""
         if in_order:
             return side_by_side(prepared, self.settings.batch, self.retrieve if ahead else list)
         return by_length(prepared, self.settings.batch)
@@ -227,26 +325,37 @@ class Translator:
     def translate_batch(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
     ) -> list[tuple[Translation, int]]:
-        """The next sentence of each of several documents, and its length: retrieve -> decode -> remember."""
+        """The next sentence of each of several documents, and its length: retrieve -> decode ->
+        remember."""
         with self.lock:
             batch = self.retrieve(batch, sessions)
             held = [self._held(*pair) for pair in zip(batch, sessions, strict=True)]
-            rows = [row for row, match in enumerate(held) if match is None and not batch[row].silent]
+            rows = [
+                row for row, match in enumerate(held) if match is None and not batch[row].silent
+            ]
             caches = [sessions[row].cache for row in rows]
             decoded = iter(self._decoded([batch[row] for row in rows], caches, explain))
             return [
-                next(decoded) if row in rows else self._as_it_stands(piece, held[row], sessions[row].cache, explain)
+                next(decoded)
+                if row in rows
+                else self._as_it_stands(piece, held[row], sessions[row].cache, explain)
                 for row, piece in enumerate(batch)
             ]
 
     def _held(self, piece: Piece, session: Session) -> Match | None:
-        """The exact match of the whole segment that is taken as it stands; None where the model is asked."""
-        return (session.confirmed.exact(piece.whole) or piece.exact) if self.settings.verbatim else None
+        """The exact match of the whole segment that is taken as it stands; None where the model is
+        asked."""
+        return (
+            (session.confirmed.exact(piece.whole) or piece.exact)
+            if self.settings.verbatim
+            else None
+        )
 
     def _as_it_stands(
         self, piece: Piece, match: Match | None, cache: CacheContents, explain: bool
     ) -> tuple[Translation, int]:
-        """The target of `match`, and its length; nothing of a piece for which the first of its segment stands."""
+        """The target of `match`, and its length; nothing of a piece for which the first of its
+        segment stands."""
         if match is None or piece.part:
             return Translation(piece.text, "", 0.0), 0
         if self.settings.remembers:
@@ -267,7 +376,9 @@ class Translator:
             if self.settings.mode != "off"
             else None
         )
-        memory = MemoryState(tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch))
+        memory = MemoryState(
+            tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch)
+        )
         found = self.decode(batch, memory, explain)
         if self.settings.remembers:
             for cache, hypothesis in zip(caches, found, strict=True):
@@ -278,15 +389,18 @@ class Translator:
         ]
 
     def retrieve(self, pieces: Sequence[Piece], sessions: Sequence[Session] = ()) -> list[Piece]:
-        """The pieces with their matches; those that have them already stay as they are. The keys of all pairs found are
-        computed together. `sessions`: of every piece, whose confirmed pairs are searched, too."""
+        """The pieces with their matches; those that have them already stay as they are. The keys of
+        all pairs found are computed together. `sessions`: of every piece, whose confirmed pairs are
+        searched, too."""
         rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
         done = list(pieces)
         if not rows:
             return done
         confirmed = [sessions[row].confirmed.similar for row in rows] if sessions else []
         with self.lock, self._timed("search"):
-            for row, piece in zip(rows, self._with_matches([pieces[row] for row in rows], confirmed), strict=True):
+            for row, piece in zip(
+                rows, self._with_matches([pieces[row] for row in rows], confirmed), strict=True
+            ):
                 done[row] = piece
                 self.counts[self.in_pieces] += not piece.part and piece.text != piece.whole
             self._find_exact(done, rows)
@@ -294,24 +408,31 @@ class Translator:
         return done
 
     def _with_matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with what the decoder reads of the memories: what they are like, else what their segment is like.
-        Where its match is good the first piece becomes the whole segment, as a piece would read of a pair what is not
-        its own; the others are silent."""
+        """The pieces with what the decoder reads of the memories: what they are like, else what
+        their segment is like. Where its match is good the first piece becomes the whole segment, as
+        a piece would read of a pair what is not its own; the others are silent."""
         if not self.settings.retrieves:
             return [replace(piece, matches=()) for piece in wanted]
         self._ask_of_wholes(wanted, confirmed)
         wanted = [self._joined(piece) for piece in wanted]
         rows = [row for row, piece in enumerate(wanted) if piece.matches is None]
         own = self.retriever.search(
-            [wanted[row].text for row in rows], [confirmed[row] for row in rows] if confirmed else []
+            [wanted[row].text for row in rows],
+            [confirmed[row] for row in rows] if confirmed else [],
         )
         for row, matches in zip(rows, own, strict=True):
-            wanted[row] = replace(wanted[row], matches=matches or next(iter(wanted[row].of_whole), ()))
+            wanted[row] = replace(
+                wanted[row], matches=matches or next(iter(wanted[row].of_whole), ())
+            )
         return wanted
 
     def _ask_of_wholes(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
         """Looks up every segment in pieces, once."""
-        parts = [row for row, piece in enumerate(wanted) if piece.text != piece.whole and not piece.of_whole]
+        parts = [
+            row
+            for row, piece in enumerate(wanted)
+            if piece.text != piece.whole and not piece.of_whole
+        ]
         first = {id(wanted[row].of_whole): row for row in reversed(parts)}
         again = [confirmed[row] for row in first.values()] if confirmed else []
         wholes = self.retriever.search([wanted[row].whole for row in first.values()], again)
@@ -326,42 +447,64 @@ class Translator:
             return piece
         if piece.part:
             return replace(piece, matches=(), silent=True)
-        return replace(piece, text=piece.whole, ids=tuple(self.vocab.encode(piece.whole)), matches=of_whole)
+        return replace(
+            piece, text=piece.whole, ids=tuple(self.vocab.encode(piece.whole)), matches=of_whole
+        )
 
     def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
         """Gives those of the `pieces` in these `rows` that are whole segments their exact match."""
         if not self.settings.verbatim:
             return
-        whole = [row for row in rows if pieces[row].text == pieces[row].whole and self._may_be_exact(pieces[row])]
-        for row, match in zip(whole, self.retriever.exact([pieces[row].text for row in whole]), strict=True):
+        whole = [
+            row
+            for row in rows
+            if pieces[row].text == pieces[row].whole and self._may_be_exact(pieces[row])
+        ]
+        for row, match in zip(
+            whole, self.retriever.exact([pieces[row].text for row in whole]), strict=True
+        ):
             pieces[row] = replace(pieces[row], exact=match)
 
     def _may_be_exact(self, piece: Piece) -> bool:
-        """Where there is an exact match, one is the best match; where no matches are looked up, who knows."""
+        """Where there is an exact match, one is the best match; where no matches are looked up, who
+        knows."""
         return not self.settings.retrieves or any(match.edits == 0 for match in piece.matches or ())
 
-    def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
-        """The best hypothesis for each piece by beam search, with what the session cache will want of it."""
+    def decode(
+        self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
+    ) -> list[Hypothesis]:
+        """The best hypothesis for each piece by beam search, with what the session cache will want
+        of it."""
         ids = [[*piece.ids, EOS] for piece in pieces]
         settings = self.settings
         search = SearchSettings(
-            settings.beam, settings.length_penalty, settings.mode, settings.remembers, explain,
+            settings.beam,
+            settings.length_penalty,
+            settings.mode,
+            settings.remembers,
+            explain,
             settings.cache_best if settings.remembers else 1,
-        )  # fmt: skip
+        )
         with self._timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
             if self.memories is not None:
                 memory = self.memories.ready(memory, self.backbone)
             return beam_search(
-                self.backbone, self.memories, encoded, memory, [2 * len(row) + 10 for row in ids], search
+                self.backbone,
+                self.memories,
+                encoded,
+                memory,
+                [2 * len(row) + 10 for row in ids],
+                search,
             )
 
     def session(self, path: str | Path | None = None) -> Session:
-        """A document that is translated sentence by sentence and learns from every confirmed translation.
+        """A document that is translated sentence by sentence and learns from every confirmed
+        translation.
 
-        path: of a session that was saved, which goes on as if it never had been. Raises DataError where it is none,
-        ModelError where another model, K or kind of cache made it."""
+        path: of a session that was saved, which goes on as if it never had been. Raises DataError
+        where it is none, ModelError where another model, K or kind of cache made it."""
         session = Session(self)
         if path is not None:
             session.restore(Path(path))
@@ -371,21 +514,27 @@ class Translator:
         """An empty session cache of so many slots, or of those set."""
         slots, overwrite = self.settings.cache if slots is None else slots, self.settings.overwrite
         if self.memories is None or self.memories.cache is None:
-            return CacheContents(0, self.backbone.context_size, self.backbone.hidden_size, device=self.device)
+            return CacheContents(
+                0, self.backbone.context_size, self.backbone.hidden_size, device=self.device
+            )
         cache = self.memories.cache
         return CacheContents(
-            slots, *cache.slot_sizes, cache.kind.overwrite if overwrite is None else overwrite, self.device
+            slots,
+            *cache.slot_sizes,
+            cache.kind.overwrite if overwrite is None else overwrite,
+            self.device,
         )
 
     @torch.no_grad()
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids (T,)."""
+        """A translated sentence into a document's cache: contexts (T, l), hiddens (T,
+        d), ids (T,)."""
         if cache.size and self.memories is not None and self.memories.cache is not None:
             cache.write(*self.memories.cache.slots_of(contexts, hiddens), ids)
 
     def _remember(self, cache: CacheContents, hypothesis: Hypothesis) -> None:
-        """Writes what was translated to the document's session cache; of several hypotheses the best last, so that it
-        counts most (OURS: the paper does not say)."""
+        """Writes what was translated to the document's session cache; of several hypotheses the
+        best last, so that it counts most (OURS: the paper does not say)."""
         for one in (*reversed(hypothesis.others), hypothesis):
             if one.contexts is not None and one.hiddens is not None:
                 self.write(cache, one.contexts, one.hiddens, torch.tensor(one.ids))
@@ -393,20 +542,27 @@ class Translator:
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
             return self.keys.keys_of(
-                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None] for piece in pieces
+                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None]
+                for piece in pieces
             )
 
     def _neighbours(self, batch: Sequence[Piece]) -> NeighbourState | None:
-        """What is read of the whole memory at every word, before the first; None where nothing is."""
+        """What is read of the whole memory at every word, before the first; None where
+        nothing is."""
         if self.datastore is None:
             return None
         settings, tm = self.settings, self.memories.tm if self.memories is not None else None
         pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in batch]
-        asked = Asked(self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, self.knn)
-        return NeighbourState.of(asked, len(batch), tm.coverage.width if tm is not None else 0, self.device)
+        asked = Asked(
+            self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, self.knn
+        )
+        return NeighbourState.of(
+            asked, len(batch), tm.coverage.width if tm is not None else 0, self.device
+        )
 
     def _scores(self, piece: Piece) -> list[float]:
-        """The fuzzy score of every match: what the gates have learned to read, whatever the matches are ranked by."""
+        """The fuzzy score of every match: what the gates have learned to read, whatever the matches
+        are ranked by."""
         matches = piece.matches or ()
         if self.settings.selection.similarity == "fuzzy":
             return [match.score for match in matches]
@@ -416,8 +572,8 @@ class Translator:
     def _prepare(
         self, documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]], queue: InOrder
     ) -> Iterator[list[Piece]]:
-        """Every document as the pieces to be translated, the last of a segment with what is then confirmed; blank lines
-        part documents. Announces all to `queue`."""
+        """Every document as the pieces to be translated, the last of a segment with what is then
+        confirmed; blank lines part documents. Announces all to `queue`."""
         number = 0
         for texts, pairs in documents:
             told = iter(pairs)
@@ -431,27 +587,39 @@ class Translator:
                     yield [*prepared[:-1], replace(prepared[-1], last=True)]
 
     def pieces_of(self, text: str, document: int, queue: InOrder) -> list[Piece]:
-        """A segment as what the model can translate: no control characters, no piece longer than it was trained on,
-        unless a memory holds it as it is."""
+        """A segment as what the model can translate: no control characters, no piece longer than it
+        was trained on, unless a memory holds it as it is."""
         cleaned, changed = clean(text_of(text))
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
         with self.lock:
-            if len(texts) > 1 and self.settings.verbatim and self.retriever.exact([cleaned])[0] is not None:
+            if (
+                len(texts) > 1
+                and self.settings.verbatim
+                and self.retriever.exact([cleaned])[0] is not None
+            ):
                 texts = [cleaned]
             self.counts[CONTROL] += changed
         number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
-            Piece(one, tuple(self.vocab.encode(one)), cleaned, number, document, part, of_whole=shared)
+            Piece(
+                one, tuple(self.vocab.encode(one)), cleaned, number, document, part, of_whole=shared
+            )
             for part, one in enumerate(texts)
         ]
 
-    def _translation(self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int) -> Translation:
+    def _translation(
+        self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int
+    ) -> Translation:
         matches = piece.matches or ()
-        near = Neighbouring(memory.neighbours.asked if memory.neighbours is not None else None, len(matches))
+        near = Neighbouring(
+            memory.neighbours.asked if memory.neighbours is not None else None, len(matches)
+        )
         tokens = tokens_of(best, self.vocab, memory, row, near) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
         low = best.per_subword < self.low_score
-        return Translation(piece.text, text, best.score, matches + near.matches(row), tokens, "model", low)
+        return Translation(
+            piece.text, text, best.score, matches + near.matches(row), tokens, "model", low
+        )
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -466,7 +634,8 @@ class _Sessions:
     """The session of every document of a stream, for as long as it is needed."""
 
     def __init__(self, translator: Translator, each: bool, first: Session | None) -> None:
-        """each: every document needs one of its own. first: of the first document, whose pairs the others find."""
+        """each: every document needs one of its own. first: of the first document, whose pairs the
+        others find."""
         self.translator, self.each, self.first = translator, each, first
         self._open: dict[int, Session] = {} if first is None else {0: first}
         self._idle = self._new()  # of all that need none
@@ -488,11 +657,14 @@ class _Sessions:
 
 
 def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-    """The languages asked for, else the model's. Raises UsageError where it is of others; regions do not count."""
+    """The languages asked for, else the model's. Raises UsageError where it is of others; regions
+    do not count."""
     own = model.config["src_lang"], model.config["tgt_lang"]
     asked = src_lang or own[0], tgt_lang or own[1]
     if [*map(primary, asked)] != [*map(primary, own)]:
-        raise UsageError(f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}")
+        raise UsageError(
+            f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}"
+        )
     return asked
 
 
@@ -507,7 +679,8 @@ def _paired(
 
 
 def texts_of(texts: object) -> list[str]:
-    """A document's texts. Raises UsageError where it is a text itself, or no list of texts at all."""
+    """A document's texts. Raises UsageError where it is a text itself, or no list of
+    texts at all."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
     return [text_of(text) for text in texts]

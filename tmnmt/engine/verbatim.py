@@ -1,8 +1,8 @@
-"""A segment that the memory holds itself: its translation there as it stands, as translators expect of an exact match.
+"""A segment that the memory holds itself: its translation there as it stands, as translators expect
+of an exact match.
 
-The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that pair, and read from
-where it stands there, with weight 1.
-"""
+The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that
+pair, and read from where it stands there, with weight 1."""
 
 from __future__ import annotations
 
@@ -14,23 +14,35 @@ from tmnmt.vocab import Vocabulary
 
 
 def commonest(matches: Sequence[Match]) -> Match | None:
-    """Of exact matches, which may have several targets, the newest of the most frequent target; of targets that are as
-    frequent the one with the newest match. None where there is none."""
+    """Of exact matches, which may have several targets, the newest of the most frequent target; of
+    targets that are as frequent the one with the newest match. None where there is none."""
     times = Counter(match.segment.tgt for match in matches)
-    # of equal ones the first, which every index answers with the newest and then the smallest id first
+    # of equal ones the first, which every index answers with the newest and then the smallest id
+    # first
     return max(matches, key=lambda m: (times[m.segment.tgt], m.segment.changed), default=None)
 
 
 def as_it_stands(
-    text: str, match: Match, others: Sequence[Match], vocab: Vocabulary | None = None, explain: bool = False
+    text: str,
+    match: Match,
+    others: Sequence[Match],
+    vocab: Vocabulary | None = None,
+    explain: bool = False,
 ) -> Translation:
-    """The target of `match`, which is among the matches that are told; with `explain` the origin of every subword."""
+    """The target of `match`, which is among the matches that are told; with `explain` the origin of
+    every subword."""
     matches = tuple(others) if match in others else (match, *others)
     number, target = matches.index(match), match.segment.tgt
     ids = vocab.encode(target) if vocab is not None and explain else []
-    tokens = tuple(_copied(vocab.piece(word), MemorySource(number, at, 1.0)) for at, word in enumerate(ids) if vocab)
+    tokens = tuple(
+        _copied(vocab.piece(word), MemorySource(number, at, 1.0))
+        for at, word in enumerate(ids)
+        if vocab
+    )
     return Translation(text, target, 0.0, matches, tokens, "memory")
 
 
 def _copied(text: str, source: MemorySource) -> Token:
-    return Token(text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,), (source,))
+    return Token(
+        text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,), (source,)
+    )

@@ -18,7 +18,9 @@ from tmnmt.eval.report.run_folder import SEGMENTS, Node, read_report, read_segme
 class Lines:
     """A test set of a run: its references, one list for each, and what every system wrote."""
 
-    keys: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # (source, references) of every segment
+    keys: list[tuple[str, tuple[str, ...]]] = field(
+        default_factory=list
+    )  # (source, references) of every segment
     systems: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, line: Node) -> None:
@@ -44,22 +46,32 @@ def read_run(folder: Path) -> Run:
     for line in read_segments(folder):
         lines.setdefault(line.name("test"), Lines()).add(line)
     for name, held in lines.items():
-        short = next((system for system, outputs in held.systems.items() if len(outputs) != len(held.keys)), None)
+        short = next(
+            (system for system, outputs in held.systems.items() if len(outputs) != len(held.keys)),
+            None,
+        )
         if short is not None:
-            raise DataError(f"{folder / SEGMENTS}: {short} has not translated every segment of {name}")
+            raise DataError(
+                f"{folder / SEGMENTS}: {short} has not translated every segment of {name}"
+            )
     return Run(folder, tests, lines)
 
 
 def compare(a: Run, b: Run) -> dict[str, Any]:
-    """{"a", "b", "tests": [{"name", "segments", "only_a", "only_b", "systems"}]} of the test sets that both have.
+    """{"a", "b", "tests": [{"name", "segments", "only_a", "only_b", "systems"}]} of the test sets
+    that both have.
 
-    A system is {"name", "changed" segments, "settings": {key: [a, b]} where they differ, "metrics": {name: {"a", "b",
-    "difference", "p", "p_holm"}}}: scores of all segments; p by approximate randomisation, in which segments of one
-    source and reference count once, corrected by Holm for the number of systems. Raises DataError where they have no
-    test set in common, or one of the same name that differs."""
+    A system is {"name", "changed" segments, "settings": {key: [a, b]} where they differ, "metrics":
+    {name: {"a", "b", "difference", "p", "p_holm"}}}: scores of all segments; p by approximate
+    randomisation, in which segments of one source and reference count once, corrected by Holm for
+    the number of systems. Raises DataError where they have no test set in common, or one of the
+    same name that differs."""
     names = [name for name in a.tests if name in b.tests]
     if not names:
-        raise DataError(f"{a.folder} has {_listed(a.tests)}, {b.folder} {_listed(b.tests)}: no test set in common")
+        raise DataError(
+            f"{a.folder} has {_listed(a.tests)}, {b.folder} {_listed(b.tests)}: no test set in "
+            "common"
+        )
     return {"a": str(a.folder), "b": str(b.folder), "tests": [_test(name, a, b) for name in names]}
 
 
@@ -70,14 +82,17 @@ def _listed(names: Mapping[str, Any]) -> str:
 def _test(name: str, a: Run, b: Run) -> dict[str, Any]:
     one, other = a.lines.get(name, Lines()), b.lines.get(name, Lines())
     if one.keys != other.keys or not one.keys:
-        raise DataError(f"{name}: {a.folder} and {b.folder} have other segments or references under this name")
+        raise DataError(
+            f"{name}: {a.folder} and {b.folder} have other segments or references under this name"
+        )
     both = [system for system in one.systems if system in other.systems]
     return {
-        "name": name, "segments": len(one.keys),
+        "name": name,
+        "segments": len(one.keys),
         "only_a": [system for system in one.systems if system not in both],
         "only_b": [system for system in other.systems if system not in both],
         "systems": _systems(both, one, other, a.tests[name], b.tests[name]),
-    }  # fmt: skip
+    }
 
 
 def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
@@ -86,7 +101,9 @@ def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> li
     found: list[dict[str, Any]] = [
         {
             "name": name,
-            "changed": sum(x != y for x, y in zip(one.systems[name], other.systems[name], strict=True)),
+            "changed": sum(
+                x != y for x, y in zip(one.systems[name], other.systems[name], strict=True)
+            ),
             "settings": _changed(_settings(a, name), _settings(b, name)),
             "metrics": {},
         }
@@ -95,22 +112,37 @@ def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> li
     for metric in metrics(a.text("tgt_lang")):
         if metric.name not in MAIN:
             continue
-        counts = count(metric, references, [*(one.systems[n] for n in names), *(other.systems[n] for n in names)])
+        counts = count(
+            metric,
+            references,
+            [*(one.systems[n] for n in names), *(other.systems[n] for n in names)],
+        )
         pairs = list(zip(counts[: len(names)], counts[len(names) :], strict=True))
         scored = [[Scored(metric, once(rows, units)) for rows in pair] for pair in pairs]
         p = [approximate_randomisation(first, second) for first, second in scored]
         for system, pair, chance, corrected in zip(found, pairs, p, holm(p), strict=True):
             score, other_score = (metric.score(rows) for rows in pair)
             system["metrics"][metric.name] = {
-                "a": score, "b": other_score, "difference": other_score - score, "p": chance, "p_holm": corrected,
-            }  # fmt: skip
+                "a": score,
+                "b": other_score,
+                "difference": other_score - score,
+                "p": chance,
+                "p_holm": corrected,
+            }
     return found
 
 
 def _settings(test: Node, name: str) -> dict[str, str]:
-    settings = next((s.node("settings") for s in test.nodes("systems") if s.name("name") == name), Node({}, test.where))
+    settings = next(
+        (s.node("settings") for s in test.nodes("systems") if s.name("name") == name),
+        Node({}, test.where),
+    )
     return {key: settings.text(key) for key in settings.keys()}
 
 
 def _changed(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, list[str | None]]:
-    return {key: [a.get(key), b.get(key)] for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)}
+    return {
+        key: [a.get(key), b.get(key)]
+        for key in sorted(a.keys() | b.keys())
+        if a.get(key) != b.get(key)
+    }

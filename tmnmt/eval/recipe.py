@@ -1,4 +1,5 @@
-"""The recipe of an evaluation: one TOML that names test sets, models, memories and systems; unknown keys are errors."""
+"""The recipe of an evaluation: one TOML that names test sets, models, memories and systems; unknown
+keys are errors."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HYPOTHESIS_KEYS = ("name", "hypothesis", "tests")
 
 @dataclass(frozen=True)
 class TestConfig:
-    """A test set: memory files, whose targets are the references, or plain files, one segment a line."""
+    """A test set: memory files, whose targets are the references, or plain files, one segment a
+    line."""
 
     __test__ = False  # no test of pytest's
 
@@ -46,20 +48,27 @@ class NamedPath:
 
 @dataclass(frozen=True)
 class SystemConfig:
-    """What translates: a model with its settings, the best match's target (`paste`), or a file of another system."""
+    """What translates: a model with its settings, the best match's target (`paste`), or a file of
+    another system."""
 
     name: Name
     model: str = ""  # the first model where it is not given
     memories: tuple[Name, ...] = ()  # names; "own" is that of the test set
-    pairs: Literal["nearest", "random"] = "nearest"  # random: as many that have nothing to do with the text
+    pairs: Literal["nearest", "random"] = (
+        "nearest"  # random: as many that have nothing to do with the text
+    )
     mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
-    # what is remembered of a document: nothing; confirmed: its references, as if a translator confirmed every segment
-    # before the next is translated; own: what the model said; next: as a control, what the next document was
-    # translated to, as if that were confirmed
+    # what is remembered of a document: nothing; confirmed: its references, as if a translator
+    # confirmed every segment before the next is translated; own: what the model said; next: as a
+    # control, what the next document was translated to, as if that were confirmed
     remember: Literal["nothing", "confirmed", "own", "next"] = "nothing"
-    # where what is confirmed goes: a session cache, a memory of the document's own, or both; own words: the cache
+    # where what is confirmed goes: a session cache, a memory of the document's own, or both; own
+    # words: the cache
     confirm_to: Literal["both", "memory", "cache"] = "both"
-    cache: int | None = None  # slots of the session cache; not given: as many as it has learned with, where it is used
+    cache: int | None = (
+        # slots of the session cache; not given: as many as it has learned with, where it is used
+        None
+    )
     cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.engine.settings.Settings`
     cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
     top_k: Count = 4
@@ -74,7 +83,8 @@ class SystemConfig:
     beam: Count = 5
     batch: Count = 32
     length_penalty: float = 1.0
-    verbatim: bool = False  # exact matches are taken as they stand, which `tmnmt translate` does unless told otherwise
+    # exact matches are taken as they stand, which `tmnmt translate` does unless told otherwise
+    verbatim: bool = False
     precision: Literal["fp32", "bf16"] = "fp32"
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False
@@ -99,8 +109,13 @@ class Recipe:
     allow_leaks: bool = False
 
     def systems_for(self, test: TestConfig) -> list[SystemConfig]:
-        """The systems that translate a test set: none that reads a memory where the test set has none."""
-        return [s for s in self.system if (not s.tests or test.name in s.tests) and (test.memory or not needs_own(s))]
+        """The systems that translate a test set: none that reads a memory where the test set has
+        none."""
+        return [
+            s
+            for s in self.system
+            if (not s.tests or test.name in s.tests) and (test.memory or not needs_own(s))
+        ]
 
     def path_of(self, kind: Literal["model", "memory"], name: str) -> str:
         """The path or address of a model or memory."""
@@ -114,11 +129,12 @@ def needs_own(system: SystemConfig) -> bool:
 
 
 def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = None) -> Recipe:
-    """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems `only` these and the
-    baseline, where any are named; with another baseline, where one is.
+    """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems `only`
+    these and the baseline, where any are named; with another baseline, where one is.
 
-    Raises DataError where a file cannot be read, or, all at once, for files that the recipe names and that are not
-    there; UsageError, naming file and key, for what is unknown, missing or wrong."""
+    Raises DataError where a file cannot be read, or, all at once, for files that the recipe names
+    and that are not there; UsageError, naming file and key, for what is unknown, missing or
+    wrong."""
     recipe = build(Recipe, read_toml(path), str(path))
     try:
         for system in recipe.system:
@@ -137,7 +153,9 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
     recipe = _from(path.parent, recipe)
     absent = sorted({named for named in _files(recipe) if not _is_there(named, recipe)})
     if absent:
-        raise DataError(f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}")
+        raise DataError(
+            f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}"
+        )
     return recipe
 
 
@@ -167,10 +185,16 @@ def _completed(system: SystemConfig, model: str) -> SystemConfig:
 
 
 def _check(recipe: Recipe) -> None:
-    """Raises UsageError for names that are unknown or given twice, and keys that do not go together."""
+    """Raises UsageError for names that are unknown or given twice, and keys that do not go
+    together."""
     tests, systems = [one.name for one in recipe.test], [one.name for one in recipe.system]
     models, memories = [one.name for one in recipe.model], [one.name for one in recipe.memory]
-    for kind, names in (("test", tests), ("system", systems), ("model", models), ("memory", memories)):
+    for kind, names in (
+        ("test", tests),
+        ("system", systems),
+        ("model", models),
+        ("memory", memories),
+    ):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UsageError(f"{kind}: two have the name {twice!r}")
@@ -180,7 +204,9 @@ def _check(recipe: Recipe) -> None:
         raise UsageError(f"memory: the name {OWN!r} means that of the test set")
     for memory in recipe.memory:
         if is_address(memory.path):
-            parse_address(memory.path)  # before it is written down: a wrong one may have a password in it
+            parse_address(
+                memory.path
+            )  # before it is written down: a wrong one may have a password in it
     for test in recipe.test:
         if bool(test.files) == bool(test.src and test.references):
             raise UsageError(f"test {test.name!r}: give either files, or src and references")
@@ -189,12 +215,15 @@ def _check(recipe: Recipe) -> None:
         _check_system(system, tests, models, memories)
     for test in recipe.test:
         if recipe.baseline not in [system.name for system in recipe.systems_for(test)]:
-            raise UsageError(f"system {recipe.baseline!r}: the baseline is for all tests, and {test.name!r} is not its")
+            raise UsageError(
+                f"system {recipe.baseline!r}: the baseline is for all tests, and {test.name!r} "
+                "is not its"
+            )
 
 
 def _check_system(
     system: SystemConfig, tests: Sequence[str], models: Sequence[str], memories: Sequence[str]
-) -> None:  # fmt: skip
+) -> None:
     where = f"system {system.name!r}"
     _known(system.tests, tests, f"{where}: tests")
     _known(system.memories, [*memories, OWN], f"{where}: memories")
@@ -210,27 +239,33 @@ def _check_system(
 
 
 def _check_remembering(system: SystemConfig, where: str) -> None:
-    """Raises UsageError for keys of a session cache, or of what is confirmed, where there is none."""
+    """Raises UsageError for keys of a session cache, or of what is confirmed, where
+    there is none."""
     if not caches(system):
         given = {
-            "cache": bool(system.cache), "cache_best": system.cache_best > 1,
+            "cache": bool(system.cache),
+            "cache_best": system.cache_best > 1,
             "cache_overwrite": system.cache_overwrite is not None,
-        }  # fmt: skip
+        }
         key = next((key for key, is_given in given.items() if is_given), None)
         if key is not None:
             raise UsageError(
-                f"{where}: {key} is of a session cache, and nothing is written to one; remember says what: confirmed, "
+                f"{where}: {key} is of a session cache, and nothing is written to one; remember "
+                "says what: confirmed, "
                 "own or next, and confirm_to where: both or cache"
             )
     if system.remember in ("nothing", "own") and system.confirm_to != "both":
         raise UsageError(
-            f'{where}: confirm_to = "{system.confirm_to}" is of what is confirmed, and nothing is: remember is '
+            f'{where}: confirm_to = "{system.confirm_to}" is of what is confirmed, and nothing '
+            "is: remember is "
             f"{system.remember}"
         )
     if system.confirm_to == "memory" and system.mode == "off":
         raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
     if system.cache_best > 1 and system.remember != "own":
-        raise UsageError(f'{where}: cache_best is of the model\'s own words, and remember is "{system.remember}"')
+        raise UsageError(
+            f'{where}: cache_best is of the model\'s own words, and remember is "{system.remember}"'
+        )
 
 
 def confirms(system: SystemConfig) -> bool:
@@ -249,7 +284,11 @@ def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:
     for name in names:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(allowed) or 'none'}"
+            hint = (
+                f"; did you mean {near[0]!r}?"
+                if near
+                else f"; allowed: {', '.join(allowed) or 'none'}"
+            )
             raise UsageError(f"{where}: there is no {name!r}{hint}")
 
 
@@ -262,12 +301,20 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         test=tuple(
-            replace(t, files=tuple(map(led, t.files)), src=led(t.src), references=tuple(map(led, t.references)))
+            replace(
+                t,
+                files=tuple(map(led, t.files)),
+                src=led(t.src),
+                references=tuple(map(led, t.references)),
+            )
             for t in recipe.test
         ),
         model=tuple(replace(m, path=led(m.path)) for m in recipe.model),
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
-        system=tuple(replace(s, hypothesis=led(s.hypothesis), knn_adaptive=led(s.knn_adaptive)) for s in recipe.system),
+        system=tuple(
+            replace(s, hypothesis=led(s.hypothesis), knn_adaptive=led(s.knn_adaptive))
+            for s in recipe.system
+        ),
     )
 
 
@@ -280,9 +327,18 @@ def _plain(path: str) -> str:
 def _files(recipe: Recipe) -> Iterator[str]:
     for test in recipe.test:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
-    yield from (named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path))
-    yield from (path for system in recipe.system for path in (system.hypothesis, system.knn_adaptive) if path)
+    yield from (
+        named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path)
+    )
+    yield from (
+        path
+        for system in recipe.system
+        for path in (system.hypothesis, system.knn_adaptive)
+        if path
+    )
 
 
 def _is_there(path: str, recipe: Recipe) -> bool:
-    return Path(path).exists() or moses_pair(Path(path), recipe.src_lang, recipe.tgt_lang) is not None
+    return (
+        Path(path).exists() or moses_pair(Path(path), recipe.src_lang, recipe.tgt_lang) is not None
+    )

@@ -62,7 +62,9 @@ def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
     again = next((document for document, times in Counter(blocks).items() if times > 1), None)
     if again is not None:
         where = f"test {config.name!r}: {', '.join(config.files)}"
-        raise DataError(f"{where}: document {again!r} begins twice: two of one id, or segments out of order")
+        raise DataError(
+            f"{where}: document {again!r} begins twice: two of one id, or segments out of order"
+        )
 
 
 class RandomPairs:
@@ -73,12 +75,19 @@ class RandomPairs:
         self.src_lang = self.tgt_lang = ""
 
     def search(
-        self, queries: Sequence[str], k: int = 4, threshold: float = 0.5, *, exclude_sources: bool = False,
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
-    ) -> list[list[Match]]:  # fmt: skip
+    ) -> list[list[Match]]:
         """`k` pairs for each query, whatever the threshold."""
         size = min(k, len(self.segments))
-        drawn = [random.Random(f"{self.seed} {query}").sample(self.segments, size) for query in queries]
+        drawn = [
+            random.Random(f"{self.seed} {query}").sample(self.segments, size) for query in queries
+        ]
         return [
             [Match(s, fuzzy_score(match_tokens(query), match_tokens(s.src)), 0) for s in segments]
             for query, segments in zip(queries, drawn, strict=True)
@@ -93,7 +102,9 @@ class Run:
     out: Path
     memories: dict[str, Memory] = field(default_factory=dict)
     models: dict[str, tuple[Model, Memories | None]] = field(default_factory=dict)
-    kept: dict[Path, Kept] = field(default_factory=dict)  # systems that differ in name only share one
+    kept: dict[Path, Kept] = field(
+        default_factory=dict
+    )  # systems that differ in name only share one
 
     def __call__(self, sha256: str) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""
@@ -110,7 +121,8 @@ class Run:
             return self._written(measured, start, sha256)
 
     def _keep_others_out(self, stack: ExitStack) -> None:
-        """Holds the folder while this runs: two runs in it would write the same translations twice."""
+        """Holds the folder while this runs: two runs in it would write the same
+        translations twice."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -119,7 +131,9 @@ class Run:
 
     def _written(self, measured: Sequence[Measured], start: float, sha256: str) -> dict[str, Any]:
         try:
-            return write_report(self.out, self.recipe.name, self.recipe.description, measured, start, sha256)
+            return write_report(
+                self.out, self.recipe.name, self.recipe.description, measured, start, sha256
+            )
         except FormatError as error:
             error.add_note(GOES_ON)
             raise
@@ -139,14 +153,20 @@ class Run:
         _check_documents(segments, config)
         skipped = reader.report.total_skipped
         test = TestSet(
-            config.name, *languages, [s.src for s in segments], [[s.tgt for s in segments]],
+            config.name,
+            *languages,
+            [s.src for s in segments],
+            [[s.tgt for s in segments]],
             [s.document for s in segments],
-            warnings=[f"{counted(skipped, 'unit')} of the files skipped: {reader.report}"] if skipped else [],
-        )  # fmt: skip
+            warnings=[f"{counted(skipped, 'unit')} of the files skipped: {reader.report}"]
+            if skipped
+            else [],
+        )
         return Read(test, range(len(segments)), len(segments), Path(config.files[0]))
 
     def _load_models(self) -> None:
-        """Loads the models that are used, and checks every system's settings before anything takes time."""
+        """Loads the models that are used, and checks every system's settings before anything takes
+        time."""
         for system in self.recipe.system:
             if not system.model:
                 continue
@@ -161,7 +181,9 @@ class Run:
 
     def _open_memories(self, stack: ExitStack) -> None:
         recipe = self.recipe
-        used = {test.memory for test in recipe.test} | {name for s in recipe.system for name in s.memories}
+        used = {test.memory for test in recipe.test} | {
+            name for s in recipe.system for name in s.memories
+        }
         for name in sorted(used - {OWN, ""}):
             with Progress(f"indexing {name}", "segments", lazy=True) as progress:
                 path = recipe.path_of("memory", name)
@@ -171,18 +193,22 @@ class Run:
                 self.memories[name] = Memory(index, progress)
 
     def _look_up(self, config: TestConfig, read: Read) -> Read:
-        """The test set with its best matches. Raises DataError where references are in a memory and may not be."""
+        """The test set with its best matches. Raises DataError where references are in a memory and
+        may not be."""
         test, warnings = read.test, list(read.test.warnings)
         for name, memory in self.memories.items():
             warnings += leak_warnings(
                 test, name, memory, self.recipe.allow_leaks, "say allow_leaks = true in the recipe"
             )
         warnings += [
-            f"{name} left out: it reads the test set's memory, and there is none" for name in self._bare(config)
+            f"{name} left out: it reads the test set's memory, and there is none"
+            for name in self._bare(config)
         ]
         own = self.memories.get(config.memory)
         best = best_matches(own.index, test.sources) if own else None
-        return replace(read, test=replace(test, best=best, pairs=own.pairs if own else (), warnings=warnings))
+        return replace(
+            read, test=replace(test, best=best, pairs=own.pairs if own else (), warnings=warnings)
+        )
 
     def _bare(self, config: TestConfig) -> list[str]:
         """The systems that a test set is meant for and has no memory for."""
@@ -193,7 +219,9 @@ class Run:
         systems = self.recipe.systems_for(config)
         alone = next((system.name for system in systems if system.remember == "next"), None)
         if alone is not None and len(set(read.test.documents)) < 2:
-            raise DataError(f"test {config.name!r}: one document, and system {alone!r} remembers the next one's")
+            raise DataError(
+                f"test {config.name!r}: one document, and system {alone!r} remembers the next one's"
+            )
         return [Job(self, system, config, read) for system in systems]
 
     def _translate(self, jobs: Sequence[Job]) -> None:
@@ -201,14 +229,24 @@ class Run:
         for job in jobs:
             if job.system.hypothesis:
                 job.output()  # what is wrong with a file is said before hours are spent
-        decoded = [one for job in jobs for one in (job.before, job) if one is not None and one.kept is not None]
+        decoded = [
+            one
+            for job in jobs
+            for one in (job.before, job)
+            if one is not None and one.kept is not None
+        ]
         missing = sum(kept.missing for kept in self.kept.values())
         with Progress("translating", "segments", missing, lazy=not missing) as progress:
             for job in decoded:
                 if job.kept is not None and job.kept.missing:
                     job.kept.fill(job.translator(), job.system.explain, progress, job.confirmed())
                     cost = job.kept.cost()
-                    log.info("%s: %s: %s words/s", job.read.test.name, job.system.name, cost["words_per_second"])
+                    log.info(
+                        "%s: %s: %s words/s",
+                        job.read.test.name,
+                        job.system.name,
+                        cost["words_per_second"],
+                    )
 
     def _measure(self, reads: Sequence[Read], outputs: Sequence[list[Output]]) -> list[Measured]:
         recipe = self.recipe
@@ -216,11 +254,14 @@ class Run:
         with Progress("measuring", "segments", total) as progress:
             return [
                 Measured(
-                    replace(read.test, warnings=[*read.test.warnings, *output_warnings(some)]), some, recipe.baseline,
-                    recipe.weights, lambda n, _: progress.advance(n),
+                    replace(read.test, warnings=[*read.test.warnings, *output_warnings(some)]),
+                    some,
+                    recipe.baseline,
+                    recipe.weights,
+                    lambda n, _: progress.advance(n),
                 )
                 for read, some in zip(reads, outputs, strict=True)
-            ]  # fmt: skip
+            ]
 
 
 @dataclass
@@ -238,8 +279,8 @@ class Job:
 
     @cached_property
     def before(self) -> Job | None:
-        """Whose translations are confirmed in this one: the same system that remembers its own words, or, without a
-        cache, nothing; None: none's, or the references are."""
+        """Whose translations are confirmed in this one: the same system that remembers its own
+        words, or, without a cache, nothing; None: none's, or the references are."""
         if self.system.remember != "next":
             return None
         own: Literal["own", "nothing"] = "own" if caches(self.system) else "nothing"
@@ -247,22 +288,33 @@ class Job:
 
     @cached_property
     def kept(self) -> Kept | None:
-        """Where a model's translations are kept, by all that they depend on; None for what needs no model."""
+        """Where a model's translations are kept, by all that they depend on; None for what needs no
+        model."""
         if not self.system.model:
             return None
         model, learned = self.run.models[self.system.model]
         test, system = self.read.test, self.system
         settings = self._settings
-        parameters = learned.digest(system.mode, settings["cache"] > 0) if learned is not None else ""
+        parameters = (
+            learned.digest(system.mode, settings["cache"] > 0) if learned is not None else ""
+        )
         parts = units(test.sources, test.documents, system.remember != "nothing")
-        memories = [self.run.memories[name].digest for name in self.memory_names] if system.mode != "off" else []
+        memories = (
+            [self.run.memories[name].digest for name in self.memory_names]
+            if system.mode != "off"
+            else []
+        )
         if system.neighbours:
-            settings["keys"] = [keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names]
+            settings["keys"] = [
+                keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names
+            ]
         if self.before is not None and self.before.kept is not None:
             settings["confirmed"] = digest(WRITES, self.before.kept.path.stem)
         if system.remember == "confirmed":
             settings["confirmed"] = digest(WRITES, test.references[0])
-        named = digest(model.hash, parameters, memories, system.pairs, system.explain, settings, parts)
+        named = digest(
+            model.hash, parameters, memories, system.pairs, system.explain, settings, parts
+        )
         path = self.run.out / TRANSLATIONS / f"{named}.jsonl"
         if path not in self.run.kept:
             self.run.kept[path] = Kept(path, parts)
@@ -282,7 +334,9 @@ class Job:
         if self.kept is None or not confirms(self.system):
             return None
         if self.before is None or self.before.kept is None:
-            return confirmed_by(self.kept.units, iter(self.read.test.references[0]), elsewhere=False)
+            return confirmed_by(
+                self.kept.units, iter(self.read.test.references[0]), elsewhere=False
+            )
         said = (record["tgt"] for record in self.before.kept.records())
         return confirmed_by(self.kept.units, said, elsewhere=True)
 
@@ -290,23 +344,40 @@ class Job:
         """What the system wrote, translated before."""
         system, read = self.system, self.read
         if system.hypothesis:
-            return read_output(system.name, Path(system.hypothesis), read.lines, read.kept, read.where)
+            return read_output(
+                system.name, Path(system.hypothesis), read.lines, read.kept, read.where
+            )
         if self.kept is None:
-            return Output(system.name, self._pasted(), {"paste": "the best match's target, at any score", **self._told})
+            return Output(
+                system.name,
+                self._pasted(),
+                {"paste": "the best match's target, at any score", **self._told},
+            )
         lines = [record["tgt"] for record in self.kept.records()]
         settings = {name: str(value) for name, value in _flat(self._settings)}
-        settings |= {"model": self.run.models[system.model][0].hash, "pairs": system.pairs, **self._told}
+        settings |= {
+            "model": self.run.models[system.model][0].hash,
+            "pairs": system.pairs,
+            **self._told,
+        }
         settings |= {"remember": self.system.remember}
         settings |= {"translations": self.kept.path.name}
-        return Output(system.name, lines, settings, self._records(), system.explain, self.kept.cost())
+        return Output(
+            system.name, lines, settings, self._records(), system.explain, self.kept.cost()
+        )
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What the engine is told, and what it takes where it is told nothing; of a file what it holds, wherever it
-        lies."""
+        """What the engine is told, and what it takes where it is told nothing; of a file what it
+        holds, wherever it lies."""
         learned = self.run.models[self.system.model][1]
         told = settings_of(self.system, learned)
-        if told.cache and told.overwrite is None and learned is not None and learned.cache is not None:
+        if (
+            told.cache
+            and told.overwrite is None
+            and learned is not None
+            and learned.cache is not None
+        ):
             told = replace(told, overwrite=learned.cache.kind.overwrite)
         settings = {name: value for name, value in asdict(told).items() if value is not None}
         if path := settings.get("knn_adaptive"):
@@ -316,11 +387,17 @@ class Job:
     def _pasted(self) -> list[str]:
         name, test = self.memory_names[0], self.read.test
         best = test.best if name == self.config.memory else None
-        found = best if best is not None else best_matches(self.run.memories[name].index, test.sources)
+        found = (
+            best if best is not None else best_matches(self.run.memories[name].index, test.sources)
+        )
         return [match.segment.tgt if match is not None else "" for match in found]
 
     def _records(self) -> Any:
-        return self.kept.records if self.kept and (self.system.mode != "off" or self.system.explain) else None
+        return (
+            self.kept.records
+            if self.kept and (self.system.mode != "off" or self.system.explain)
+            else None
+        )
 
     @property
     def _told(self) -> dict[str, str]:
@@ -328,19 +405,38 @@ class Job:
 
 
 def settings_of(system: SystemConfig, learned: Memories | None) -> Settings:
-    """What the engine is told; a cache has as many slots as it has learned with where it is not told."""
+    """What the engine is told; a cache has as many slots as it has learned with where it is not
+    told."""
     cache = system.cache or 0
-    if system.cache is None and caches(system) and learned is not None and learned.cache is not None:
+    if (
+        system.cache is None
+        and caches(system)
+        and learned is not None
+        and learned.cache is not None
+    ):
         cache = learned.cache.kind.size
     remember: Remember = "confirmed" if system.remember == "next" else system.remember
     selection = Selection(system.select, system.similarity, system.alpha)
     return Settings(
-        system.mode, cache, remember, system.confirm_to, overwrite=system.cache_overwrite,
-        cache_best=system.cache_best, top_k=system.top_k, threshold=system.threshold, verbatim=system.verbatim,
-        beam=system.beam, batch=system.batch, length_penalty=system.length_penalty, precision=system.precision,
-        selection=selection, neighbours=system.neighbours, knn_weight=system.knn_weight,
-        knn_temperature=system.knn_temperature, knn_adaptive=system.knn_adaptive or None,
-    )  # fmt: skip
+        system.mode,
+        cache,
+        remember,
+        system.confirm_to,
+        overwrite=system.cache_overwrite,
+        cache_best=system.cache_best,
+        top_k=system.top_k,
+        threshold=system.threshold,
+        verbatim=system.verbatim,
+        beam=system.beam,
+        batch=system.batch,
+        length_penalty=system.length_penalty,
+        precision=system.precision,
+        selection=selection,
+        neighbours=system.neighbours,
+        knn_weight=system.knn_weight,
+        knn_temperature=system.knn_temperature,
+        knn_adaptive=system.knn_adaptive or None,
+    )
 
 
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -24,14 +24,18 @@ def lines_of(path: Path) -> list[str]:
 def same_length(path: Path, lines: Sequence[str], wanted: int, other: object) -> None:
     """Raises DataError where a file has not as many lines as another has."""
     if len(lines) != wanted:
-        raise DataError(f"{path}: {counted(len(lines), 'line')}, but {other} has {wanted:,}: they must be as many")
+        raise DataError(
+            f"{path}: {counted(len(lines), 'line')}, but {other} has {wanted:,}: they must be as "
+            "many"
+        )
 
 
 def read_test(
     name: str, languages: tuple[str, str], references: Sequence[Path], src: Path | None = None
 ) -> tuple[TestSet, list[int], int]:
-    """The test set in plain files, the numbers of its lines in them, from 0, and how many lines they have. A line that
-    is blank everywhere parts documents and is no segment. Raises DataError where files are not in step."""
+    """The test set in plain files, the numbers of its lines in them, from 0, and how many lines
+    they have. A line that is blank everywhere parts documents and is no segment. Raises DataError
+    where files are not in step."""
     files = [*references, *([src] if src is not None else [])]
     texts = [lines_of(path) for path in files]
     for path, lines in zip(files, texts, strict=True):
@@ -44,7 +48,9 @@ def read_test(
             kept.append(number)
             documents.append(f"{files[0].name} {part}")
         elif any(line):
-            blank, full = (files[[bool(text) for text in line].index(there)] for there in (False, True))
+            blank, full = (
+                files[[bool(text) for text in line].index(there)] for there in (False, True)
+            )
             raise DataError(f"{blank}, line {number + 1}: blank, but it is not in {full}")
         elif documents:
             part = int(documents[-1].rpartition(" ")[2]) + 1
@@ -56,30 +62,44 @@ def read_test(
 
 
 def read_output(
-    name: str, path: Path, lines: int, kept: Sequence[int], other: Path, settings: Mapping[str, str] | None = None
+    name: str,
+    path: Path,
+    lines: int,
+    kept: Sequence[int],
+    other: Path,
+    settings: Mapping[str, str] | None = None,
 ) -> Output:
-    """A system's output in a file of as many lines as `other`, of which only the lines `kept` are segments."""
+    """A system's output in a file of as many lines as `other`, of which only the lines `kept` are
+    segments."""
     read = lines_of(path)
     same_length(path, read, lines, other)
     segments = set(kept)
     for number, line in enumerate(read):
         if line and number not in segments:
-            raise DataError(f"{path}, line {number + 1}: not blank, but the reference is: are the lines in step?")
+            raise DataError(
+                f"{path}, line {number + 1}: not blank, but the reference is: are the lines in "
+                "step?"
+            )
     return Output(name, [read[number] for number in kept], settings or {"hypothesis": str(path)})
 
 
 def output_warnings(outputs: Sequence[Output]) -> list[str]:
-    """A warning for every system that left segments untranslated, or whose output looks tokenised."""
+    """A warning for every system that left segments untranslated, or whose output looks
+    tokenised."""
     blank = {output.name: sum(not line for line in output.lines) for output in outputs}
-    found = [f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n]
+    found = [
+        f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n
+    ]
     return found + tokenised_outputs(outputs)
 
 
 def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
-    """sacrebleu's warning (`sacrebleu.metrics.base`): so many lines end in " ." that they seem to be tokenised."""
+    """sacrebleu's warning (`sacrebleu.metrics.base`): so many lines end in " ." that they seem to
+    be tokenised."""
     ends = {output.name: sum(line.endswith(" .") for line in output.lines) for output in outputs}
     return [
-        f"{name}: {counted(n, 'line')} end in a tokenised period (' .'): sacrebleu warns that text which was not "
+        f"{name}: {counted(n, 'line')} end in a tokenised period (' .'): sacrebleu warns that "
+        "text which was not "
         "detokenised may hurt the score"
         for name, n in ends.items()
         if n >= TOKENISED
@@ -87,7 +107,8 @@ def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
 
 
 def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:
-    """The best match of every source at any score, None where the memory is empty or the source has no word."""
+    """The best match of every source at any score, None where the memory is empty or the source has
+    no word."""
     found: list[Match | None] = []
     for at in range(0, len(sources), SEARCHED):
         matches = index.search(sources[at : at + SEARCHED], 1, 0.0)

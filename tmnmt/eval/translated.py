@@ -1,4 +1,5 @@
-"""A system's translations of a test set, kept in a file that a run which was stopped goes on with."""
+"""A system's translations of a test set, kept in a file that a run which was stopped
+goes on with."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
 from tmnmt.text import words
 
-FORMAT = 3  # of the file and of what a translation is: counts up when the same settings give another one
+FORMAT = (
+    3  # of the file and of what a translation is: counts up when the same settings give another one
+)
 UNIT = 64  # segments noted at a time where there is no session cache
 GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
@@ -30,7 +33,8 @@ def digest(*described: object) -> str:
 
 
 def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list[list[str]]:
-    """What is translated and noted at once: `whole` documents where something is remembered, else any UNIT segments."""
+    """What is translated and noted at once: `whole` documents where something is remembered, else
+    any UNIT segments."""
     if not whole:
         return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
     numbered = groupby(range(len(sources)), key=lambda i: documents[i])
@@ -38,8 +42,8 @@ def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list
 
 
 class Kept:
-    """The file: one line of JSON a unit, {"seconds", "peak_bytes", "segments": [{"tgt", "score", "matches",
-    "tokens"}]}. A line that a kill has torn is taken off."""
+    """The file: one line of JSON a unit, {"seconds", "peak_bytes", "segments": [{"tgt", "score",
+    "matches", "tokens"}]}. A line that a kill has torn is taken off."""
 
     def __init__(self, path: Path, units: Sequence[Sequence[str]]) -> None:
         self.path, self.units = path, units
@@ -65,16 +69,22 @@ class Kept:
         return sum(map(len, self.units[self.done :]))
 
     def fill(
-        self, translator: Translator, explain: bool, progress: Progress,
+        self,
+        translator: Translator,
+        explain: bool,
+        progress: Progress,
         confirmed: Sequence[Sequence[tuple[str, str] | None]] | None = None,
-    ) -> None:  # fmt: skip
-        """Translates what is missing; every unit is on disk as soon as it and those before it are finished.
+    ) -> None:
+        """Translates what is missing; every unit is on disk as soon as it and those before it are
+        finished.
 
         confirmed: for every unit what `Translator.stream` confirms."""
         self._append("")  # what cannot be written is said before anything is translated
         forget_peak()
         left = self.units[self.done :]
-        stream = translator.stream(left, explain, confirmed[self.done :] if confirmed is not None else None)
+        stream = translator.stream(
+            left, explain, confirmed[self.done :] if confirmed is not None else None
+        )
         before = sum(translator.seconds.values())
         for unit in left:
             found = []
@@ -100,7 +110,9 @@ class Kept:
                 try:
                     yield json.loads(line)
                 except ValueError as error:
-                    raise DataError(f"{self.path}, line {number}: damaged; delete the file to do it again") from error
+                    raise DataError(
+                        f"{self.path}, line {number}: damaged; delete the file to do it again"
+                    ) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is known of every segment, in order."""
@@ -108,26 +120,30 @@ class Kept:
             yield from line["segments"]
 
     def cost(self) -> dict[str, float | int | None]:
-        """{"seconds" of retrieval and decoding, "words_per_second" of the sources, "peak_bytes"}."""
+        """{"seconds" of retrieval and decoding, "words_per_second" of the sources,
+        "peak_bytes"}."""
         seconds, peaks = 0.0, []
         for line in self._lines():
             seconds += line["seconds"]
             peaks.append(line["peak_bytes"] or 0)
         total = sum(words(text) for unit in self.units for text in unit)
         return {
-            "seconds": round(seconds, 2), "words_per_second": round(total / max(seconds, 1e-9), 1),
+            "seconds": round(seconds, 2),
+            "words_per_second": round(total / max(seconds, 1e-9), 1),
             "peak_bytes": max(peaks, default=0) or None,
-        }  # fmt: skip
+        }
 
 
 def _line(found: Sequence[Translation], seconds: float) -> str:
     segments = [
         {
-            "tgt": one.tgt, "score": one.score, "matches": [match_record(match) for match in one.matches],
+            "tgt": one.tgt,
+            "score": one.score,
+            "matches": [match_record(match) for match in one.matches],
             "tokens": [token_record(token) for token in one.tokens],
         }
         for one in found
-    ]  # fmt: skip
+    ]
     line = {"seconds": round(seconds, 4), "peak_bytes": peak(), "segments": segments}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
@@ -141,7 +157,8 @@ def forget_peak() -> None:
 
 
 def peak() -> int | None:
-    """The most memory this process has had since `forget_peak`, in bytes; None where the system does not say."""
+    """The most memory this process has had since `forget_peak`, in bytes; None where the system
+    does not say."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

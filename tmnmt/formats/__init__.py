@@ -1,4 +1,5 @@
-"""Memories and plain text in and out: TMX, TSV, pairs of plain files, JRC-Acquis alignments; each also packed.
+"""Memories and plain text in and out: TMX, TSV, pairs of plain files, JRC-Acquis alignments; each
+also packed.
 
 reader = read_memory(path, "en", "fr")
 for segment in reader: ...

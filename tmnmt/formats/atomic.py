@@ -20,7 +20,8 @@ REPORT_EVERY = 1000  # units between two calls of a writer's progress
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a writer did: segments written, and texts that had to lose characters which the format cannot hold."""
+    """What a writer did: segments written, and texts that had to lose characters which the format
+    cannot hold."""
 
     segments: int
     cleaned: int
@@ -28,13 +29,14 @@ class Written:
 
 @contextmanager
 def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
-    """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are packed by their name.
+    """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are
+    packed by their name.
 
-    It is written beside `path` (or what that links to), synced and renamed; the mode of a file that is there stays.
-    When the block fails nothing is left and `path` is as it was. `keep_unfinished`: what was written until then is kept
-    as PATH.partial, which a note on the exception says. What is there and no regular file (a device, a pipe) is written
-    to as it is. FormatError when it cannot be written. The same text always gives the same bytes.
-    """
+    It is written beside `path` (or what that links to), synced and renamed; the mode of a file that
+    is there stays. When the block fails nothing is left and `path` is as it was. `keep_unfinished`:
+    what was written until then is kept as PATH.partial, which a note on the exception says. What is
+    there and no regular file (a device, a pipe) is written to as it is. FormatError when it cannot
+    be written. The same text always gives the same bytes."""
     with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
         yield text
 
@@ -47,7 +49,12 @@ def partial_of(path: Path) -> Path:
 
 @contextmanager
 def _written_at_once(path: Path) -> Iterator[TextIO]:
-    with _errors_named(path), path.open("wb") as raw, _packed(raw, path.name) as packed, _text(packed) as text:
+    with (
+        _errors_named(path),
+        path.open("wb") as raw,
+        _packed(raw, path.name) as packed,
+        _text(packed) as text,
+    ):
         yield text
 
 

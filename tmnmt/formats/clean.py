@@ -1,4 +1,5 @@
-"""Text as a segment may hold it: one line, no control characters, no more than a thousand tokens."""
+"""Text as a segment may hold it: one line, no control characters, no more than a
+thousand tokens."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ _SPACE = re.compile("[\t\x0b\x0c\x1c-\x1f\x85]")
 
 
 def clean(text: str) -> tuple[str, bool]:
-    """`text` on one line and stripped, and whether control characters other than tabs and line ends were in it.
+    """`text` on one line and stripped, and whether control characters other than tabs and line ends
+    were in it.
 
-    A line end with the blanks around it becomes one space, so do tabs and other control characters that are white
-    space; the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of them legal in XML or of use to a model) is
-    taken out. U+2028 and U+2029 are no control characters and stay.
+    A line end with the blanks around it becomes one space, so do tabs and other control characters
+    that are white space; the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of them legal
+    in XML or of use to a model) is taken out. U+2028 and U+2029 are no control characters and stay.
     """
     if text.isprintable() or not _UNWANTED.search(text):
         return text.strip(), False
@@ -33,8 +35,8 @@ def clean(text: str) -> tuple[str, bool]:
 
 
 def clean_name(text: str) -> str:
-    """The name of a document, an origin or a user without tabs, line ends and other control characters, cut at 1,000
-    characters."""
+    """The name of a document, an origin or a user without tabs, line ends and other control
+    characters, cut at 1,000 characters."""
     return text if is_name(text) else clean(text[:MAX_NAME])[0]
 
 
@@ -46,18 +48,24 @@ def is_name(text: str) -> bool:
 def excerpt(text: str, at_most: int = 60) -> str:
     """The beginning of `text` for a message of one line, "?" for what cannot be printed."""
     cut = text if len(text) <= at_most else text[: at_most - 3] + "..."
-    return cut if cut.isprintable() else "".join(sign if sign.isprintable() else "?" for sign in cut)
+    return (
+        cut if cut.isprintable() else "".join(sign if sign.isprintable() else "?" for sign in cut)
+    )
 
 
 def too_long(text: str) -> bool:
     """Whether `text` has more than 1,000 match tokens."""
-    # A token is at least one character of the NFC form, which is at most three times as long as the text.
+    # A token is at least one character of the NFC form, which is at most three times as long as the
+    # text.
     if len(text) <= MAX_TOKENS // 3 or len(nfc(text)) <= MAX_TOKENS:
         return False
     return len(match_tokens(text)) > MAX_TOKENS
 
 
 def check_length(name: str, text: str) -> None:
-    """Raises UsageError where `text`, which the message calls `name`, has more than 1,000 match tokens."""
+    """Raises UsageError where `text`, which the message calls `name`, has more than 1,000 match
+    tokens."""
     if too_long(text):
-        raise UsageError(f"{name} has {len(match_tokens(text)):,} tokens; at most {MAX_TOKENS:,} are allowed")
+        raise UsageError(
+            f"{name} has {len(match_tokens(text)):,} tokens; at most {MAX_TOKENS:,} are allowed"
+        )

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _DATE = re.compile(
-    r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?", re.I
+    r"(\d{4})-?(\d\d)-?(\d\d)(?:[T "
+    r"](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.I,
 )
 
 _LONGEST = 60  # characters; what is remembered stays small

@@ -12,9 +12,8 @@ _SMALLEST = 1 << 12
 class Seen:
     """The (src, tgt, document, position) met so far, as 64-bit hashes in an open-addressing table.
 
-    Two different units are taken for one with a probability of about n² / 2⁶⁵: three in a million for ten million
-    units. A Python set of the same would take 90 bytes a unit.
-    """
+    Two different units are taken for one with a probability of about n² / 2⁶⁵: three in a million
+    for ten million units. A Python set of the same would take 90 bytes a unit."""
 
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * _SMALLEST))
@@ -25,7 +24,9 @@ class Seen:
 
     def add(self, segment: Segment) -> bool:
         """Whether the unit is new; it is known from now on."""
-        if not _insert(self._slots, hash((segment.src, segment.tgt, segment.document, segment.position)) or 1):
+        if not _insert(
+            self._slots, hash((segment.src, segment.tgt, segment.document, segment.position)) or 1
+        ):
             return False
         self._used += 1
         if self._used * 4 > len(self._slots) * 3:

@@ -1,9 +1,9 @@
 """An XML file cut into its units, so that a broken unit costs that unit and nothing after it.
 
-A parser that meets an error somewhere in a document can promise nothing about the rest. So the file is cut at the
-start and end tags of its units (comments, CDATA and processing instructions are seen and stepped over), and each unit
-is parsed on its own. Nothing outside the units is ever parsed: no DOCTYPE, hence no entities and no network.
-"""
+A parser that meets an error somewhere in a document can promise nothing about the rest. So the file
+is cut at the start and end tags of its units (comments, CDATA and processing instructions are seen
+and stepped over), and each unit is parsed on its own. Nothing outside the units is ever parsed: no
+DOCTYPE, hence no entities and no network."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ _ILLEGAL = re.compile(
 )
 _PLACE = re.compile(r",? line \d+, column \d+.*", re.DOTALL)
 _PARSER = etree.XMLParser(
-    resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    resolve_entities=False,
+    no_network=True,
+    load_dtd=False,
+    huge_tree=False,
+    remove_comments=True,
+    remove_pis=True,
 )
 
 
 class Element(NamedTuple):
-    """A unit's bytes from its start tag to its end tag, or only a start tag where that was asked for."""
+    """A unit's bytes from its start tag to its end tag, or only a start tag where that was asked
+    for."""
 
     line: int  # where it starts, from 1
     name: bytes
@@ -54,10 +60,11 @@ class Malformed(Exception):
 
 
 def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
-    """The element of `data` (UTF-8), and whether characters illegal in XML had to be taken out of it first.
+    """The element of `data` (UTF-8), and whether characters illegal in XML had to be taken out of
+    it first.
 
-    `namespaces` holds the declarations of prefixes that the unit may use. Malformed when it is no XML even so.
-    """
+    `namespaces` holds the declarations of prefixes that the unit may use. Malformed when it is no
+    XML even so."""
     try:
         return _parse(data, namespaces), False
     except etree.XMLSyntaxError as error:
@@ -79,17 +86,19 @@ def _parse(data: bytes, namespaces: bytes) -> etree._Element:
     return etree.fromstring(b"<unit " + namespaces + b">" + data + b"</unit>", _PARSER)[0]
 
 
-def elements(stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...] = ()) -> Iterator[Element]:
+def elements(
+    stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...] = ()
+) -> Iterator[Element]:
     """The elements named in `whole` and the start tags named in `tags`, in order, from UTF-8 bytes.
 
-    Memory: one block and the longest unit. An element that never ends, or is longer than 10 MB, comes with its
-    `problem`, and the search goes on behind its name.
-    """
+    Memory: one block and the longest unit. An element that never ends, or is longer than 10 MB,
+    comes with its `problem`, and the search goes on behind its name."""
     return _Cutter(stream, whole, tags).run()
 
 
 class _Cutter:
-    """Each byte is looked at a few times at most, whatever the file holds: what a search found out is remembered."""
+    """Each byte is looked at a few times at most, whatever the file holds: what a search found out
+    is remembered."""
 
     def __init__(self, stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...]) -> None:
         self._stream, self._tags = stream, tags
@@ -97,8 +106,12 @@ class _Cutter:
         self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
         self._data, self._at, self._ended = b"", 0, False
         self._line, self._counted = 1, 0
-        self._inside: tuple[int, int] | None = None  # an element whose end is not in the buffer: start, searched up to
-        self._unclosed: dict[bytes, tuple[int, int]] = {}  # no such closing mark begins between these places
+        self._inside: tuple[int, int] | None = (
+            None  # an element whose end is not in the buffer: start, searched up to
+        )
+        self._unclosed: dict[
+            bytes, tuple[int, int]
+        ] = {}  # no such closing mark begins between these places
 
     def run(self) -> Iterator[Element]:
         while True:
@@ -119,7 +132,8 @@ class _Cutter:
             self._at = end
 
     def _extent(self, found: re.Match[bytes]) -> tuple[int, str]:
-        """Where what was found ends, 0 when that is not in the buffer, and what is wrong with it."""
+        """Where what was found ends, 0 when that is not in the buffer, and what is
+        wrong with it."""
         if found[1] is None:
             return self._aside_end(found), ""
         tag = _START_TAG.match(self._data, self._at)
@@ -140,7 +154,9 @@ class _Cutter:
         if self._inside is not None:
             self._inside = self._inside[0] - self._at, self._inside[1] - self._at
         self._unclosed = {
-            mark: (start - self._at, end - self._at) for mark, (start, end) in self._unclosed.items() if end > self._at
+            mark: (start - self._at, end - self._at)
+            for mark, (start, end) in self._unclosed.items()
+            if end > self._at
         }
         self._at = self._counted = 0
         return bool(block)
@@ -156,7 +172,8 @@ class _Cutter:
         return "the file ends inside it"
 
     def _element_end(self, start: int, at: int, name: bytes) -> tuple[int, str]:
-        """Where the element's end tag ends, 0 when that is not in the buffer, and what is wrong with the element."""
+        """Where the element's end tag ends, 0 when that is not in the buffer, and what is wrong
+        with the element."""
         if self._inside is not None and self._inside[0] == start:
             at = self._inside[1]
         inside = _inside(name)

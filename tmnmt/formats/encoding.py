@@ -1,4 +1,5 @@
-"""From bytes to UTF-8 and to lines: byte-order marks, XML declarations, and bytes that cannot be decoded."""
+"""From bytes to UTF-8 and to lines: byte-order marks, XML declarations, and bytes that cannot be
+decoded."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from typing import Protocol
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 
-# What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be in a good text.
+# What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be
+# in a good text.
 MARK = "\udcff"
 _MARKING = "tmnmt-mark"
 BLOCK = 1 << 16  # bytes: what a pipe holds
@@ -24,9 +26,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Python's own ways of writing text, which no file is in: one takes quadratic time, others no errors handler. UTF-7 is
-# for mail, and its decoder keeps a run of base64 however long it is and begins it again with every block.
-_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+# Python's own ways of writing text, which no file is in: one takes quadratic time, others no errors
+# handler. UTF-7 is for mail, and its decoder keeps a run of base64 however long it is and begins it
+# again with every block.
+_NO_CHARSETS = frozenset(
+    {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"}
+)
 _LONGEST_DECLARATION = 1000  # bytes
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 
@@ -52,7 +57,8 @@ class Bytes(Protocol):
 
 
 def byte_order_mark(head: bytes) -> tuple[str, int]:
-    """The encoding that the first bytes of a file name and the length of its mark; UTF-8 and 0 without one."""
+    """The encoding that the first bytes of a file name and the length of its mark; UTF-8 and 0
+    without one."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
@@ -62,7 +68,8 @@ def byte_order_mark(head: bytes) -> tuple[str, int]:
 def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     """Encoding and length of the mark of an XML file, from mark, declaration and first bytes.
 
-    A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2 does.
+    A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2
+    does.
     FormatError: what is no encoding of text, or one that nobody knows.
     """
     encoding, length = byte_order_mark(head)
@@ -78,12 +85,15 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     name = declared[1].decode("ascii", "replace")
     known = _charset(name)
     if not known:
-        raise FormatError(f"{shown}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8")
+        raise FormatError(
+            f"{shown}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8"
+        )
     return ("utf-8", 0) if known.startswith(("utf-16", "utf-32", "ascii")) else (known, 0)
 
 
 def _charset(name: str) -> str:
-    """Python's name of the character set; "" where `name` is none: unknown, or a codec of another kind, as zlib."""
+    """Python's name of the character set; "" where `name` is none: unknown, or a codec of another
+    kind, as zlib."""
     try:
         known = codecs.lookup(name).name
         b"<".decode(known)
@@ -119,7 +129,8 @@ def root_element(head: str) -> str:
 
 
 def _doctype_end(head: str, at: int) -> int:
-    """Where the ">" of a DOCTYPE stands: behind its internal subset in brackets, where it has one; -1: nowhere."""
+    """Where the ">" of a DOCTYPE stands: behind its internal subset in brackets, where it has one;
+    -1: nowhere."""
     end = head.find(">", at)
     subset = head.find("[", at, end)
     if subset < 0:
@@ -129,13 +140,15 @@ def _doctype_end(head: str, at: int) -> int:
 
 
 def utf8(stream: io.BufferedReader, encoding: str, mark_length: int) -> Bytes:
-    """The same text in UTF-8 without its mark; undecodable bytes become bytes that no UTF-8 decoder takes."""
+    """The same text in UTF-8 without its mark; undecodable bytes become bytes that no UTF-8 decoder
+    takes."""
     stream.read(mark_length)
     return stream if encoding == "utf-8" else _Transcoder(stream, encoding)
 
 
 def is_misread(text: Bytes) -> bool:
-    """Whether what `utf8` gave so far was UTF-8 already, and the encoding that it was read in not."""
+    """Whether what `utf8` gave so far was UTF-8 already, and the encoding that it was
+    read in not."""
     return isinstance(text, _Transcoder) and text.is_utf8
 
 
@@ -148,7 +161,8 @@ class _Transcoder:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether what was read is UTF-8 beyond ASCII, which no text in another encoding is by chance."""
+        """Whether what was read is UTF-8 beyond ASCII, which no text in another encoding is by
+        chance."""
         return self._beyond_ascii and self._as_utf8 is not None
 
     def _try_utf8(self, block: bytes) -> None:
@@ -170,10 +184,9 @@ class _Transcoder:
 def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
     """The lines of a text, without their ends, from a stream at its beginning.
 
-    A line ends at \\n or \\r\\n and nowhere else (not where `str.splitlines` would: \\x0b, \\x85, U+2028). UTF-8, or
-    what a byte-order mark says. Bytes that cannot be decoded become MARK. A line of more than `limit` characters is
-    cut there.
-    """
+    A line ends at \\n or \\r\\n and nowhere else (not where `str.splitlines` would: \\x0b, \\x85,
+    U+2028). UTF-8, or what a byte-order mark says. Bytes that cannot be decoded become MARK. A line
+    of more than `limit` characters is cut there."""
     encoding, length = byte_order_mark(stream.peek(4))
     stream.read(length)
     wrapper = io.TextIOWrapper(stream, encoding=encoding, errors=_MARKING, newline="\n")
@@ -190,14 +203,16 @@ def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
 
 
 def lines_as_they_come(stream: io.BufferedReader, most: int) -> Iterator[list[str]]:
-    """The same lines from a pipe or a terminal, in lists that are not empty: all that have come, or `most` and a few.
-    A list is given before more bytes are waited for."""
+    """The same lines from a pipe or a terminal, in lists that are not empty: all that have come, or
+    `most` and a few. A list is given before more bytes are waited for."""
     encoding, length = byte_order_mark(stream.peek(4))
     stream.read(length)
     decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
     come: list[str] = []
     begun: list[str] = []  # the parts of a line whose end has not come
-    while block := stream.read1(BLOCK):  # what is buffered, else one read: so `select` sees all that is left
+    while block := stream.read1(
+        BLOCK
+    ):  # what is buffered, else one read: so `select` sees all that is left
         *ended, rest = decoder.decode(block).split("\n")
         if ended:
             ended[0] = "".join([*begun, ended[0]])

@@ -1,12 +1,13 @@
-"""The JRC-Acquis alignments (Steinberger et al. 2006): TEI.2, one <div n="celex"> a document, with text or without.
+"""The JRC-Acquis alignments (Steinberger et al. 2006): TEI.2, one <div n="celex"> a document, with
+text or without.
 
-    <TEI.2 select="en fr"> ... <div n="31958D1006(01)"> ... <link type="1:1"><s1>..</s1><s2>..</s2></link>
+    <TEI.2 select="en fr"> ... <div n="31958D1006(01)"> ... <link
+    type="1:1"><s1>..</s1><s2>..</s2></link>
     as published, without:                                  <link type="2:1" xtargets="20 21;21"/>
 
-s1 is in the first language of `select`, s2 in the second; either may be the source. A link without text points to
-paragraphs of jrc-<lang>.tgz, which must lie beside the file (`tei.py`). Several paragraphs on one side are joined by a
-space.
-"""
+s1 is in the first language of `select`, s2 in the second; either may be the source. A link without
+text points to paragraphs of jrc-<lang>.tgz, which must lie beside the file (`tei.py`). Several
+paragraphs on one side are joined by a space."""
 
 from __future__ import annotations
 
@@ -31,13 +32,18 @@ log = logging.getLogger(__name__)
 
 
 def read_jrc(
-    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report, folder: Path | None = None
+    stream: BufferedReader,
+    source: Source,
+    src_lang: str,
+    tgt_lang: str,
+    report: Report,
+    folder: Path | None = None,
 ) -> Iterator[tuple[int, Segment]]:
-    """Every link's pair with its line; the document is the CELEX number, the position the link's place in it.
+    """Every link's pair with its line; the document is the CELEX number, the position the link's
+    place in it.
 
-    `folder` has the archives that links without text point to. FormatError when the file aligns other languages, or
-    an archive is absent or damaged.
-    """
+    `folder` has the archives that links without text point to. FormatError when the file aligns
+    other languages, or an archive is absent or damaged."""
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
     document, position, sides = source.stem, 0, None
     texts = _Texts(source.shown, folder, report)
@@ -55,7 +61,12 @@ def read_jrc(
                 position += 1
                 pair = _pair(data, problem, line, encoding.upper(), report, texts, document)
                 if pair is not None:
-                    yield line, Segment(pair[sides[0]], pair[sides[1]], document, position - 1, 0, source.name)
+                    yield (
+                        line,
+                        Segment(
+                            pair[sides[0]], pair[sides[1]], document, position - 1, 0, source.name
+                        ),
+                    )
     finally:
         texts.close()
     if is_misread(content):
@@ -73,7 +84,8 @@ class _Texts:
         self._document, self._sides = "", list[dict[str, str] | None]()
 
     def pair(self, document: str, targets: str) -> tuple[str, str]:
-        """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its archive."""
+        """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its
+        archive."""
         if self._paragraphs is None:
             archives = self._archives()
             self._paragraphs = Paragraphs()
@@ -86,7 +98,9 @@ class _Texts:
             self._sides = [self._paragraphs.of(side, document) for side in (0, 1)]
         numbers = [side.split() for side in targets.split(";")]
         if len(numbers) != 2:
-            raise Malformed(f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'")
+            raise Malformed(
+                f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'"
+            )
         return self._text(document, 0, numbers[0]), self._text(document, 1, numbers[1])
 
     def _text(self, document: str, side: int, numbers: list[str]) -> str:
@@ -105,14 +119,21 @@ class _Texts:
         """Those of both languages. FormatError, which names all that are absent."""
         if len(self.codes) < 2 or not all(map(is_code, self.codes[:2])):
             select = excerpt(" ".join(self.codes))
-            raise FormatError(f"{self._shown}: its links have no text, and select={select!r} names no two languages")
+            raise FormatError(
+                f"{self._shown}: its links have no text, and select={select!r} names no two "
+                "languages"
+            )
         names = [f"jrc-{code}.tgz" for code in self.codes[:2]]
         if self._folder is None:
-            raise FormatError(f"{self._shown}: its links have no text; unpack it beside {' and '.join(names)}")
+            raise FormatError(
+                f"{self._shown}: its links have no text; unpack it beside {' and '.join(names)}"
+            )
         archives = [self._folder / name for name in names]
         absent = ", ".join(str(path) for path in archives if not path.exists())
         if absent:
-            raise FormatError(f"{self._shown}: its links have no text, and what they point to is absent: {absent}")
+            raise FormatError(
+                f"{self._shown}: its links have no text, and what they point to is absent: {absent}"
+            )
         return archives
 
     def close(self) -> None:
@@ -125,7 +146,9 @@ def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple
     codes = [normal_code(code) for code in select]
     places = []
     for wanted in (normal_code(src_lang), normal_code(tgt_lang)):
-        ranked = [(r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, wanted)) is not None]
+        ranked = [
+            (r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, wanted)) is not None
+        ]
         if not ranked:
             raise NoMemory(shown, f"no {wanted}; languages in the file: {listed(codes)}")
         places.append(min(ranked)[1])
@@ -133,7 +156,13 @@ def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple
 
 
 def _pair(
-    data: bytes, problem: str, line: int, encoding: str, report: Report, texts: _Texts, document: str
+    data: bytes,
+    problem: str,
+    line: int,
+    encoding: str,
+    report: Report,
+    texts: _Texts,
+    document: str,
 ) -> tuple[str, str] | None:
     if problem:
         report.skip(MALFORMED, line, problem)
@@ -164,5 +193,9 @@ def _both(link: etree._Element, texts: _Texts, document: str) -> tuple[str, str]
 
 
 def _text(side: etree._Element) -> str:
-    text = " ".join("".join(map(str, part.itertext())) for part in side) if len(side) else side.text or ""
+    text = (
+        " ".join("".join(map(str, part.itertext())) for part in side)
+        if len(side)
+        else side.text or ""
+    )
     return resolved(text)

@@ -27,17 +27,20 @@ def check_pair(src_lang: str, tgt_lang: str) -> None:
     """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47."""
     for code in (src_lang, tgt_lang):
         if not is_code(code):
-            raise UsageError(f"{code!r} is no code of a language; write letters, digits and hyphens: en, pt-BR")
+            raise UsageError(
+                f"{code!r} is no code of a language; write letters, digits and hyphens: en, pt-BR"
+            )
     if normal_code(src_lang) == normal_code(tgt_lang):
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 
 
 def rank(code: str, wanted: str, srclang: str = "") -> int | None:
-    """How well `code` serves a request for `wanted`, 0 best; None: not at all. All three in their normal form.
+    """How well `code` serves a request for `wanted`, 0 best; None: not at all. All three in their
+    normal form.
 
-    0 the exact code; 1 a region of the language asked for that is also the file's source language; 2 another region
-    (fr-ca for fr); 3 the language itself where a region was asked for (fr for fr-ca). fr-ca never serves fr-fr.
-    """
+    0 the exact code; 1 a region of the language asked for that is also the file's source language;
+    2 another region (fr-ca for fr); 3 the language itself where a region was asked for (fr for
+    fr-ca). fr-ca never serves fr-fr."""
     if code == wanted:
         return 0
     if code.startswith(wanted + "-"):
@@ -46,8 +49,8 @@ def rank(code: str, wanted: str, srclang: str = "") -> int | None:
 
 
 class PairRanks:
-    """The ranks of codes as written for a source and a target language, remembered: a file has a handful of codes in
-    millions of units."""
+    """The ranks of codes as written for a source and a target language, remembered: a file has a
+    handful of codes in millions of units."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
         self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
@@ -59,8 +62,11 @@ class PairRanks:
         return self._known.setdefault(srclang, {})
 
     def ranks(self, code: str, srclang: str) -> tuple[int, int] | None:
-        """The ranks of `code` as source and as target, NO_RANK for none; None when it is neither."""
-        found = [rank(normal_code(code), wanted, normal_code(srclang)) for wanted in (self.src, self.tgt)]
+        """The ranks of `code` as source and as target, NO_RANK for none; None when it
+        is neither."""
+        found = [
+            rank(normal_code(code), wanted, normal_code(srclang)) for wanted in (self.src, self.tgt)
+        ]
         as_src, as_tgt = (NO_RANK if each is None else each for each in found)
         self._count += 1
         if self._count > _REMEMBERED:

@@ -1,8 +1,9 @@
-"""A pair of plain files, line by line each other's translation: PREFIX for PREFIX.en and PREFIX.fr (Moses, OPUS).
+"""A pair of plain files, line by line each other's translation: PREFIX for PREFIX.en and PREFIX.fr
+(Moses, OPUS).
 
-OPUS puts a third beside them, PREFIX.ids, which says of every line what documents it is from, between tabs:
-en/1970/jrc21970A0720_01-en.xml.gz, fr/1970/jrc21970A0720_01-fr.xml.gz, sentence numbers of both.
-"""
+OPUS puts a third beside them, PREFIX.ids, which says of every line what documents it is from,
+between tabs: en/1970/jrc21970A0720_01-en.xml.gz, fr/1970/jrc21970A0720_01-fr.xml.gz, sentence
+numbers of both."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _PACKINGS = ("", ".gz", ".xz")
 
 
 def moses_pair(prefix: Path, src_lang: str, tgt_lang: str) -> tuple[Source, Source] | None:
-    """The two files PREFIX.src and PREFIX.tgt, each also as .gz or .xz; None where neither is there.
+    """The two files PREFIX.src and PREFIX.tgt, each also as .gz or .xz; None where neither is
+    there.
 
     FormatError when one is there without the other.
     """
@@ -34,7 +36,9 @@ def moses_pair(prefix: Path, src_lang: str, tgt_lang: str) -> tuple[Source, Sour
         return None
     for lang, path in zip((src_lang, tgt_lang), found, strict=True):
         if path is None:
-            raise FormatError(f"{prefix}.{lang}: no such file; a pair of plain files needs both languages")
+            raise FormatError(
+                f"{prefix}.{lang}: no such file; a pair of plain files needs both languages"
+            )
     src, tgt = (file_source(path) for path in found if path is not None)
     return src, tgt
 
@@ -45,7 +49,8 @@ def _existing(prefix: Path, lang: str) -> Path | None:
 
 
 def moses_pairs(sources: Iterable[Source], src_lang: str, tgt_lang: str) -> dict[str, Source]:
-    """The target member for the source member (by its `shown`) of every pair NAME.src and NAME.tgt in an archive."""
+    """The target member for the source member (by its `shown`) of every pair NAME.src and NAME.tgt
+    in an archive."""
     by_path = {_path_of(source): source for source in sources}
     pairs = {}
     for path, source in by_path.items():
@@ -66,22 +71,33 @@ def moses_ids(prefix: Path) -> Source | None:
 
 
 def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Source]:
-    """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has one."""
+    """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has
+    one."""
     by_path = {_path_of(source): source for source in sources[::-1]}
     wanted = {source.shown: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
     return {shown: by_path[wanted[shown]] for shown in pairs if wanted[shown] in by_path}
 
 
-def read_moses(src: Source, tgt: Source, report: Report, ids: Source | None = None) -> Iterator[tuple[int, Segment]]:
-    """Every pair of lines with its number; the document and the place in it by `ids`, else the prefix's name and the
-    line counted from 0.
+def read_moses(
+    src: Source, tgt: Source, report: Report, ids: Source | None = None
+) -> Iterator[tuple[int, Segment]]:
+    """Every pair of lines with its number; the document and the place in it by `ids`, else the
+    prefix's name and the line counted from 0.
 
     FormatError when the files have different numbers of lines, which says both.
     """
-    with src.stream() as src_stream, tgt.stream() as tgt_stream, ids.stream() if ids else nullcontext() as ids_stream:
-        places = _places(lines(ids_stream, MAX_LINE)) if ids_stream else zip(repeat(src.stem), count())
+    with (
+        src.stream() as src_stream,
+        tgt.stream() as tgt_stream,
+        ids.stream() if ids else nullcontext() as ids_stream,
+    ):
+        places = (
+            _places(lines(ids_stream, MAX_LINE)) if ids_stream else zip(repeat(src.stem), count())
+        )
         src_count = tgt_count = places_used = 0
-        for src_line, tgt_line in zip_longest(lines(src_stream, MAX_LINE), lines(tgt_stream, MAX_LINE)):
+        for src_line, tgt_line in zip_longest(
+            lines(src_stream, MAX_LINE), lines(tgt_stream, MAX_LINE)
+        ):
             src_count += src_line is not None
             tgt_count += tgt_line is not None
             if src_line is None or tgt_line is None:
@@ -103,7 +119,9 @@ def read_moses(src: Source, tgt: Source, report: Report, ids: Source | None = No
             "they are no line-by-line translation"
         )
     if ids and places_used != src_count:
-        raise FormatError(f"{ids.shown} has {counted(places_used, 'line')} and {src.shown} {src_count:,}")
+        raise FormatError(
+            f"{ids.shown} has {counted(places_used, 'line')} and {src.shown} {src_count:,}"
+        )
     report.end_file("UTF-8")
 
 
@@ -111,6 +129,8 @@ def _places(ids: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Every line's document, "1970/jrc21970A0720_01-en", and the place in it."""
     lines_of: Counter[str] = Counter()
     for line in ids:
-        document = line.partition("\t")[0].partition("/")[2].removesuffix(".gz").removesuffix(".xml")
+        document = (
+            line.partition("\t")[0].partition("/")[2].removesuffix(".gz").removesuffix(".xml")
+        )
         yield document, lines_of[document]
         lines_of[document] += 1

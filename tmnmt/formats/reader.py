@@ -32,12 +32,13 @@ Pairs = Iterator[tuple[int, Segment]]
 
 @dataclass
 class Reader:
-    """The segments of some memories, in order; iterating reads the files, again each time, and makes a new `report`.
+    """The segments of some memories, in order; iterating reads the files, again each time, and
+    makes a new `report`.
 
-    Memory is constant but for 11 to 22 bytes a unit, by which duplicates are found. `progress` is called with the
-    number of units read since the last call and the share of all bytes read so far, in [0, 1]. FormatError: a file
-    that is missing, empty, damaged, of another format or encoding, or has no unit in both languages.
-    """
+    Memory is constant but for 11 to 22 bytes a unit, by which duplicates are found. `progress` is
+    called with the number of units read since the last call and the share of all bytes read so far,
+    in [0, 1]. FormatError: a file that is missing, empty, damaged, of another format or encoding,
+    or has no unit in both languages."""
 
     paths: Sequence[Path]
     src_lang: str
@@ -68,11 +69,19 @@ class Reader:
     def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
         report = self.report
         if not segment.src or not segment.tgt:
-            report.skip(EMPTY, line, "no target" if segment.src else "no source" if segment.tgt else "no text")
+            report.skip(
+                EMPTY,
+                line,
+                "no target" if segment.src else "no source" if segment.tgt else "no text",
+            )
         elif too_long(segment.src) or too_long(segment.tgt):
             report.skip(TOO_LONG, line, f"more than {MAX_TOKENS:,} tokens")
         elif not seen.add(segment):
-            report.skip(DUPLICATE, line, f"again {excerpt(segment.src)!r} in document {excerpt(segment.document)!r}")
+            report.skip(
+                DUPLICATE,
+                line,
+                f"again {excerpt(segment.src)!r} in document {excerpt(segment.document)!r}",
+            )
         else:
             report.keep()
             return True
@@ -82,7 +91,8 @@ class Reader:
         read, wrong = self.report.read - read, self.report.skipped[WRONG_LANGUAGE] - wrong
         if read and wrong == read:
             raise FormatError(
-                f"{path}: none of its {counted(read, 'unit')} has both {self.src_lang} and {self.tgt_lang}; "
+                f"{path}: none of its {counted(read, 'unit')} has both {self.src_lang} and "
+                f"{self.tgt_lang}; "
                 f"languages in the file: {listed(self.report.languages)}"
             )
 
@@ -107,11 +117,16 @@ class Reader:
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}", src.allowance)
         self._need_no_columns(src)
-        src, tgt, ids = self._share.watched(src), self._share.watched(tgt), ids and self._share.watched(ids)
+        src, tgt, ids = (
+            self._share.watched(src),
+            self._share.watched(tgt),
+            ids and self._share.watched(ids),
+        )
         yield from read_moses(src, tgt, self.report, ids)
 
     def _members(self, path: Path) -> Pairs:
-        """The memories in a zip archive, each a file of its own; what else lies there is named in a warning."""
+        """The memories in a zip archive, each a file of its own; what else lies there is named in a
+        warning."""
         passed_over = []
         with zip_sources(path) as sources:
             self._share.begin(sources)
@@ -133,7 +148,10 @@ class Reader:
             names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
             if len(passed_over) == len(sources):
                 found = f" ({names})" if names else ""
-                raise FormatError(f"{path}: no memory among its {counted(len(sources), 'member')}{found}; {ALLOWED}")
+                raise FormatError(
+                    f"{path}: no memory among its {counted(len(sources), 'member')}{found}; "
+                    f"{ALLOWED}"
+                )
         if passed_over:
             self.report.warnings.append(
                 f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
@@ -155,14 +173,19 @@ class Reader:
             if kind != "tsv":
                 self._need_no_columns(source)
             if kind == "tsv":
-                yield from read_tsv(stream, source, self.src_lang, self.tgt_lang, self.report, self.columns)
+                yield from read_tsv(
+                    stream, source, self.src_lang, self.tgt_lang, self.report, self.columns
+                )
             elif kind == "tmx":
                 yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
             else:
-                yield from read_jrc(stream, source, self.src_lang, self.tgt_lang, self.report, folder)
+                yield from read_jrc(
+                    stream, source, self.src_lang, self.tgt_lang, self.report, folder
+                )
 
     def _need_no_columns(self, source: Source) -> None:
-        """Where columns are given for what is no TSV: UsageError, or a warning where other files may have them."""
+        """Where columns are given for what is no TSV: UsageError, or a warning where other files
+        may have them."""
         if self.columns is None:
             return
         message = f"{source.shown}: is no TSV, so it has no columns"
@@ -180,7 +203,8 @@ def _named(segment: Segment) -> Segment:
 
 
 def _kind(head: str, source: Source, columns: Columns | None) -> str:
-    """ "tmx", "jrc" or "tsv", by the root element, the name and the first line; FormatError when it is none of them."""
+    """ "tmx", "jrc" or "tsv", by the root element, the name and the first line; FormatError when it
+    is none of them."""
     if source.suffix in TSV_SUFFIXES:
         return "tsv"
     root = root_element(head)
@@ -191,7 +215,9 @@ def _kind(head: str, source: Source, columns: Columns | None) -> str:
         raise NoMemory(source.shown, f"{what}: its root element is <{excerpt(root)}>", ALLOWED)
     if source.suffix != ".tmx" and (columns is not None or "\t" in head.partition("\n")[0]):
         return "tsv"
-    raise NoMemory(source.shown, f"{what}: it does not begin as XML or as tab-separated columns do", ALLOWED)
+    raise NoMemory(
+        source.shown, f"{what}: it does not begin as XML or as tab-separated columns do", ALLOWED
+    )
 
 
 def read_memory(
@@ -214,5 +240,6 @@ def read_memories(
     columns: Columns | None = None,
     progress: ReadProgress | None = None,
 ) -> Reader:
-    """The segments of several memories, one after another, duplicates among them left out; see Reader."""
+    """The segments of several memories, one after another, duplicates among them left out; see
+    Reader."""
     return Reader([Path(path) for path in paths], src_lang, tgt_lang, columns, progress)

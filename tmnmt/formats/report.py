@@ -1,4 +1,5 @@
-"""What became of every unit: read, kept, skipped by reason, with the file and line of the first ones."""
+"""What became of every unit: read, kept, skipped by reason, with the file and line of the first
+ones."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ REASONS = (DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, MALFORMED)
 
 EXAMPLES_KEPT = 3
 LANGUAGES_KEPT = KINDS_KEPT = 1000  # in the report: a file may name another with every unit
-# A few undecodable lines are damage; more than this many, and more than a tenth, is a file in another encoding.
+# A few undecodable lines are damage; more than this many, and more than a tenth, is a file in
+# another encoding.
 UNDECODABLE_ALLOWED = 10
 
 
@@ -45,11 +47,17 @@ class Report:
     files: int = 0
     cleaned: int = 0  # texts that lost control characters
     skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
-    examples: dict[str, list[Skipped]] = field(default_factory=lambda: {reason: [] for reason in REASONS})
+    examples: dict[str, list[Skipped]] = field(
+        default_factory=lambda: {reason: [] for reason in REASONS}
+    )
     warnings: list[str] = field(default_factory=list)
     languages: set[str] = field(default_factory=set)  # found in the path being read
-    links: dict[str, int] = field(default_factory=dict)  # of alignments, by how many paragraphs each side has: "1-1"
-    beside: list[Path] = field(default_factory=list)  # files read besides those named: what an alignment points to
+    links: dict[str, int] = field(
+        default_factory=dict
+    )  # of alignments, by how many paragraphs each side has: "1-1"
+    beside: list[Path] = field(
+        default_factory=list
+    )  # files read besides those named: what an alignment points to
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0
@@ -62,7 +70,10 @@ class Report:
     def begin_file(self, file: str, allowance: Allowance | None = None) -> None:
         """`allowance`: of units that the file may hold."""
         self.files += 1
-        self._file, self._file_start, self._undecodable, self._allowance = file, self.read, 0, allowance
+        self._file = file
+        self._file_start = self.read
+        self._undecodable = 0
+        self._allowance = allowance
 
     def keep(self) -> None:
         """Counts one unit as read and kept. FormatError when the file unpacks to too many."""
@@ -79,13 +90,15 @@ class Report:
             self.languages.update(codes)
 
     def found_link(self, kind: str) -> None:
-        """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too many kinds."""
+        """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too
+        many kinds."""
         kind = kind if kind in self.links or len(self.links) < KINDS_KEPT else "other"
         self.links[kind] = self.links.get(kind, 0) + 1
 
     def warn_of_encoding(self, encoding: str) -> None:
         self.warnings.append(
-            f"{self._file}: declared as {encoding}, but its bytes are UTF-8, so that é was read as Ã©: "
+            f"{self._file}: declared as {encoding}, but its bytes are UTF-8, so that é was read "
+            "as Ã©: "
             "correct the encoding in its first line"
         )
 
@@ -97,7 +110,8 @@ class Report:
             self.examples[reason].append(Skipped(self._file, line, excerpt(detail, 300)))
 
     def skip_undecodable(self, line: int, encoding: str) -> None:
-        """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for mere damage."""
+        """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for
+        mere damage."""
         self.skip(MALFORMED, line, f"bytes that are not {encoding}")
         self._undecodable += 1
         if self._undecodable > max(UNDECODABLE_ALLOWED, (self.read - self._file_start) // 10):
@@ -111,13 +125,16 @@ class Report:
     def _wrong_encoding(self, encoding: str) -> FormatError:
         units = counted(self.read - self._file_start, "unit")
         return FormatError(
-            f"{self._file}: not {encoding} ({self._undecodable} of its first {units} cannot be decoded): "
-            "convert it first, as in `iconv -f WINDOWS-1252 -t UTF-8`; allowed: UTF-8, UTF-16 with a byte-order mark, "
+            f"{self._file}: not {encoding} ({self._undecodable} of its first {units} cannot be "
+            "decoded): "
+            "convert it first, as in `iconv -f WINDOWS-1252 -t UTF-8`; allowed: UTF-8, UTF-16 "
+            "with a byte-order mark, "
             "or what an XML declaration names"
         )
 
     def lines(self) -> list[str]:
-        """The closing report: one line of counts, one for each reason met with examples, then the warnings."""
+        """The closing report: one line of counts, one for each reason met with examples, then the
+        warnings."""
         read = f"{counted(self.read, 'unit')} from {counted(self.files, 'file')}"
         out = [f"read {read}: kept {self.kept:,}, skipped {self.total_skipped:,}"]
         for reason, count in self.skipped.items():
@@ -125,7 +142,9 @@ class Report:
                 out.append(f"  {reason}: {count:,}")
                 out += [f"    {example}" for example in self.examples[reason]]
         if self.cleaned:
-            out.append(f"  {counted(self.cleaned, 'text')} had control characters, which were taken out")
+            out.append(
+                f"  {counted(self.cleaned, 'text')} had control characters, which were taken out"
+            )
         return out + [f"  warning: {warning}" for warning in self.warnings]
 
     def __str__(self) -> str:

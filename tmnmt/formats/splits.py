@@ -12,7 +12,8 @@ from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 
 KINDS = ("dev", "test")
-# How full a fresh dev or test set is when no more documents are tried, and what none may exceed; of the size asked for.
+# How full a fresh dev or test set is when no more documents are tried, and what none may exceed; of
+# the size asked for.
 FULL, MOST = 0.95, 1.05
 
 _OPUS = re.compile(r"(?:.*/)?(jrc[0-9A-Z]\d{4}[^\s/]*)-[a-z]{2}")
@@ -21,7 +22,8 @@ _CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The documents of dev and of test; every other is for training. `absent`: ids of lists that name no document."""
+    """The documents of dev and of test; every other is for training. `absent`: ids of lists that
+    name no document."""
 
     dev: frozenset[str]
     test: frozenset[str]
@@ -33,28 +35,40 @@ class Split:
 
 
 def point_of(document: str) -> float:
-    """Where a document stands in [0, 1), by the sha256 of its id: evenly spread, and the same wherever it is asked."""
+    """Where a document stands in [0, 1), by the sha256 of its id: evenly spread, and the same
+    wherever it is asked."""
     return int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
 
 
 def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
     """Dev and test of about `segments` segments each, from the segments of every document.
 
-    Test takes documents from the lowest point upwards, dev from the highest downwards, passing over those that would
-    make it too large. So what is added may push a document out of test or dev into training, but none from the one into
-    the other. UsageError or DataError where there is too little to take so much from.
-    """
+    Test takes documents from the lowest point upwards, dev from the highest downwards, passing over
+    those that would make it too large. So what is added may push a document out of test or dev into
+    training, but none from the one into the other. UsageError or DataError where there is too
+    little to take so much from."""
     total = sum(sizes.values())
     if 4 * segments > total:
-        most = f"--segments may be at most {total // 4:,}" if total >= 4 else "there must be four at least"
-        raise UsageError(f"{counted(total, 'segment')}: too few to keep out {segments:,} each for dev and test; {most}")
+        most = (
+            f"--segments may be at most {total // 4:,}"
+            if total >= 4
+            else "there must be four at least"
+        )
+        raise UsageError(
+            f"{counted(total, 'segment')}: too few to keep out {segments:,} each for dev and "
+            f"test; {most}"
+        )
     order = sorted(sizes, key=lambda document: (point_of(split_id(document)), document))
     test = _filled(order, sizes, segments)
-    dev = _filled([document for document in reversed(order) if document not in test], sizes, segments)
+    dev = _filled(
+        [document for document in reversed(order) if document not in test], sizes, segments
+    )
     if not dev or not test:
         raise DataError(
-            f"{counted(len(sizes), 'document')} with {counted(total, 'segment')}: dev and test are whole documents, "
-            f"and there are no two of at most {counted(int(segments * MOST), 'segment')}; name documents by a column "
+            f"{counted(len(sizes), 'document')} with {counted(total, 'segment')}: dev and test "
+            "are whole documents, "
+            f"and there are no two of at most {counted(int(segments * MOST), 'segment')}; name "
+            "documents by a column "
             "of a TSV or a property of a TMX, or give another --segments"
         )
     return Split(dev, test)
@@ -72,8 +86,9 @@ def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> fr
 
 
 def listed_split(folder: Path, documents: Iterable[str]) -> Split:
-    """The split that lists in `folder` say: files *dev.txt and *test.txt, one id a line; of the JRC-Acquis, CELEX
-    numbers or names of documents (jrc21970A0720_01). What they do not name is for training.
+    """The split that lists in `folder` say: files *dev.txt and *test.txt, one id a line; of the
+    JRC-Acquis, CELEX numbers or names of documents (jrc21970A0720_01). What they do not name is for
+    training.
 
     DataError: no such files (each named), an id that is in both, or no document that they name.
     """
@@ -88,7 +103,12 @@ def listed_split(folder: Path, documents: Iterable[str]) -> Split:
         if not found[kind]:
             ids = counted(len(names[kind]), "id")
             raise DataError(f"{folder}: none of the {ids} of {kind} is a document of this memory")
-    known = {name for kind in KINDS for document in found[kind] for name in (document, split_id(document))}
+    known = {
+        name
+        for kind in KINDS
+        for document in found[kind]
+        for name in (document, split_id(document))
+    }
     absent = tuple(sorted((names["dev"] | names["test"]) - known))
     return Split(frozenset(found["dev"]), frozenset(found["test"]), absent)
 
@@ -101,17 +121,25 @@ def list_files(folder: Path) -> list[Path]:
 def _listed(folder: Path, kind: str) -> set[str]:
     files = [path for path in list_files(folder) if path.name.endswith(f"{kind}.txt")]
     if not files:
-        raise DataError(f"{folder}: no list of {kind} documents; expected files named {kind}.txt or NAME.{kind}.txt")
+        raise DataError(
+            f"{folder}: no list of {kind} documents; expected files named {kind}.txt or "
+            f"NAME.{kind}.txt"
+        )
     try:
-        return {line for file in files for line in file.read_text(encoding="utf-8-sig").split("\n") if line}
+        return {
+            line
+            for file in files
+            for line in file.read_text(encoding="utf-8-sig").split("\n")
+            if line
+        }
     except UnicodeDecodeError as error:
         raise DataError(f"{folder}: a list of {kind} documents is not UTF-8") from error
 
 
 def split_id(document: str) -> str:
-    """The id that counts in a split: the document's own, but for the JRC-Acquis always the name that it has there
-    (jrc21970A0720_01), given the CELEX number (21970A0720(01)) or the file of OPUS (1970/jrc21970A0720_01-en), so that
-    all editions are split alike."""
+    """The id that counts in a split: the document's own, but for the JRC-Acquis always the name
+    that it has there (jrc21970A0720_01), given the CELEX number (21970A0720(01)) or the file of
+    OPUS (1970/jrc21970A0720_01-en), so that all editions are split alike."""
     if opus := _OPUS.fullmatch(document):
         return opus[1]
     if not _CELEX.fullmatch(document):

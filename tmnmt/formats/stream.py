@@ -1,4 +1,5 @@
-"""The bytes of a memory: plain, .gz, .xz, or a member of a .zip, unpacked as they are read and never on disk."""
+"""The bytes of a memory: plain, .gz, .xz, or a member of a .zip, unpacked as they are read and
+never on disk."""
 
 from __future__ import annotations
 
@@ -18,10 +19,12 @@ from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 
 BLOCK = 1 << 20
-# Real memories shrink to a fortieth at best; deflate can reach a thousandth and xz far less, which is what bombs do.
+# Real memories shrink to a fortieth at best; deflate can reach a thousandth and xz far less, which
+# is what bombs do.
 MAX_EXPANSION = 100
 ALWAYS_ALLOWED = 8 << 20
-# Real units take 20 bytes packed (subtitles) to 260 (laws); a unit costs about as long to read as 400 bytes.
+# Real units take 20 bytes packed (subtitles) to 260 (laws); a unit costs about as long to read as
+# 400 bytes.
 PACKED_BYTES_A_UNIT = 4
 UNITS_ALWAYS_ALLOWED = 50_000
 XZ_MEMORY = 256 << 20  # bytes that unpacking may ask for; the strongest preset, xz -9, needs 65 MB
@@ -33,13 +36,23 @@ _ZIP_HEADER = 30  # bytes before a member's name and data
 _LONGEST_NAME = 255
 # What the modules of the standard library raise for damaged bytes.
 _DAMAGE = (
-    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile, OSError, ValueError, IndexError,
-    OverflowError, struct.error, RuntimeError,
-)  # fmt: skip
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    OSError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    struct.error,
+    RuntimeError,
+)
 
 
 class NoMemory(FormatError):
-    """The file is whole but no memory in these languages: in an archive such a member is passed over.
+    """The file is whole but no memory in these languages: in an archive such a member is passed
+    over.
 
     `why` in a few words, then what is `allowed`.
     """
@@ -51,7 +64,8 @@ class NoMemory(FormatError):
 
 @dataclass(slots=True)
 class Allowance:
-    """How much one file or archive may unpack to: all its members and layers together, in bytes and in units.
+    """How much one file or archive may unpack to: all its members and layers together, in bytes and
+    in units.
 
     `packed`: its bytes as they lie on disk, all or those read so far.
     """
@@ -70,19 +84,25 @@ class Allowance:
     def take_unit(self) -> None:
         """Counts a unit, where anything was unpacked. FormatError as above."""
         self._units += 1
-        if self._units > UNITS_ALWAYS_ALLOWED and self._bytes and self._units * PACKED_BYTES_A_UNIT > self.packed():
+        if (
+            self._units > UNITS_ALWAYS_ALLOWED
+            and self._bytes
+            and self._units * PACKED_BYTES_A_UNIT > self.packed()
+        ):
             raise self._bomb(f"more than a unit for every {PACKED_BYTES_A_UNIT} bytes of its size")
 
     def _bomb(self, to: str) -> FormatError:
         return FormatError(
-            f"{self.shown}: unpacks to {to}: refused as a decompression bomb; if it is none, unpack it first"
+            f"{self.shown}: unpacks to {to}: refused as a decompression bomb; if it is none, "
+            "unpack it first"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without .gz or .xz); `size`:
-    the bytes that `open` gives; `allowance`: shared by all sources of an archive."""
+    """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without
+    .gz or .xz); `size`: the bytes that `open` gives; `allowance`: shared by all sources of an
+    archive."""
 
     shown: str
     name: str
@@ -102,7 +122,8 @@ class Source:
 
     @contextmanager
     def stream(self) -> Iterator[io.BufferedReader]:
-        """The unpacked bytes. FormatError, here or on reading: missing, empty, damaged, or a decompression bomb."""
+        """The unpacked bytes. FormatError, here or on reading: missing, empty, damaged, or a
+        decompression bomb."""
         with self.open() as raw:
             unpacked = _unpacked(raw, self.shown, self.allowance)
             if not unpacked.peek(1):
@@ -138,7 +159,8 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def bare_name(name: str) -> str:
-    """The file name without the folder and without .gz or .xz; its end where it is longer than a file's name can be."""
+    """The file name without the folder and without .gz or .xz; its end where it is longer than a
+    file's name can be."""
     name = PurePosixPath(name.replace("\\", "/")).name[-_LONGEST_NAME:]
     return name[:-3] if name.lower().endswith(_PACKED) else name
 
@@ -146,8 +168,8 @@ def bare_name(name: str) -> str:
 def is_zip(path: Path) -> bool:
     """Whether the file starts as a zip archive does; FormatError when it cannot be opened.
 
-    A pipe or a device is none: it can be read once only, and the directory of an archive is at its end.
-    """
+    A pipe or a device is none: it can be read once only, and the directory of an archive is at its
+    end."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return False
     with open_file(path) as file:
@@ -156,7 +178,8 @@ def is_zip(path: Path) -> bool:
 
 @contextmanager
 def zip_sources(path: Path) -> Iterator[list[Source]]:
-    """The members of a zip archive in their order, folders and hidden files left out; to be read inside the block."""
+    """The members of a zip archive in their order, folders and hidden files left out; to be read
+    inside the block."""
     size = path.stat().st_size
     allowance = Allowance(str(path), lambda: size)
     try:
@@ -168,7 +191,9 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
         yield [
             Source(shown, name, _member(archive, info, shown, allowance), info.file_size, allowance)
             for info in archive.infolist()
-            for shown, name in [(f"{path}: {excerpt(info.filename, 300)}", bare_name(info.filename))]
+            for shown, name in [
+                (f"{path}: {excerpt(info.filename, 300)}", bare_name(info.filename))
+            ]
             if not info.filename.endswith("/")
             and not name.startswith(".")
             and not info.filename.startswith("__MACOSX/")
@@ -176,12 +201,14 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
 
 
 def _need_own_bytes(archive: zipfile.ZipFile, shown: str) -> None:
-    """FormatError where two members share bytes, as those of bombs do, and those of no archive that a tool writes."""
+    """FormatError where two members share bytes, as those of bombs do, and those of no archive that
+    a tool writes."""
     end = 0
     for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise FormatError(
-                f"{shown}: a damaged zip archive: {excerpt(info.filename, 200)!r} begins inside another member"
+                f"{shown}: a damaged zip archive: {excerpt(info.filename, 200)!r} begins inside "
+                "another member"
             )
         end = info.header_offset + _ZIP_HEADER + info.compress_size
 
@@ -190,9 +217,13 @@ def _member(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str, allowance: Allowance
 ) -> Callable[[], BinaryIO]:
     def open_member() -> BinaryIO:
-        # The other ways of packing are unpacked with no limit on memory, and no tool writes memories in them.
+        # The other ways of packing are unpacked with no limit on memory, and no tool writes
+        # memories in them.
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise FormatError(f"{shown}: cannot be unpacked: method {info.compress_type}; allowed: stored or deflated")
+            raise FormatError(
+                f"{shown}: cannot be unpacked: method {info.compress_type}; allowed: stored or "
+                "deflated"
+            )
         try:
             member = archive.open(info)
         except _DAMAGE as error:  # encrypted, or not where the archive says
@@ -217,7 +248,8 @@ def _buffered(raw: BinaryIO, shown: str, allowance: Allowance | None) -> io.Buff
 
 
 class _Xz:
-    """One xz stream after another, with zeros between them: lzma.LZMAFile, but with a limit on memory."""
+    """One xz stream after another, with zeros between them: lzma.LZMAFile, but with a limit on
+    memory."""
 
     def __init__(self, packed: BinaryIO, shown: str) -> None:
         self._packed, self._shown = packed, shown
@@ -253,7 +285,8 @@ class _Xz:
         except lzma.LZMAError as error:
             if "limit" in str(error):
                 raise FormatError(
-                    f"{self._shown}: asks for more than {XZ_MEMORY >> 20} MB of memory to be unpacked; "
+                    f"{self._shown}: asks for more than {XZ_MEMORY >> 20} MB of memory to be "
+                    "unpacked; "
                     "pack it again, with xz -9 or less"
                 ) from error
             raise
@@ -279,7 +312,9 @@ class _Guarded(io.RawIOBase):
         try:
             data = self._raw.read(len(buffer))
         except _DAMAGE as error:
-            raise FormatError(f"{self._shown}: damaged, cannot be read on: {excerpt(str(error), 200)}") from error
+            raise FormatError(
+                f"{self._shown}: damaged, cannot be read on: {excerpt(str(error), 200)}"
+            ) from error
         buffer[: len(data)] = data
         self._given += len(data)
         if self._allowance is not None:

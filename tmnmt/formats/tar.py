@@ -1,8 +1,9 @@
-"""The files of a tar archive, from a stream, in bounded memory: as much of the format as published corpora use.
+"""The files of a tar archive, from a stream, in bounded memory: as much of the format as published
+corpora use.
 
-The standard library's reader follows chains of long names by recursion, keeps extended headers of any size, and raises
-errors of many kinds for damage; this one knows ustar, GNU long names and the path of a pax header.
-"""
+The standard library's reader follows chains of long names by recursion, keeps extended headers of
+any size, and raises errors of many kinds for damage; this one knows ustar, GNU long names and the
+path of a pax header."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ _FILES, _LONG_NAME, _PAX, _SPARSE = (b"0", b"\0", b"7"), b"L", b"x", b"S"
 _PAX_RECORD = re.compile(rb"([0-9]{1,6}) ([^=\n]+)=")
 
 
-def tar_files(stream: BinaryIO, shown: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+def tar_files(
+    stream: BinaryIO, shown: str, wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, bytes]]:
     """Name and content of every regular file whose name is wanted, in order.
 
     FormatError: no whole tar archive, or a wanted file that is sparse or longer than 64 MB.
@@ -74,7 +77,8 @@ def _text(field: bytes) -> str:
 
 
 def _pax_path(content: bytes, shown: str) -> str:
-    """The last path among the records "LENGTH key=value\\n" of a pax header, LENGTH of the whole record; "": none."""
+    """The last path among the records "LENGTH key=value\\n" of a pax header, LENGTH of the whole
+    record; "": none."""
     at, path = 0, b""
     while at < len(content):
         record = _PAX_RECORD.match(content, at)

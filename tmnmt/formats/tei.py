@@ -1,6 +1,8 @@
-"""The JRC-Acquis texts of one language (Steinberger et al. 2006): jrc-<lang>.tgz, TEI documents, never unpacked.
+"""The JRC-Acquis texts of one language (Steinberger et al. 2006): jrc-<lang>.tgz, TEI documents,
+never unpacked.
 
-    en/1970/jrc21970A0720_01-en.xml:  <TEI.2 id="jrc21970A0720_01-en" n="21970A0720(01)" lang="en"> ...
+    en/1970/jrc21970A0720_01-en.xml:  <TEI.2 id="jrc21970A0720_01-en" n="21970A0720(01)" lang="en">
+    ...
     <text><body><head n="1">..</head><div type="body"><p n="2">..</p> ...
 
 The corpus writes its own escapes, %quot% %amp% %eacute%: they are resolved.
@@ -26,22 +28,31 @@ from tmnmt.formats.tar import tar_files
 
 _ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LONG_REFERENCE = re.compile(rb"&#\w{9,};?")  # no character, and too long a number for Python
-_ESCAPE = re.compile("%(quot|amp|gt|lt|apos|[A-Za-z](?:acute|grave|circ|uml|cedil|tilde|ring|caron|slash))%")
+_ESCAPE = re.compile(
+    "%(quot|amp|gt|lt|apos|[A-Za-z](?:acute|grave|circ|uml|cedil|tilde|ring|caron|slash))%"
+)
 
 
 class Paragraphs:
-    """The paragraphs of whole archives, by side and document, in a temporary file that ends with the process.
+    """The paragraphs of whole archives, by side and document, in a temporary file that ends with
+    the process.
 
-    Memory: one document and SQLite's cache; on disk about a third of the text (TMPDIR says where)."""
+    Memory: one document and SQLite's cache; on disk about a third of the text (TMPDIR says
+    where)."""
 
     def __init__(self) -> None:
-        self._db = sqlite3.connect("", isolation_level=None)  # a private file on disk that no kill leaves behind
+        self._db = sqlite3.connect(
+            "", isolation_level=None
+        )  # a private file on disk that no kill leaves behind
         self._allowances: dict[int, Allowance] = {}
         self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.execute("CREATE TABLE texts (side, document, paragraphs BLOB, PRIMARY KEY (side, document))")
+        self._db.execute(
+            "CREATE TABLE texts (side, document, paragraphs BLOB, PRIMARY KEY (side, document))"
+        )
 
     def load(self, side: int, archive: Source) -> None:
-        """Takes in every document of `archive`. FormatError: damaged, none in it, two with one id, or the disk full."""
+        """Takes in every document of `archive`. FormatError: damaged, none in it, two with one id,
+        or the disk full."""
         self._allowances[side] = archive.allowance
         self._db.execute("BEGIN")
         documents = 0
@@ -50,13 +61,19 @@ class Paragraphs:
             try:
                 self._db.execute("INSERT INTO texts VALUES (?, ?, ?)", (side, document, packed))
             except sqlite3.IntegrityError as error:
-                raise FormatError(f"{archive.shown}: two documents with one id: {document}") from error
+                raise FormatError(
+                    f"{archive.shown}: two documents with one id: {document}"
+                ) from error
             except sqlite3.Error as error:
-                raise FormatError(f"{archive.shown}: its texts cannot be kept in a temporary file: {error}") from error
+                raise FormatError(
+                    f"{archive.shown}: its texts cannot be kept in a temporary file: {error}"
+                ) from error
             documents += 1
         self._db.execute("COMMIT")
         if not documents:
-            raise FormatError(f"{archive.shown}: no document in it; expected {archive.stem} with YEAR/jrc*.xml")
+            raise FormatError(
+                f"{archive.shown}: no document in it; expected {archive.stem} with YEAR/jrc*.xml"
+            )
 
     def of(self, side: int, document: str) -> dict[str, str] | None:
         """The texts of a document by paragraph number; None where it is not in the archive."""
@@ -71,7 +88,8 @@ class Paragraphs:
         return texts
 
     def take(self, side: int, size: int) -> None:
-        """Counts what links give of an archive. FormatError where they point to the same again and again."""
+        """Counts what links give of an archive. FormatError where they point to the same again and
+        again."""
         self._allowances[side].take(size)
 
     def close(self) -> None:
@@ -81,7 +99,9 @@ class Paragraphs:
 def attributes(tag: bytes) -> dict[str, str]:
     """The attributes of a start tag."""
     return {
-        name.decode(): unescape(_LONG_REFERENCE.sub(b"", double or single).decode("utf-8", "replace"))
+        name.decode(): unescape(
+            _LONG_REFERENCE.sub(b"", double or single).decode("utf-8", "replace")
+        )
         for name, double, single in _ATTRIBUTE.findall(tag)
     }
 
@@ -94,15 +114,20 @@ def resolved(text: str) -> str:
 def _documents(archive: Source) -> Iterator[tuple[str, dict[str, str]]]:
     """Every document's CELEX number and its paragraphs."""
     with archive.stream() as stream:
-        for path, data in tar_files(stream, archive.shown, lambda path: bare_name(path).endswith(".xml")):
+        for path, data in tar_files(
+            stream, archive.shown, lambda path: bare_name(path).endswith(".xml")
+        ):
             shown, name = f"{archive.shown}: {excerpt(path)}", bare_name(path)
-            yield from _document(Source(shown, name, partial(io.BytesIO, data), len(data), archive.allowance))
+            yield from _document(
+                Source(shown, name, partial(io.BytesIO, data), len(data), archive.allowance)
+            )
         while stream.read(BLOCK):
             pass  # to the check sum at the end
 
 
 def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
-    """The one document of a file; none where the file is no TEI.2 with a number. A broken paragraph is left out."""
+    """The one document of a file; none where the file is no TEI.2 with a number. A broken paragraph
+    is left out."""
     document, paragraphs = "", dict[str, str]()
     with source.stream() as stream:
         encoding, mark_length = xml_encoding(stream.peek(1), source.shown)

@@ -15,7 +15,14 @@ from pathlib import Path, PurePosixPath
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
-from tmnmt.formats.encoding import MARK, byte_order_mark, head_text, lines, lines_as_they_come, root_element
+from tmnmt.formats.encoding import (
+    MARK,
+    byte_order_mark,
+    head_text,
+    lines,
+    lines_as_they_come,
+    root_element,
+)
 from tmnmt.formats.stream import bare_name, file_source
 from tmnmt.formats.tsv import NAMES, TSV_SUFFIXES
 
@@ -40,10 +47,19 @@ _SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
 _HTML = f"HTML: {_EXTRACTS_TEXT}"
 _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
 _BY_SUFFIX = {
-    ".po": _GETTEXT, ".pot": _GETTEXT, ".json": _JSON, ".srt": _SUBTITLES, ".vtt": _SUBTITLES, ".html": _HTML,
-    ".htm": _HTML, ".properties": _STRINGS, ".strings": _STRINGS, ".resx": _STRINGS,
-}  # fmt: skip
-# What has text between marks of its own. JSON: an object with a key, or a list of such objects or of strings.
+    ".po": _GETTEXT,
+    ".pot": _GETTEXT,
+    ".json": _JSON,
+    ".srt": _SUBTITLES,
+    ".vtt": _SUBTITLES,
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".properties": _STRINGS,
+    ".strings": _STRINGS,
+    ".resx": _STRINGS,
+}
+# What has text between marks of its own. JSON: an object with a key, or a list of such objects or
+# of strings.
 _BY_CONTENT = (
     (re.compile(r'^msgid "', re.MULTILINE), _GETTEXT),
     (re.compile(r"^\d\d:\d\d:\d\d,\d{3} --> \d\d:", re.MULTILINE | re.ASCII), _SUBTITLES),
@@ -58,9 +74,9 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 class DocumentLines:
     """The lines of one input, without their ends, as many as it has; iterate once.
 
-    While iterating it counts the lines whose undecodable bytes became U+FFFD (`undecodable`) and those that lost
-    NUL bytes and other control characters (`control`); at the end one logged warning for each kind says so.
-    """
+    While iterating it counts the lines whose undecodable bytes became U+FFFD (`undecodable`) and
+    those that lost NUL bytes and other control characters (`control`); at the end one logged
+    warning for each kind says so."""
 
     name: str
     source: Path | BufferedReader
@@ -78,8 +94,8 @@ class DocumentLines:
         self._warn()
 
     def as_they_come(self, most: int) -> Iterator[list[str]]:
-        """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or `most` and a few. A
-        list is given before more is waited for."""
+        """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or
+        `most` and a few. A list is given before more is waited for."""
         assert not isinstance(self.source, Path)
         check_plain(self.source, self.name)
         for come in lines_as_they_come(self.source, most):
@@ -90,7 +106,9 @@ class DocumentLines:
     def trickles(self) -> bool:
         """Whether this is a pipe or a terminal, whose lines may come one by one."""
         try:
-            mode = os.fstat(self.source.fileno()).st_mode if not isinstance(self.source, Path) else 0
+            mode = (
+                os.fstat(self.source.fileno()).st_mode if not isinstance(self.source, Path) else 0
+            )
         except io.UnsupportedOperation:  # a stream in memory
             return False
         return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
@@ -106,7 +124,11 @@ class DocumentLines:
             ("undecodable", self.undecodable, "had bytes that are not UTF-8, replaced by U+FFFD"),
             ("control", self.control, "had NUL bytes or other control characters, taken out"),
         )
-        return [f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})" for kind, n, what in kinds if n]
+        return [
+            f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})"
+            for kind, n, what in kinds
+            if n
+        ]
 
     def _lines(self, stream: BufferedReader) -> Iterator[str]:
         check_plain(stream, self.name)
@@ -132,14 +154,17 @@ class DocumentLines:
 def read_document_lines(source: Path | BufferedReader, name: str = "") -> DocumentLines:
     """The lines of a text file (also .gz, .xz) or of a binary stream such as `sys.stdin.buffer`.
 
-    Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as its lines come and
-    may be empty. FormatError when the iteration starts: a file that is missing or empty, or no plain text.
-    """
-    return DocumentLines(name or (str(source) if isinstance(source, Path) else "standard input"), source)
+    Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as
+    its lines come and may be empty. FormatError when the iteration starts: a file that is missing
+    or empty, or no plain text."""
+    return DocumentLines(
+        name or (str(source) if isinstance(source, Path) else "standard input"), source
+    )
 
 
 def check_plain(stream: BufferedReader, name: str) -> None:
-    """Raises FormatError where `stream`, at its beginning, holds a document or a memory and no plain text."""
+    """Raises FormatError where `stream`, at its beginning, holds a document or a memory and no
+    plain text."""
     head = stream.peek(4)
     what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
     if not what:
@@ -167,13 +192,18 @@ def _table(head: str, name: str) -> str:
 
 
 def _marked(head: str, name: str) -> str:
-    """What has text among keys, times or tags: by its name, or by its beginning where that is sure."""
+    """What has text among keys, times or tags: by its name, or by its beginning where
+    that is sure."""
     named = _BY_SUFFIX.get(PurePosixPath(bare_name(name)).suffix.lower(), "")
-    return named or next((what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), "")
+    return named or next(
+        (what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), ""
+    )
 
 
 def _binary(head: bytes) -> str:
-    if byte_order_mark(head)[1] or 10 * sum(head.count(byte) for byte in _CONTROL_BYTES) <= len(head):
+    if byte_order_mark(head)[1] or 10 * sum(head.count(byte) for byte in _CONTROL_BYTES) <= len(
+        head
+    ):
         return ""
     return "binary data (UTF-16 needs a byte-order mark)"
 
@@ -181,8 +211,8 @@ def _binary(head: bytes) -> str:
 def documents(texts: Iterable[str]) -> Iterator[list[str]]:
     """The lines of each document in turn; an empty line ends a document and is its last element.
 
-    So the lists one after another are the input again, line for line. A line of blanks is an empty line.
-    """
+    So the lists one after another are the input again, line for line. A line of blanks is an empty
+    line."""
     document: list[str] = []
     for line in texts:
         document.append(line)

@@ -1,15 +1,17 @@
 """TMX 1.4b (Savourel 2004, OSCAR recommendation): the reader. The writer is tmx_writer.
 
 What the standard leaves to the tool is decided so:
-- The content of bpt, ept, it, ph and ut is native code and no text; hi is text. A ph or ut leaves a space where it is
-  of type "lb" (a line break) or stood between two letters or digits. A sub flow (a footnote, an ALT text) is a text
-  of its own inside a code and no part of the sentence: left out. A unit that had codes gets the property
-  "x-inline-codes" with their number, which `tmnmt memory export` tells.
+- The content of bpt, ept, it, ph and ut is native code and no text; hi is text. A ph or ut leaves a
+space where it is
+  of type "lb" (a line break) or stood between two letters or digits. A sub flow (a footnote, an ALT
+  text) is a text of its own inside a code and no part of the sentence: left out. A unit that had
+  codes gets the property "x-inline-codes" with their number, which `tmnmt memory export` tells.
 - Several tuv in one language: see `languages.rank`; of equals the first.
 - Dates and user are those of the target's tuv, or else of the tu; changeid before creationid.
-- The document is the unit's or else the header's property with one of the names in DOCUMENT_PROPERTIES, or else the
-  file's name. The position counts the document's units in the file, those skipped too, so that it is the same for
-  every language pair.
+- The document is the unit's or else the header's property with one of the names in
+DOCUMENT_PROPERTIES, or else the
+  file's name. The position counts the document's units in the file, those skipped too, so that it
+  is the same for every language pair.
 """
 
 from __future__ import annotations
@@ -27,14 +29,30 @@ from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
 from tmnmt.formats.languages import NO_RANK, PairRanks, listed
 from tmnmt.formats.report import MALFORMED, WRONG_LANGUAGE, Report
 from tmnmt.formats.stream import Source
-from tmnmt.formats.tmx_writer import CODES_PROPERTY, DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
+from tmnmt.formats.tmx_writer import (
+    CODES_PROPERTY,
+    DOCUMENT_PROPERTY,
+    ORIGIN_PROPERTY,
+    POSITION_PROPERTY,
+)
 from tmnmt.segments import Segment
 
-# What tools call it: this project, Euramis (DGT-TM), Okapi and Olifant, OmegaT, Déjà Vu, memoQ; compared in lower case.
+# What tools call it: this project, Euramis (DGT-TM), Okapi and Olifant, OmegaT, Déjà Vu, memoQ;
+# compared in lower case.
 DOCUMENT_PROPERTIES = (
-    DOCUMENT_PROPERTY, "document", "txt::document", "txt::doc. no.", "x-doc", "doc", "celex",
-    "file", "filename", "txt::filename", "x-filename", "x-file",
-)  # fmt: skip
+    DOCUMENT_PROPERTY,
+    "document",
+    "txt::document",
+    "txt::doc. no.",
+    "x-doc",
+    "doc",
+    "celex",
+    "file",
+    "filename",
+    "txt::filename",
+    "x-filename",
+    "x-file",
+)
 
 _RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPERTIES)} | {
     POSITION_PROPERTY: ("position", 0),
@@ -45,7 +63,9 @@ _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 _PLACEHOLDERS = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>believ</b>able
 _NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
 _PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
-_LONGEST_POSITION = 18  # digits; more are no place in a document, and no number that an index can hold
+_LONGEST_POSITION = (
+    18  # digits; more are no place in a document, and no number that an index can hold
+)
 _LONGEST_LANGUAGE = 100
 
 Properties = list[tuple[str, str]]
@@ -54,7 +74,8 @@ Properties = list[tuple[str, str]]
 def read_tmx(
     stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report
 ) -> Iterator[tuple[int, Segment]]:
-    """The units that have both languages, with the line each starts at; the others go to the report."""
+    """The units that have both languages, with the line each starts at; the others go to the
+    report."""
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
     reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
     closed = False
@@ -72,14 +93,18 @@ def read_tmx(
         else:
             closed = True
     if not closed:
-        report.warnings.append(f"{source.shown}: the file ends without </tmx>: it may have been cut off")
+        report.warnings.append(
+            f"{source.shown}: the file ends without </tmx>: it may have been cut off"
+        )
     if is_misread(content):
         report.warn_of_encoding(encoding.upper())
     report.end_file(encoding.upper())
 
 
 class _TmxReader:
-    def __init__(self, source: Source, src_lang: str, tgt_lang: str, report: Report, encoding: str) -> None:
+    def __init__(
+        self, source: Source, src_lang: str, tgt_lang: str, report: Report, encoding: str
+    ) -> None:
         self._source, self._report, self._encoding = source, report, encoding
         self._languages = PairRanks(src_lang, tgt_lang)
         self._document, self._srclang = source.stem, ""
@@ -91,10 +116,14 @@ class _TmxReader:
         try:
             header, _ = parsed(data, self._namespaces(data))
         except Malformed as error:
-            self._report.warnings.append(f"{self._source.shown}, line {line}: the header cannot be read: {error}")
+            self._report.warnings.append(
+                f"{self._source.shown}, line {line}: the header cannot be read: {error}"
+            )
             return
         self._srclang = header.get("srclang", "")[:_LONGEST_LANGUAGE]
-        named = _reserved([(prop.get("type") or "", prop.text or "") for prop in header.iterfind("prop")])
+        named = _reserved(
+            [(prop.get("type") or "", prop.text or "") for prop in header.iterfind("prop")]
+        )
         self._document = clean_name(named.get("document", self._document))
 
     def _namespaces(self, data: bytes) -> bytes:
@@ -163,7 +192,9 @@ class _TmxReader:
         self._report.found_languages(codes)
         return src, tgt, codes, properties
 
-    def _missing(self, src: etree._Element | None, tgt: etree._Element | None, codes: list[str]) -> str:
+    def _missing(
+        self, src: etree._Element | None, tgt: etree._Element | None, codes: list[str]
+    ) -> str:
         wanted = ((self._languages.src, src), (self._languages.tgt, tgt))
         missing = [code for code, tuv in wanted if tuv is None]
         what = f"no {' and no '.join(missing)}" if missing else "source and target are one"
@@ -184,13 +215,14 @@ class _TmxReader:
         named: dict[str, str],
         properties: Properties,
     ) -> Segment:
-        """The segment with dates, user and properties: the tu's, its tuid first, then the target's own."""
+        """The segment with dates, user and properties: the tu's, its tuid first, then the target's
+        own."""
         if len(tgt) > 1:
-            properties += [(prop.get("type") or "", prop.text or "") for prop in tgt.iterfind("prop")]
-        created, changed = (
-            self._date(tu, tgt, "creationdate", properties),
-            self._date(tu, tgt, "changedate", properties),
-        )
+            properties += [
+                (prop.get("type") or "", prop.text or "") for prop in tgt.iterfind("prop")
+            ]
+        created = self._date(tu, tgt, "creationdate", properties)
+        changed = self._date(tu, tgt, "changedate", properties)
         if tuid := tu.get("tuid"):
             properties.insert(0, ("tuid", tuid))
         written = named.get("position", "")
@@ -207,7 +239,9 @@ class _TmxReader:
             tuple(properties),
         )
 
-    def _date(self, tu: etree._Element, tgt: etree._Element, name: str, properties: Properties) -> str:
+    def _date(
+        self, tu: etree._Element, tgt: etree._Element, name: str, properties: Properties
+    ) -> str:
         written = _attribute(tu, tgt, name)
         date = iso_utc(written) if written else ""
         if date is None:
@@ -220,7 +254,8 @@ def _attribute(tu: etree._Element, tgt: etree._Element, name: str) -> str:
 
 
 def _reserved(properties: Properties) -> dict[str, str]:
-    """Document, position and origin out of the properties: of each the best-named, then first; it is removed there."""
+    """Document, position and origin out of the properties: of each the best-named, then first; it
+    is removed there."""
     best: dict[str, tuple[int, int]] = {}
     for at, (name, _) in enumerate(properties):
         known = _RESERVED.get(name) or _RESERVED.get(name.lower())
@@ -245,7 +280,9 @@ def _flow(seg: etree._Element) -> str:
         tail = child.tail or ""
         if child.tag not in _CODES:
             text += _flow(child)
-        elif child.tag in _PLACEHOLDERS and (child.get("type") == "lb" or (text[-1:].isalnum() and tail[:1].isalnum())):
+        elif child.tag in _PLACEHOLDERS and (
+            child.get("type") == "lb" or (text[-1:].isalnum() and tail[:1].isalnum())
+        ):
             text += " "
         text += tail
     return text

@@ -1,4 +1,5 @@
-"""TMX 1.4 from segments: UTF-8, one unit after another in constant memory, the file replaced as a whole."""
+"""TMX 1.4 from segments: UTF-8, one unit after another in constant memory, the file replaced as a
+whole."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ CODES_PROPERTY = "x-inline-codes"
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _HEADER = """<?xml version="1.0" encoding="UTF-8"?>
 <tmx version="1.4">
-<header creationtool="tmnmt" creationtoolversion="1" segtype="sentence" o-tmf="tmnmt" adminlang="en" \
-srclang="{src_lang}" datatype="plaintext"/>
+<header creationtool="tmnmt" creationtoolversion="1" segtype="sentence" o-tmf="tmnmt" \
+adminlang="en" srclang="{src_lang}" datatype="plaintext"/>
 <body>
 """
 
@@ -34,12 +35,13 @@ def write_tmx(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Written:
-    """Writes `segments` to `path` (.tmx, .tmx.gz or .tmx.xz); an existing file is replaced at the end, atomically.
+    """Writes `segments` to `path` (.tmx, .tmx.gz or .tmx.xz); an existing file is replaced at the
+    end, atomically.
 
-    Reading the file again gives equal segments, `id` excepted, which is the store's: document, position and origin
-    travel as properties x-document, x-position, x-origin. Source and target are written as `clean` leaves them; how
-    many that changed is in the result. FormatError: a date that is not ISO 8601, or a file that cannot be written.
-    """
+    Reading the file again gives equal segments, `id` excepted, which is the store's: document,
+    position and origin travel as properties x-document, x-position, x-origin. Source and target are
+    written as `clean` leaves them; how many that changed is in the result. FormatError: a date that
+    is not ISO 8601, or a file that cannot be written."""
     written = cleaned = 0
     with writing(path) as file:
         file.write(_HEADER.format(src_lang=_attribute(src_lang)))
@@ -72,7 +74,8 @@ def _dates(segment: Segment) -> str:
         if value:
             if iso_utc(value) != value:
                 raise FormatError(
-                    f"document {segment.document!r}, position {segment.position}: {value!r} is no date of a segment; "
+                    f"document {segment.document!r}, position {segment.position}: {value!r} is "
+                    "no date of a segment; "
                     'allowed: ISO 8601 in UTC, "2026-01-31T12:00:00Z"'
                 )
             attributes.append(f' {name}="{tmx_date(value)}"')
@@ -95,7 +98,9 @@ def _properties(segment: Segment) -> str:
 
 def _escape(text: str) -> str:
     # "\r" would be read as "\n" if it stood there as it is.
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+    return (
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+    )
 
 
 def _attribute(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Tab-separated memories: columns by the names in the first line, or as told by `--columns src=5,tgt=6,doc=1`.
+"""Tab-separated memories: columns by the names in the first line, or as told by `--columns
+src=5,tgt=6,doc=1`.
 
-No quoting: a tab always separates, a line end always ends. So a text that holds one cannot be written (FormatError);
-as TMX it can, on one line. Properties are one column of JSON, [["name", "value"], ...].
-"""
+No quoting: a tab always separates, a line end always ends. So a text that holds one cannot be
+written (FormatError); as TMX it can, on one line. Properties are one column of JSON, [["name",
+"value"], ...]."""
 
 from __future__ import annotations
 
@@ -43,12 +44,16 @@ NAMES = {
     "user": ("user",),
     "properties": ("properties",),
 }
-_EXPECTED = "expected a header with src and tgt (or the language codes), or build-index --columns src=1,tgt=2,doc=3"
+_EXPECTED = (
+    "expected a header with src and tgt (or the language codes), or build-index "
+    "--columns src=1,tgt=2,doc=3"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where each field stands: a column counted from 1, or its name in the header; None: there is none."""
+    """Where each field stands: a column counted from 1, or its name in the header; None: there is
+    none."""
 
     src: int | str
     tgt: int | str
@@ -67,7 +72,8 @@ class Columns:
 
 
 def parse_columns(text: str) -> Columns:
-    """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it says nothing."""
+    """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it
+    says nothing."""
     known = {name: field for field, names in NAMES.items() for name in names}
     found: dict[str, int | str] = {}
     shown = excerpt(text, 200)
@@ -76,10 +82,14 @@ def parse_columns(text: str) -> Columns:
         if key not in known:
             nearest = get_close_matches(key, known, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UsageError(f"columns {shown!r}: unknown column {excerpt(key)!r}; {hint}allowed: {_allowed()}")
+            raise UsageError(
+                f"columns {shown!r}: unknown column {excerpt(key)!r}; {hint}allowed: {_allowed()}"
+            )
         column = _column(value) if equals else None
         if not column:
-            needs = f"needs a column counted from 1, {MAX_COLUMNS:,} at most, or its name, as in src=5"
+            needs = (
+                f"needs a column counted from 1, {MAX_COLUMNS:,} at most, or its name, as in src=5"
+            )
             raise UsageError(f"columns {shown!r}: {excerpt(part)!r} {needs}")
         found[known[key]] = column
     if "src" not in found or "tgt" not in found:
@@ -90,11 +100,17 @@ def parse_columns(text: str) -> Columns:
 
 
 def _column(value: str) -> int | str | None:
-    """The column that `value` says, by its number or its name; None for a number that no column has."""
+    """The column that `value` says, by its number or its name; None for a number that no column
+    has."""
     if not value.isdecimal():
         return value
     digits = value.lstrip("0")
-    if not value.isascii() or not digits or len(digits) > len(str(MAX_COLUMNS)) or int(digits) > MAX_COLUMNS:
+    if (
+        not value.isascii()
+        or not digits
+        or len(digits) > len(str(MAX_COLUMNS))
+        or int(digits) > MAX_COLUMNS
+    ):
         return None
     return int(digits)
 
@@ -105,13 +121,19 @@ def _allowed() -> str:
 
 
 def read_tsv(
-    stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report, columns: Columns | None
+    stream: BufferedReader,
+    source: Source,
+    src_lang: str,
+    tgt_lang: str,
+    report: Report,
+    columns: Columns | None,
 ) -> Iterator[tuple[int, Segment]]:
-    """Every line's pair with its line number; lines with a column missing or undecodable go to the report.
+    """Every line's pair with its line number; lines with a column missing or undecodable go to the
+    report.
 
-    Without a document column the document is the file's name; without a position column the position counts the
-    document's lines. FormatError: no usable header, or a column that the file does not have.
-    """
+    Without a document column the document is the file's name; without a position column the
+    position counts the document's lines. FormatError: no usable header, or a column that the file
+    does not have."""
     encoding = byte_order_mark(stream.peek(4))[0].upper()
     reader: _Rows | None = None
     quoting = _Quoting()
@@ -122,7 +144,9 @@ def read_tsv(
         cells = line.split("\t")
         quoting.see(number, line, cells)
         if reader is None:
-            reader = _Rows(source, report, _places(cells, src_lang, tgt_lang, columns, source.shown))
+            reader = _Rows(
+                source, report, _places(cells, src_lang, tgt_lang, columns, source.shown)
+            )
             if columns is None or columns.by_name:
                 continue
         if MARK in line:
@@ -135,7 +159,8 @@ def read_tsv(
 
 
 class _Quoting:
-    """Cells that look as a spreadsheet quotes them: one of several lines, or with doubled quotes inside."""
+    """Cells that look as a spreadsheet quotes them: one of several lines, or with doubled quotes
+    inside."""
 
     def __init__(self) -> None:
         self.found = 0
@@ -152,7 +177,9 @@ class _Quoting:
             if cells[0].endswith('"') and _odd(cells[0]):
                 self._count(self._opened)
             own, self._opened = cells[1:], 0
-        if any(cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell) for cell in own):
+        if any(
+            cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell) for cell in own
+        ):
             self._count(number)
         elif own and own[-1].startswith('"') and _odd(own[-1]) and not any(map(_odd, own[:-1])):
             self._opened = number
@@ -162,18 +189,29 @@ class _Quoting:
         self._first = self._first or line
 
     def __str__(self) -> str:
-        lines = f"{counted(self.found, 'line')} quoted as a spreadsheet quotes cells (first: line {self._first})"
-        return f"{lines}; quotes are text here, and a cell of two lines makes a false pair: save without, or as TMX"
+        lines = (
+            f"{counted(self.found, 'line')} quoted as a spreadsheet quotes cells (first: "
+            f"line {self._first})"
+        )
+        return (
+            f"{lines}; quotes are text here, and a cell of two lines makes a false pair: save "
+            "without, or as TMX"
+        )
 
 
 def _odd(cell: str) -> bool:
     return cell.count('"') % 2 == 1
 
 
-def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, shown: str) -> dict[str, int]:
+def _places(
+    cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, shown: str
+) -> dict[str, int]:
     """The index of each field's column, from the first line."""
     if len(cells) > MAX_COLUMNS:
-        raise NoMemory(shown, f"{counted(len(cells), 'column')} in the first line; at most {MAX_COLUMNS:,} are read")
+        raise NoMemory(
+            shown,
+            f"{counted(len(cells), 'column')} in the first line; at most {MAX_COLUMNS:,} are read",
+        )
     if columns is None:
         return _from_header(cells, src_lang, tgt_lang, shown)
     places: dict[str, int] = {}
@@ -181,25 +219,41 @@ def _places(cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns
         column = getattr(columns, field)
         if isinstance(column, str):
             if column not in cells:
-                raise NoMemory(shown, f"no column {column!r} in the first line, which has: {_shown(cells)}")
+                raise NoMemory(
+                    shown, f"no column {column!r} in the first line, which has: {_shown(cells)}"
+                )
             places[field] = cells.index(column)
         elif column is not None:
             if column > len(cells):
                 there = counted(len(cells), "column")
-                raise NoMemory(f"{shown}, line 1", f"{there}, but {field}={column} asked for; columns count from 1")
+                raise NoMemory(
+                    f"{shown}, line 1",
+                    f"{there}, but {field}={column} asked for; columns count from 1",
+                )
             places[field] = column - 1
     return places
 
 
 def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str) -> dict[str, int]:
     lower = [cell.strip().lower() for cell in cells]
-    places = {field: lower.index(name) for field, names in NAMES.items() for name in names[::-1] if name in lower}
+    places = {
+        field: lower.index(name)
+        for field, names in NAMES.items()
+        for name in names[::-1]
+        if name in lower
+    }
     for field, wanted in (("src", normal_code(src_lang)), ("tgt", normal_code(tgt_lang))):
-        ranked = [(r, at) for at, name in enumerate(lower) if (r := rank(normal_code(name), wanted)) is not None]
+        ranked = [
+            (r, at)
+            for at, name in enumerate(lower)
+            if (r := rank(normal_code(name), wanted)) is not None
+        ]
         if field not in places and ranked:
             places[field] = min(ranked)[1]
         if field not in places:
-            raise NoMemory(shown, f"the first line names no column for {wanted} ({_shown(cells)})", _EXPECTED)
+            raise NoMemory(
+                shown, f"the first line names no column for {wanted} ({_shown(cells)})", _EXPECTED
+            )
     return places
 
 
@@ -219,9 +273,13 @@ class _Rows:
 
     def segment(self, line: int, cells: list[str]) -> Segment | None:
         if len(cells) < self._needed:
-            self._report.skip(MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed")
+            self._report.skip(
+                MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed"
+            )
             return None
-        document = self._source.stem if self._document is None else clean_name(cells[self._document])
+        document = (
+            self._source.stem if self._document is None else clean_name(cells[self._document])
+        )
         position = self._lines_of.get(hash(document), 0)
         self._lines_of[hash(document)] = position + 1
         src, src_cleaned = clean(cells[self._src])
@@ -247,9 +305,17 @@ class _Rows:
                 properties += ((field, values[field]),)
             dates[field] = date or ""
         return Segment(
-            src, tgt, document, position, 0, values.get("origin", self._source.name),
-            dates.get("created", ""), dates.get("changed", ""), values.get("user", ""), properties,
-        )  # fmt: skip
+            src,
+            tgt,
+            document,
+            position,
+            0,
+            values.get("origin", self._source.name),
+            dates.get("created", ""),
+            dates.get("changed", ""),
+            values.get("user", ""),
+            properties,
+        )
 
 
 def _whole_number(text: str) -> int:
@@ -269,15 +335,20 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
         "".join(map("".join, pairs)).encode()
     except (ValueError, TypeError, RecursionError) as error:
         half = ": half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else ""
-        raise ValueError(f"properties {excerpt(text, 30)!r} are no JSON list of pairs{half}") from error
+        raise ValueError(
+            f"properties {excerpt(text, 30)!r} are no JSON list of pairs{half}"
+        ) from error
     return pairs
 
 
-def write_tsv(path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None) -> Written:
-    """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing file atomically.
+def write_tsv(
+    path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None
+) -> Written:
+    """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing
+    file atomically.
 
-    Reading the file again gives equal segments, `id` excepted. FormatError: a field with a tab or a line end in it.
-    """
+    Reading the file again gives equal segments, `id` excepted. FormatError: a field with a tab or a
+    line end in it."""
     written = 0
     with tsv_writer(path) as write:
         for segment in segments:
@@ -305,14 +376,22 @@ def _write(file: TextIO, segment: Segment) -> None:
 def _cells(segment: Segment) -> list[str]:
     pairs = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
     cells = [
-        segment.src, segment.tgt, segment.document, str(segment.position), segment.origin,
-        segment.created, segment.changed, segment.user, pairs,
-    ]  # fmt: skip
+        segment.src,
+        segment.tgt,
+        segment.document,
+        str(segment.position),
+        segment.origin,
+        segment.created,
+        segment.changed,
+        segment.user,
+        pairs,
+    ]
     for field, cell in zip(NAMES, cells, strict=True):
         if "\t" in cell or "\n" in cell or "\r" in cell:
             number = f"segment {segment.id}, " if segment.id else ""
             raise FormatError(
-                f"{number}document {segment.document!r}, position {segment.position}: its {field} has a tab or a line "
+                f"{number}document {segment.document!r}, position {segment.position}: its "
+                f"{field} has a tab or a line "
                 "end, which TSV cannot hold; correct it, or write TMX instead"
             )
     return cells

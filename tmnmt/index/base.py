@@ -34,11 +34,12 @@ class Index(Protocol):
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
-        """For every query its at most `k` segments of fuzzy score >= `threshold`, best first, ties by newest
-        (greatest `changed`), then by smallest id. With threshold 0 every segment with tokens qualifies; a text
-        without tokens matches nothing.
+        """For every query its at most `k` segments of fuzzy score >= `threshold`, best first, ties
+        by newest (greatest `changed`), then by smallest id. With threshold 0 every segment with
+        tokens qualifies; a text without tokens matches nothing.
 
-        exclude_sources: leave out every segment whose source equals the query in match tokens (leave-one-out).
+        exclude_sources: leave out every segment whose source equals the query in match tokens
+        (leave-one-out).
         exclude_documents: for every query the document whose segments are left out, "" for none.
         """
         ...
@@ -53,43 +54,56 @@ class WritableIndex(Index, Protocol):
         ...
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        """The segments with these ids, in their order. Raises UnknownIdError where
+        there is none."""
         ...
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
-        `changed` (or `created`) they get the present time. Texts stay as they are given, line ends too: it is the
-        readers of `tmnmt.formats` that clean them."""
+        """Adds segments; their ids. On return they are durable, and the next search by anyone finds
+        them. Without `changed` (or `created`) they get the present time. Texts stay as they are
+        given, line ends too: it is the readers of `tmnmt.formats` that clean them."""
         ...
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids, as durable and visible as an addition. Raises UnknownIdError."""
+        """Deletes the segments with these ids, as durable and visible as an addition. Raises
+        UnknownIdError."""
         ...
 
 
-def check_search(queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None) -> None:
+def check_search(
+    queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None
+) -> None:
     """Raises UsageError where a search is asked for what cannot be."""
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
     if not 0 <= threshold <= 1:
         raise UsageError(f"the threshold is {threshold}; it must be in [0, 1]")
     if documents is not None and len(documents) != len(queries):
-        raise UsageError(f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each")
+        raise UsageError(
+            f"queries: {len(queries)}, documents to leave out: {len(documents)}; give one for each"
+        )
 
 
 def dated(segments: Iterable[Segment]) -> list[Segment]:
-    """New segments with the present time where they have none. Raises DataError for a source that is too long."""
+    """New segments with the present time where they have none. Raises DataError for a source that
+    is too long."""
     now = present()
-    new = [replace(s, created=s.created or now, changed=s.changed or s.created or now) for s in segments]
+    new = [
+        replace(s, created=s.created or now, changed=s.changed or s.created or now)
+        for s in segments
+    ]
     check_sources(new)
     return new
 
 
 def corrected(old: Segment, new: Segment) -> Segment:
-    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was given; but always
-    later than before, so that of two versions anyone can tell which came after the other."""
+    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was
+    given; but always later than before, so that of two versions anyone can tell which came after
+    the other."""
     changed = new.changed if new.changed != old.changed else present()
-    return replace(new, id=old.id, changed=changed if changed > old.changed else _after(old.changed))
+    return replace(
+        new, id=old.id, changed=changed if changed > old.changed else _after(old.changed)
+    )
 
 
 def check_sources(segments: Iterable[Segment]) -> None:
@@ -121,8 +135,11 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
     return ordered[:k]
 
 
-def check_languages(where: str, held: tuple[str, str], src_lang: str | None, tgt_lang: str | None) -> None:
-    """Raises MemoryIndexError where an index of the languages `held` is asked for others; regions do not count."""
+def check_languages(
+    where: str, held: tuple[str, str], src_lang: str | None, tgt_lang: str | None
+) -> None:
+    """Raises MemoryIndexError where an index of the languages `held` is asked for others; regions
+    do not count."""
     for asked, have in zip((src_lang, tgt_lang), held, strict=True):
         if asked and primary(asked) != primary(have):
             pairs = f"{held[0]} to {held[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"

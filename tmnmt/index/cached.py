@@ -1,4 +1,5 @@
-"""A memory by its path or address: a built index, or a memory file that is indexed once and found again."""
+"""A memory by its path or address: a built index, or a memory file that is indexed once and found
+again."""
 
 from __future__ import annotations
 
@@ -29,9 +30,11 @@ SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
 log = logging.getLogger(__name__)
 
 
-def open_index(index: str | Path, src_lang: str | None = None, tgt_lang: str | None = None) -> OpenIndex:
-    """The built index in a folder, or at an Elasticsearch address. Raises MemoryIndexError and ServerError; UsageError
-    for what is no address."""
+def open_index(
+    index: str | Path, src_lang: str | None = None, tgt_lang: str | None = None
+) -> OpenIndex:
+    """The built index in a folder, or at an Elasticsearch address. Raises MemoryIndexError and
+    ServerError; UsageError for what is no address."""
     if is_address(index):
         from tmnmt.index.elastic.index import ElasticIndex
 
@@ -46,9 +49,12 @@ def same_place(one: str, other: str) -> bool:
     return Path(one).resolve() == Path(other).resolve()
 
 
-def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None) -> OpenIndex:
-    """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of two plain files) is
-    indexed once under the user's cache folder, and found there by name and content from then on, wherever it then lies.
+def open_memory(
+    path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None
+) -> OpenIndex:
+    """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of
+    two plain files) is indexed once under the user's cache folder, and found there by name and
+    content from then on, wherever it then lies.
 
     progress: called when the file has to be indexed, as `Reader` says. Raises as
     `open_index`, FormatError, and UsageError for a pipe.
@@ -57,7 +63,9 @@ def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadPr
         return open_index(path, src_lang, tgt_lang)
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: a memory must be a file or a built index: a pipe can be read only once")
+        raise UsageError(
+            f"{path}: a memory must be a file or a built index: a pipe can be read only once"
+        )
     folder = cache_dir() / "indexes" / _key(path, src_lang, tgt_lang)
     if (folder / MANIFEST_FILE).exists():
         try:
@@ -70,14 +78,15 @@ def open_memory(path: str | Path, src_lang: str, tgt_lang: str, progress: ReadPr
 
 
 def cache_dir() -> Path:
-    """Where things are kept that can be made again: $XDG_CACHE_HOME/tmnmt, else ~/.cache/tmnmt. Raises UsageError
-    where there is neither."""
+    """Where things are kept that can be made again: $XDG_CACHE_HOME/tmnmt, else ~/.cache/tmnmt.
+    Raises UsageError where there is neither."""
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         return (home if home.is_absolute() else Path.home() / ".cache") / "tmnmt"
     except RuntimeError as error:
         raise UsageError(
-            "a memory file is indexed in the home folder, and there is none: set XDG_CACHE_HOME, or build an index of "
+            "a memory file is indexed in the home folder, and there is none: set XDG_CACHE_HOME, "
+            "or build an index of "
             "it with tmnmt build-index"
         ) from error
 
@@ -87,7 +96,12 @@ def _index(
 ) -> MemoryIndex:
     try:
         _, report = build_from_files(
-            folder, [path], *languages, force=force, progress=progress, seconds_to_wait=SECONDS_TO_WAIT
+            folder,
+            [path],
+            *languages,
+            force=force,
+            progress=progress,
+            seconds_to_wait=SECONDS_TO_WAIT,
         )
         log.info("%s: %s", path, report)
     except IndexExistsError:

@@ -12,9 +12,12 @@ from tmnmt.text import normalise
 By = Literal["pair", "source"]
 
 
-def duplicates(segments: Iterable[Segment], by: By = "pair", within_documents: bool = False) -> list[int]:
-    """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are equal in the match
-    tokens of both sides; of the source alone by "source". Within documents: only among those of one document.
+def duplicates(
+    segments: Iterable[Segment], by: By = "pair", within_documents: bool = False
+) -> list[int]:
+    """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are
+    equal in the match tokens of both sides; of the source alone by "source". Within documents: only
+    among those of one document.
 
     Memory: some 150 bytes a distinct segment, for which a hash of 128 bits stands.
     """

@@ -13,8 +13,8 @@ _OPERATORS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 @dataclass(frozen=True)
 class Filter:
-    """Every condition that is given has to hold; none: every segment is meant. Dates are ISO 8601 in UTC, or a
-    beginning of one ("2026-01"); a segment without a date is before every date."""
+    """Every condition that is given has to hold; none: every segment is meant. Dates are ISO 8601
+    in UTC, or a beginning of one ("2026-01"); a segment without a date is before every date."""
 
     document: str | None = None
     origin: str | None = None
@@ -29,13 +29,20 @@ class Filter:
 
     def keeps(self, segment: Segment) -> bool:
         """Whether `segment` is meant."""
-        return all(_OPERATORS[sign](getattr(segment, name), value) for name, sign, value in self._conditions()) and (
+        return all(
+            _OPERATORS[sign](getattr(segment, name), value)
+            for name, sign, value in self._conditions()
+        ) and (
             self.property is None
-            or any(name == self.property[0] and self.property[1] in (None, value) for name, value in segment.properties)
+            or any(
+                name == self.property[0] and self.property[1] in (None, value)
+                for name, value in segment.properties
+            )
         )
 
     def sql(self) -> tuple[str, list[str]]:
-        """A condition that holds for every row that `keeps` keeps, and its values; properties are not in it."""
+        """A condition that holds for every row that `keeps` keeps, and its values; properties are
+        not in it."""
         conditions = self._conditions()
         where = " AND ".join(f"{name} {sign} ?" for name, sign, _ in conditions)
         return where or "TRUE", [value for _, _, value in conditions]

@@ -33,7 +33,9 @@ def build_at(
         from tmnmt.index.elastic.build import build_elastic
 
         told = None if progress is None else lambda n, _: progress(n)
-        return build_elastic(parse_address(where), segments, src_lang, tgt_lang, force=force, progress=told)
+        return build_elastic(
+            parse_address(where), segments, src_lang, tgt_lang, force=force, progress=told
+        )
     return build(Path(where), segments, src_lang, tgt_lang, force=force, progress=progress)
 
 
@@ -48,10 +50,12 @@ def build_from_files(
     progress: ReadProgress | None = None,
     seconds_to_wait: float = 0.0,
 ) -> tuple[Manifest, Report]:
-    """`build` over the segments of memory files, and what became of their units. Raises FormatError where a file is
-    unusable or no unit of all is kept; then nothing has changed."""
+    """`build` over the segments of memory files, and what became of their units. Raises FormatError
+    where a file is unusable or no unit of all is kept; then nothing has changed."""
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-    manifest = build(index_dir, _some(reader), src_lang, tgt_lang, force=force, seconds_to_wait=seconds_to_wait)
+    manifest = build(
+        index_dir, _some(reader), src_lang, tgt_lang, force=force, seconds_to_wait=seconds_to_wait
+    )
     return manifest, reader.report
 
 
@@ -68,13 +72,21 @@ def build_elastic_from_files(
     progress: ReadProgress | None = None,
     sending: ReadProgress | None = None,
 ) -> tuple[ElasticManifest, Report]:
-    """`build_elastic` over the segments of memory files, and what became of their units; errors as `build_from_files`
-    and ServerError. `progress` is told of units read, then `sending` of segments that the server has taken."""
+    """`build_elastic` over the segments of memory files, and what became of their units; errors as
+    `build_from_files` and ServerError. `progress` is told of units read, then `sending` of segments
+    that the server has taken."""
     from tmnmt.index.elastic.build import build_elastic
 
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     manifest = build_elastic(
-        address, _some(reader), src_lang, tgt_lang, force=force, shards=shards, replicas=replicas, progress=sending
+        address,
+        _some(reader),
+        src_lang,
+        tgt_lang,
+        force=force,
+        shards=shards,
+        replicas=replicas,
+        progress=sending,
     )
     return manifest, reader.report
 
@@ -83,7 +95,10 @@ def _some(reader: Reader) -> Iterator[Segment]:
     yield from reader
     report = reader.report
     if not report.kept:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count) or "no units"
+        reasons = (
+            ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count)
+            or "no units"
+        )
         names = ", ".join(map(str, reader.paths))
         first = "; ".join(str(example) for reason in report.examples.values() for example in reason)
         kept = f"0 of {counted(report.read, 'unit')} kept ({reasons})" + (first and f": {first}")

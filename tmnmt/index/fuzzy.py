@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-SLACK = 1e-9  # added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
+SLACK = (
+    1e-9  # added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
+)
 
 Tag = Literal["equal", "replace", "insert", "delete"]
 
@@ -26,7 +28,8 @@ class WordEdit(NamedTuple):
 
 
 def score_of(edits: int, longer: int) -> float:
-    """1 - ED / max(|x|, |y|), in [0, 1]. Equal fractions give the same float, so that ties are ties."""
+    """1 - ED / max(|x|, |y|), in [0, 1]. Equal fractions give the same float, so that ties are
+    ties."""
     return 1.0 - edits / longer
 
 
@@ -36,14 +39,16 @@ def edit_distance(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> int:
 
 
 def fuzzy_score(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> float:
-    """1 - ED(x, y) / max(|x|, |y|) over match tokens, in [0, 1]; 0 where x or y has no token (Gu et al., eq. 5)."""
+    """1 - ED(x, y) / max(|x|, |y|) over match tokens, in [0, 1]; 0 where x or y has no token (Gu et
+    al., eq. 5)."""
     if not x_tokens or not y_tokens:
         return 0.0
     return score_of(edit_distance(x_tokens, y_tokens), max(len(x_tokens), len(y_tokens)))
 
 
 def fuzzy_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[np.float64]]:
-    """A function that gives the fuzzy score of every text with the text of this number, (texts,)."""
+    """A function that gives the fuzzy score of every text with the text of this number,
+    (texts,)."""
     numbers: dict[str, int] = {}
     numbered = [[numbers.setdefault(token, len(numbers)) for token in text] for text in texts]
     lengths = np.array([len(text) for text in texts])
@@ -57,9 +62,13 @@ def fuzzy_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[np.f
 
 
 def word_edits(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> list[WordEdit]:
-    """The fewest word edits that turn x into y, as spans in order, equal ones included; they cover both whole."""
+    """The fewest word edits that turn x into y, as spans in order, equal ones included; they cover
+    both whole."""
     opcodes = Levenshtein.opcodes(*_numbered(x_tokens, y_tokens))
-    return [WordEdit(cast(Tag, op.tag), op.src_start, op.src_end, op.dest_start, op.dest_end) for op in opcodes]
+    return [
+        WordEdit(cast(Tag, op.tag), op.src_start, op.src_end, op.dest_start, op.dest_end)
+        for op in opcodes
+    ]
 
 
 def _numbered(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -1,4 +1,5 @@
-"""Pairs instead of segments: the same source and target often stand in many documents, and one copy is enough."""
+"""Pairs instead of segments: the same source and target often stand in many documents, and one copy
+is enough."""
 
 from __future__ import annotations
 
@@ -21,23 +22,36 @@ def distinct(matches: Iterable[Match]) -> list[Match]:
     return list(found.values())
 
 
-def search_pairs(index: Index, queries: Sequence[str], k: int, threshold: float) -> list[list[Match]]:
-    """As `Index.search`, and as exact, but for every query its `k` best distinct pairs, each by its first segment.
+def search_pairs(
+    index: Index, queries: Sequence[str], k: int, threshold: float
+) -> list[list[Match]]:
+    """As `Index.search`, and as exact, but for every query its `k` best distinct pairs, each by its
+    first segment.
 
-    Where copies take the places, more segments are asked for, until there are `k` pairs or no more segments."""
-    found = _widened(index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k)
+    Where copies take the places, more segments are asked for, until there are `k` pairs or no more
+    segments."""
+    found = _widened(
+        index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
+    )
     return [distinct(found[query])[:k] for query in queries]
 
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
-    """How many segments of the index have the source and the target of each of these matches, at least 1.
+    """How many segments of the index have the source and the target of each of these matches, at
+    least 1.
 
-    Segments of the same source have a score of 1 with it, hence this is a search as well, for all of those."""
+    Segments of the same source have a score of 1 with it, hence this is a search as well, for all
+    of those."""
     sources = [match.segment.src for match in matches]
     found = copies(index, sources)
-    times = {source: Counter((m.segment.src, m.segment.tgt) for m in some) for source, some in found.items()}
+    times = {
+        source: Counter((m.segment.src, m.segment.tgt) for m in some)
+        for source, some in found.items()
+    }
     # a copy may have been deleted since it was found
-    return [max(1, times[match.segment.src][match.segment.src, match.segment.tgt]) for match in matches]
+    return [
+        max(1, times[match.segment.src][match.segment.src, match.segment.tgt]) for match in matches
+    ]
 
 
 def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
@@ -47,9 +61,14 @@ def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
 
 
 def _widened(
-    index: Index, queries: Sequence[str], k: int, threshold: float, enough: Callable[[list[Match]], bool]
+    index: Index,
+    queries: Sequence[str],
+    k: int,
+    threshold: float,
+    enough: Callable[[list[Match]], bool],
 ) -> dict[str, list[Match]]:
-    """The matches of every query: `k`, and where those are not `enough`, ever more, until they are, or are all."""
+    """The matches of every query: `k`, and where those are not `enough`, ever more, until they are,
+    or are all."""
     found: dict[str, list[Match]] = {}
     left = list(dict.fromkeys(queries))
     while left:

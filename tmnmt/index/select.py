@@ -1,7 +1,7 @@
 """Which of the retrieved pairs are taken: the K best, or fewer that say the same twice.
 
-Gu et al. 2017 name top-1 and top-K, whose pairs hold "much redundancy", and leave the remedy open. Greedy is as in
-neural fuzzy repair, walk a variant of it; contrastive is of Cheng et al. 2022."""
+Gu et al. 2017 name top-1 and top-K, whose pairs hold "much redundancy", and leave the remedy open.
+Greedy is as in neural fuzzy repair, walk a variant of it; contrastive is of Cheng et al. 2022."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def _bleu_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[Any]
 
 # Given texts, a function that gives the likeness of all of them to the one of a number.
 _SIMILARITIES: dict[str, Callable[[Sequence[Sequence[str]]], Callable[[int], NDArray[Any]]]] = {
-    "fuzzy": fuzzy_scores, "bleu": _bleu_scores,
-}  # fmt: skip
+    "fuzzy": fuzzy_scores,
+    "bleu": _bleu_scores,
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class Selection:
         if self.method not in METHODS:
             raise UsageError(f"select {self.method} is unknown; allowed: {', '.join(METHODS)}")
         if self.similarity not in _SIMILARITIES:
-            raise UsageError(f"similarity {self.similarity} is unknown; allowed: {', '.join(_SIMILARITIES)}")
+            raise UsageError(
+                f"similarity {self.similarity} is unknown; allowed: {', '.join(_SIMILARITIES)}"
+            )
         if self.alpha is not None and self.method != "contrastive":
             raise UsageError(f"alpha is of select contrastive, and select is {self.method}")
         if self.alpha is not None and not (0 <= self.alpha < math.inf):
@@ -62,8 +65,8 @@ class Selection:
     def choose(self, query: str, matches: Sequence[Match], k: int) -> list[Match]:
         """At most `k` of `matches` (best first), in the order in which they were chosen.
 
-        By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by it. That is not
-        exact: what the fuzzy score has not brought among `matches` is not seen."""
+        By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by
+        it. That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
         if self.similarity == "bleu":
             matches = by_bleu(query, matches)
         if self.method == "greedy":
@@ -71,7 +74,9 @@ class Selection:
         if self.method == "walk":
             return select_walk(query, matches, k)
         if self.method == "contrastive":
-            return select_contrastive(matches, k, ALPHA if self.alpha is None else self.alpha, self.similarity)
+            return select_contrastive(
+                matches, k, ALPHA if self.alpha is None else self.alpha, self.similarity
+            )
         return select_top(matches, k)
 
 
@@ -91,13 +96,18 @@ def select_top(matches: Sequence[Match], k: int) -> list[Match]:
 
 
 def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    """At most `k` of `matches`: the best score first, then always the pair that covers most source tokens not
-    covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy repair)."""
+    """At most `k` of `matches`: the best score first, then always the pair that covers most source
+    tokens not covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy
+    repair)."""
     left = _with_positions(query, matches)
     chosen: list[Match] = []
     seen: set[int] = set()
     while left and len(chosen) < k:
-        best = 0 if not chosen else max(range(len(left)), key=lambda i: (len(left[i][1] - seen), left[i][0].score, -i))
+        best = (
+            0
+            if not chosen
+            else max(range(len(left)), key=lambda i: (len(left[i][1] - seen), left[i][0].score, -i))
+        )
         match, positions = left.pop(best)
         if chosen and not positions - seen:
             break
@@ -107,7 +117,8 @@ def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
 
 
 def select_walk(query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    """At most `k` of `matches`: down the ranked list, every pair that covers a source token not covered yet."""
+    """At most `k` of `matches`: down the ranked list, every pair that covers a source token not
+    covered yet."""
     chosen: list[Match] = []
     seen: set[int] = set()
     for match, positions in _with_positions(query, matches):
@@ -126,7 +137,10 @@ def select_contrastive(
 
     (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-K."""
     likeness = _SIMILARITIES[similarity]([match_tokens(match.segment.src) for match in matches])
-    scores, alike = np.array([match.score for match in matches]), np.zeros(len(matches))  # alike: sum of sim(x, s)
+    scores, alike = (
+        np.array([match.score for match in matches]),
+        np.zeros(len(matches)),
+    )  # alike: sum of sim(x, s)
     chosen: list[int] = []
     while len(chosen) < min(k, len(matches)):
         values = (scores - alpha / max(len(chosen), 1) * alike).round(9)  # ties stay ties
@@ -137,7 +151,8 @@ def select_contrastive(
 
 
 def by_bleu(query: str, matches: Sequence[Match]) -> list[Match]:
-    """The matches with the sentence BLEU of their source against the query as score, best first, ties by rank."""
+    """The matches with the sentence BLEU of their source against the query as score, best first,
+    ties by rank."""
     texts = [match_tokens(match.segment.src) for match in matches]
     scores = SentenceBleu([match_tokens(query), *texts]).against(0)[1:].tolist()
     scored = [replace(match, score=score) for match, score in zip(matches, scores, strict=True)]
@@ -145,9 +160,12 @@ def by_bleu(query: str, matches: Sequence[Match]) -> list[Match]:
 
 
 def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozenset[int]:
-    """The positions of the query's tokens that the source also has, by the edit distance's own alignment."""
+    """The positions of the query's tokens that the source also has, by the edit distance's own
+    alignment."""
     edits = word_edits(query_tokens, source_tokens)
-    return frozenset(i for edit in edits if edit.tag == "equal" for i in range(edit.x_start, edit.x_end))
+    return frozenset(
+        i for edit in edits if edit.tag == "equal" for i in range(edit.x_start, edit.x_end)
+    )
 
 
 def coverage(query: str, chosen: Sequence[Match]) -> list[Coverage]:

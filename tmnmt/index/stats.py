@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of segments, but `bytes` on disk; dates are the least and greatest `changed`, "" where none is known."""
+    """Counts of segments, but `bytes` on disk; dates are the least and greatest `changed`, "" where
+    none is known."""
 
     src_lang: str
     tgt_lang: str
@@ -34,8 +35,12 @@ class Stats:
 
 
 def stats(index: OpenIndex, wanted: Filter = EVERYTHING) -> Stats:
-    """The Stats of the wanted segments, which are read; changes, generation and bytes are those of the whole index."""
-    documents, origins, users, properties = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    """The Stats of the wanted segments, which are read; changes, generation and bytes are those of
+    the whole index."""
+    documents = Counter[str]()
+    origins = Counter[str]()
+    users = Counter[str]()
+    properties = Counter[str]()
     oldest = newest = ""
     for segment in index.segments(wanted):
         documents[segment.document] += 1
@@ -47,7 +52,17 @@ def stats(index: OpenIndex, wanted: Filter = EVERYTHING) -> Stats:
             newest = max(newest, segment.changed)
     none = documents.pop("", 0)
     return Stats(
-        index.src_lang, index.tgt_lang, documents.total() + none, *index.changes(), len(documents), none,
-        oldest, newest, dict(origins.most_common()), dict(users.most_common()), dict(properties.most_common()),
-        index.generation(), index.size(),
-    )  # fmt: skip
+        index.src_lang,
+        index.tgt_lang,
+        documents.total() + none,
+        *index.changes(),
+        len(documents),
+        none,
+        oldest,
+        newest,
+        dict(origins.most_common()),
+        dict(users.most_common()),
+        dict(properties.most_common()),
+        index.generation(),
+        index.size(),
+    )

@@ -1,8 +1,8 @@
-"""The keys of all pairs of a memory, computed ahead with one model: what is missing is computed, the rest is kept.
+"""The keys of all pairs of a memory, computed ahead with one model: what is missing is computed,
+the rest is kept.
 
-`plan` says which pairs have no keys yet and how many positions and bytes that makes; `compute` joins what other
-machines computed, then computes the rest, block by block.
-"""
+`plan` says which pairs have no keys yet and how many positions and bytes that makes; `compute`
+joins what other machines computed, then computes the rest, block by block."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
 
-BLOCK_POSITIONS = 1 << 14  # computed between two writes: what a kill can lose, some seconds on a CPU
+BLOCK_POSITIONS = (
+    1 << 14
+)  # computed between two writes: what a kill can lose, some seconds on a CPU
 SEGMENTS_READ = 500
 MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
 PART = "part-{}-of-{}"
@@ -99,25 +101,32 @@ def longest_whole(model: Model) -> int:
 def header_of(model: Model) -> Header:
     """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
     any segment that is translated at once."""
-    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, 4 * longest(model))
+    return Header(
+        model.hash, model.backbone.context_size, model.backbone.hidden_size, 4 * longest(model)
+    )
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
-    """The keys that the index has of this model; None where it has none of it. Raises MemoryIndexError where they are
-    damaged, or not what they say; warns where it has keys of other models only."""
+    """The keys that the index has of this model; None where it has none of it. Raises
+    MemoryIndexError where they are damaged, or not what they say; warns where it has keys of other
+    models only."""
     others = models_of(index_dir)
     if header.model in others:
         return KeyFiles(keys_dir(index_dir, header.model), header)
     if others:
         models = others[0], header.model
-        log.warning("%s: has keys of model %s, none of %s; they are computed at need", index_dir, *models)
+        log.warning(
+            "%s: has keys of model %s, none of %s; they are computed at need", index_dir, *models
+        )
     return None
 
 
 def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None = None) -> Plan:
-    """What is missing of the index's keys, or of one shard of them. Reads all segments and encodes their targets.
+    """What is missing of the index's keys, or of one shard of them. Reads all segments and encodes
+    their targets.
 
-    Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index holds."""
+    Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index
+    holds."""
     alive = _alive(index, header, vocab, shard)
     folder = keys_dir(index.path, header.model)
     main = _open(folder, header)
@@ -130,15 +139,21 @@ def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | N
 
 
 def compute(
-    index: MemoryIndex, model: Model, wanted: Plan, shard: Shard | None = None, device: str = "cpu",
+    index: MemoryIndex,
+    model: Model,
+    wanted: Plan,
+    shard: Shard | None = None,
+    device: str = "cpu",
     progress: Callable[[int], None] | None = None,
-) -> KeyFiles:  # fmt: skip
+) -> KeyFiles:
     """Computes what `wanted` says is missing, in the order of the segments, and gives the keys.
 
-    Ended at any moment, all but the last block is kept, and the next call goes on from there. Without `shard` the parts
-    that other machines computed are taken in first. Searches, translations and changes of the index go on meanwhile; a
-    segment that was changed since `wanted` was made is left for the next call. progress: called with positions done.
-    Raises LockedError where another process computes the same, MemoryIndexError where the disk is full."""
+    Ended at any moment, all but the last block is kept, and the next call goes on from there.
+    Without `shard` the parts that other machines computed are taken in first. Searches,
+    translations and changes of the index go on meanwhile; a segment that was changed since `wanted`
+    was made is left for the next call. progress: called with positions done.
+    Raises LockedError where another process computes the same, MemoryIndexError where the disk is
+    full."""
     folder = keys_dir(index.path, model.hash)
     if shard is not None:
         folder = folder / PART.format(*shard)
@@ -151,7 +166,10 @@ def compute(
                 _join(writer, path, wanted)
         for block in _blocks(wanted.missing):
             same = _unchanged(block, index)
-            pairs = [encode_pair((s.src, s.tgt), model.vocab, wanted.header.max_subwords) for s, _ in same]
+            pairs = [
+                encode_pair((s.src, s.tgt), model.vocab, wanted.header.max_subwords)
+                for s, _ in same
+            ]
             keys = [_halved(keys) for keys in force_all(backbone, pairs, device)]
             writer.append([segment.id for segment, _ in same], [digest for _, digest in same], keys)
             if progress:
@@ -160,9 +178,11 @@ def compute(
     return KeyFiles(folder, wanted.header)
 
 
-def queries_of(model: Model, tm: Asking | None, src: str, tgt: str, device: str = "cpu") -> tuple[Array, Array]:
-    """What to ask a `KeySearch` when `src` is translated as `tgt`: c M of every target position (T, l) float32, and the
-    subwords (T,). Without trained memories M is the identity."""
+def queries_of(
+    model: Model, tm: Asking | None, src: str, tgt: str, device: str = "cpu"
+) -> tuple[Array, Array]:
+    """What to ask a `KeySearch` when `src` is translated as `tgt`: c M of every target position (T,
+    l) float32, and the subwords (T,). Without trained memories M is the identity."""
     coded = encode_pair((src, tgt), model.vocab, header_of(model).max_subwords)
     (keys,) = force_all(model.backbone, [coded], device)
     with torch.inference_mode():
@@ -171,7 +191,8 @@ def queries_of(model: Model, tm: Asking | None, src: str, tgt: str, device: str 
 
 
 def check_disk(index_dir: Path, needed: int) -> int:
-    """The free bytes of the disk with the index. Raises DataError where they are fewer than `needed`."""
+    """The free bytes of the disk with the index. Raises DataError where they are fewer than
+    `needed`."""
     free = shutil.disk_usage(index_dir).free
     if needed > free:
         what = f"the keys need {needed / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
@@ -183,14 +204,21 @@ def read_shard(text: str) -> Shard:
     """The shard from "i/n". Raises UsageError."""
     i, _, n = text.partition("/")
     if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
-        raise UsageError(f"--shard {text} is no part of a whole; write i/n with 1 <= i <= n, such as 2/4")
+        raise UsageError(
+            f"--shard {text} is no part of a whole; write i/n with 1 <= i <= n, such as 2/4"
+        )
     return int(i), int(n)
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The folders whose keys have to be joined to those in `folder`: parts of other machines, and an old version."""
+    """The folders whose keys have to be joined to those in `folder`: parts of other machines, and
+    an old version."""
     old = folder.with_name(folder.name + OLD)
-    headers = [*folder.glob(f"part-*/{HEADER_FILE}"), *old.glob(f"part-*/{HEADER_FILE}"), *old.glob(HEADER_FILE)]
+    headers = [
+        *folder.glob(f"part-*/{HEADER_FILE}"),
+        *old.glob(f"part-*/{HEADER_FILE}"),
+        *old.glob(HEADER_FILE),
+    ]
     return [path.parent for path in headers]
 
 
@@ -208,7 +236,9 @@ def _alive(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard |
         digests = [digest_of(segment.src, segment.tgt) for segment in some]
         block = np.zeros(len(some), RECORD)
         block["id"], block["digest"] = [segment.id for segment in some], digests
-        block["length"] = [min(len(vocab.encode(segment.tgt)), header.max_subwords) + 1 for segment in some]
+        block["length"] = [
+            min(len(vocab.encode(segment.tgt)), header.max_subwords) + 1 for segment in some
+        ]
         if shard is not None:
             block = block[block["digest"][:, 1] % np.uint64(shard[1]) == shard[0] - 1]
         blocks.append(block)
@@ -242,7 +272,11 @@ def _join(writer: KeyWriter, path: Path, wanted: Plan) -> None:
     kept = part.records[np.isin(_digests(part.records), _digests(wanted.alive))]
     for block in _blocks(_missing(kept, _digests(main.records))):
         digests = _tuples(block)
-        keys = [part.read(number) for digest in digests if (number := part.record_of(digest)) is not None]
+        keys = [
+            part.read(number)
+            for digest in digests
+            if (number := part.record_of(digest)) is not None
+        ]
         writer.append(block["id"].tolist(), digests, keys)
     (path / HEADER_FILE).unlink()  # first: without it what a kill leaves is no part any more
     shutil.rmtree(path)
@@ -259,9 +293,12 @@ def _link(writer: KeyWriter, alive: Array) -> None:
 
 
 def _set_aside(folder: Path, wanted: Plan) -> None:
-    """Where the keys are to be written again, makes a part of what is there, to be joined without what is dead."""
+    """Where the keys are to be written again, makes a part of what is there, to be joined without
+    what is dead."""
     old = folder.with_name(folder.name + OLD)
-    with KeyWriter.open(folder, wanted.header):  # the lock goes with the folder: who waits for it is told so
+    with KeyWriter.open(
+        folder, wanted.header
+    ):  # the lock goes with the folder: who waits for it is told so
         if old.exists() and not parts_of(folder):
             shutil.rmtree(old)  # what a killed run left of it
         if wanted.rewritten and not old.exists():

@@ -29,7 +29,8 @@ class Entries(NamedTuple):
 
 
 class Datastore:
-    """The searches in several memories' keys as one; positions and pairs are numbered through, memory after memory.
+    """The searches in several memories' keys as one; positions and pairs are numbered through,
+    memory after memory.
 
     Not for several threads at once."""
 
@@ -44,32 +45,41 @@ class Datastore:
     def open(cls, indexes: Sequence[Index], model: str, threads: int | None = None) -> Datastore:
         """The keys that the indexes have of the model with this hash; `threads`: of FAISS.
 
-        Raises MemoryIndexError, which names `tmnmt keys`, where an index has none; UsageError where it is no folder, or
-        where there is no index at all."""
+        Raises MemoryIndexError, which names `tmnmt keys`, where an index has none; UsageError where
+        it is no folder, or where there is no index at all."""
         folders = [index for index in indexes if isinstance(index, MemoryIndex)]
         if not folders or len(folders) < len(indexes):
-            raise UsageError("neighbours are found in memories that are index folders, whose keys tmnmt keys computes")
+            raise UsageError(
+                "neighbours are found in memories that are index folders, whose keys tmnmt keys "
+                "computes"
+            )
         searches = [KeySearch.open(index, model) for index in folders]
         if threads and any(search.kind != "flat" for search in searches):
             load_faiss().omp_set_num_threads(threads)
         return cls(searches)
 
     def forget(self, left_out: Iterable[int] = ()) -> None:
-        """From now on changes of the memories since the last time are seen: what was deleted is found no more; nor are
-        the pairs with the numbers `left_out`, until the next time."""
+        """From now on changes of the memories since the last time are seen: what was deleted is
+        found no more; nor are the pairs with the numbers `left_out`, until the next time."""
         self._known = [{} for _ in self.searches]
         for pair in left_out:
             which, number = self._memory_of(pair)
             self._known[which][number] = None
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
-        """The `k` keys (all, where there are fewer) with the greatest inner product with each query (n, l): scores and
-        positions (n, k), best first; -inf and -1 in the place of keys whose pair was deleted."""
+        """The `k` keys (all, where there are fewer) with the greatest inner product with each query
+        (n, l): scores and positions (n, k), best first; -inf and -1 in the place of keys whose pair
+        was deleted."""
         k = min(k, max(1, int(self._first[-1])))
-        found = [s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)]
+        found = [
+            s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)
+        ]
         if len(found) == 1:
             return found[0]
-        shifted = [np.where(at >= 0, at + first, -1) for (_, at), first in zip(found, self._first, strict=False)]
+        shifted = [
+            np.where(at >= 0, at + first, -1)
+            for (_, at), first in zip(found, self._first, strict=False)
+        ]
         return best(np.hstack([scores for scores, _ in found]), np.hstack(shifted), k)
 
     def entries(self, positions: Array) -> Entries:
@@ -77,10 +87,15 @@ class Datastore:
         header = self.searches[0].files.header
         shape = positions.shape
         found = Entries(
-            np.zeros((*shape, header.context_size), np.float32), np.zeros((*shape, header.hidden_size), np.float32),
-            np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1),
-        )  # fmt: skip
-        for search, first, first_pair in zip(self.searches, self._first, self._first_pair, strict=False):
+            np.zeros((*shape, header.context_size), np.float32),
+            np.zeros((*shape, header.hidden_size), np.float32),
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int64),
+            np.full(shape, -1),
+        )
+        for search, first, first_pair in zip(
+            self.searches, self._first, self._first_pair, strict=False
+        ):
             here = (positions >= first) & (positions < first + search.files.positions)
             at, files = positions[here] - first, search.files
             pairs = search.pairs(at)
@@ -89,7 +104,9 @@ class Datastore:
                 files.hiddens[at],
                 files.ids[at],
             )
-            found.before[here] = np.where(search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)])
+            found.before[here] = np.where(
+                search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)]
+            )
             found.pairs[here] = pairs + first_pair
         return found
 
@@ -97,7 +114,9 @@ class Datastore:
         """The numbers of the pair with these texts, one for every memory that has its keys."""
         numbers = [search.pair_of(src, tgt) for search in self.searches]
         return [
-            number + int(first) for number, first in zip(numbers, self._first_pair, strict=False) if number is not None
+            number + int(first)
+            for number, first in zip(numbers, self._first_pair, strict=False)
+            if number is not None
         ]
 
     def segment(self, pair: int) -> Segment:
@@ -113,17 +132,24 @@ class Datastore:
         return which, pair - int(self._first_pair[which])
 
     def place(self, position: int) -> tuple[int, int]:
-        """The number of the pair that a position belongs to, and the subword position in that pair's target."""
+        """The number of the pair that a position belongs to, and the subword position in that
+        pair's target."""
         which = int(np.searchsorted(self._first, position, "right")) - 1
         at = position - int(self._first[which])
         pair = int(self.searches[which].pairs(np.array(at)))
-        return pair + int(self._first_pair[which]), at - int(self.searches[which].starts(np.array(pair)))
+        return pair + int(self._first_pair[which]), at - int(
+            self.searches[which].starts(np.array(pair))
+        )
 
 
 def keys_state(index: Index, model: str) -> str:
-    """What tells the keys that an index has of a model from those of another time. Raises as `Datastore.open`."""
+    """What tells the keys that an index has of a model from those of another time. Raises as
+    `Datastore.open`."""
     if not isinstance(index, MemoryIndex):
-        raise UsageError("neighbours are found in memories that are index folders, whose keys tmnmt keys computes")
+        raise UsageError(
+            "neighbours are found in memories that are index folders, whose keys tmnmt keys "
+            "computes"
+        )
     files = KeyFiles.open(index.path, model)
     return f"{files.positions} {_checksum(files.folder / FAISS_FILE)}"
 

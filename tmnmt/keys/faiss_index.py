@@ -1,13 +1,16 @@
-"""FAISS over all keys c' of a memory, by inner product: building, extending and loading the file faiss.index.
+"""FAISS over all keys c' of a memory, by inner product: building, extending and loading the file
+faiss.index.
 
-    flat     no file: every key is compared, blockwise, from c.f16 (see `key_search`); exact, for small memories
-    ivf      inverted lists of fp16 keys: the keys of the nearest lists are compared         2 l + 8 bytes a key
+    flat     no file: every key is compared, blockwise, from c.f16 (see `key_search`); exact, for
+    small memories
+    ivf      inverted lists of fp16 keys: the keys of the nearest lists are compared         2 l + 8
+    bytes a key
     ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.f16
-    hnsw     a graph over fp16 keys                                                          2 l + 272 bytes a key
+    hnsw     a graph over fp16 keys                                                          2 l +
+    272 bytes a key
 
-The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the CRC-32 of all before
-them, which FAISS does not read. Douze et al. 2024, "The Faiss library".
-"""
+The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the
+CRC-32 of all before them, which FAISS does not read. Douze et al. 2024, "The Faiss library"."""
 
 from __future__ import annotations
 
@@ -29,12 +32,24 @@ from tmnmt.progress import ReadProgress
 
 FAISS_FILE = "faiss.index"
 Kind = Literal["flat", "ivf", "ivfpq", "hnsw"]
-CLASSES: dict[str, Kind] = {"IndexIVFScalarQuantizer": "ivf", "IndexIVFPQ": "ivfpq", "IndexHNSWSQ": "hnsw"}
+CLASSES: dict[str, Kind] = {
+    "IndexIVFScalarQuantizer": "ivf",
+    "IndexIVFPQ": "ivfpq",
+    "IndexHNSWSQ": "hnsw",
+}
 KINDS: dict[str, Kind] = {"flat": "flat", "ivf": "ivf", "ivfpq": "ivfpq", "hnsw": "hnsw"}
-LEAST: dict[Kind, int] = {"flat": 0, "ivf": 39, "ivfpq": 39 * 256, "hnsw": 1}  # keys; FAISS wants 39 a centroid
+LEAST: dict[Kind, int] = {
+    "flat": 0,
+    "ivf": 39,
+    "ivfpq": 39 * 256,
+    "hnsw": 1,
+}  # keys; FAISS wants 39 a centroid
 SAMPLE_A_LIST = 64  # keys that a list's centroid is trained on
 PROBES = 64  # lists searched for a query
-EF_CONSTRUCTION, EF_SEARCH = 80, 96  # candidates kept while the graph is made, and while it is searched
+EF_CONSTRUCTION, EF_SEARCH = (
+    80,
+    96,
+)  # candidates kept while the graph is made, and while it is searched
 LINKS = 32  # of a key in the graph
 BLOCK = 1 << 16  # keys in fp32 at a time: 134 MB at l = 512
 ADDED = 1 << 13  # keys at a time, between two signs of progress
@@ -45,30 +60,41 @@ log = logging.getLogger(__name__)
 
 
 def kind_for(positions: int) -> Kind:
-    """What fits a memory of so many keys: exact while that takes milliseconds, then fp16 lists while those fit a usual
-    memory (2 GB at 2 M keys of l = 512), then compressed ones."""
+    """What fits a memory of so many keys: exact while that takes milliseconds, then fp16 lists
+    while those fit a usual memory (2 GB at 2 M keys of l = 512), then compressed ones."""
     return "flat" if positions < 50_000 else "ivf" if positions < 2_000_000 else "ivfpq"
 
 
 def bytes_a_key(kind: Kind, size: int) -> int:
-    """Bytes of one key of `size` numbers in faiss.index, and as much in memory when it is searched."""
-    return {"flat": 0, "ivf": 2 * size + 8, "ivfpq": _codes(size) + 8, "hnsw": 2 * size + 8 * LINKS + 16}[kind]
+    """Bytes of one key of `size` numbers in faiss.index, and as much in memory when it
+    is searched."""
+    return {
+        "flat": 0,
+        "ivf": 2 * size + 8,
+        "ivfpq": _codes(size) + 8,
+        "hnsw": 2 * size + 8 * LINKS + 16,
+    }[kind]
 
 
 def check_kind(kind: Kind, positions: int) -> None:
-    """Raises UsageError where FAISS is not installed, or there are too few keys to learn this kind from."""
+    """Raises UsageError where FAISS is not installed, or there are too few keys to learn this kind
+    from."""
     if positions < LEAST[kind]:
-        raise UsageError(f"{positions:,} keys are too few for {kind}, which needs {LEAST[kind]:,}; use flat")
+        raise UsageError(
+            f"{positions:,} keys are too few for {kind}, which needs {LEAST[kind]:,}; use flat"
+        )
     if kind != "flat":
         load_faiss()
 
 
-def update_faiss(files: KeyFiles, kind: Kind, progress: ReadProgress | None = None, seed: int = 0) -> None:
-    """Brings faiss.index in step with the keys. It is extended where it is of this kind and its lists still fit their
-    number, else made anew; "flat" removes it. Whole or not at all.
+def update_faiss(
+    files: KeyFiles, kind: Kind, progress: ReadProgress | None = None, seed: int = 0
+) -> None:
+    """Brings faiss.index in step with the keys. It is extended where it is of this kind and its
+    lists still fit their number, else made anew; "flat" removes it. Whole or not at all.
 
-    seed: of the sample it is trained on. progress: called with keys added, and the share of those to add that are now
-    there. Raises MemoryIndexError (disk full)."""
+    seed: of the sample it is trained on. progress: called with keys added, and the share of those
+    to add that are now there. Raises MemoryIndexError (disk full)."""
     path = files.folder / FAISS_FILE
     if kind == "flat":
         path.unlink(missing_ok=True)
@@ -90,15 +116,18 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
     count, size = contexts.shape
     lists = lists_for(count)
     written = {
-        "ivf": f"IVF{lists},SQfp16", "ivfpq": f"IVF{lists},PQ{_codes(size)}", "hnsw": f"HNSW{LINKS}_SQfp16",
-    }[kind]  # fmt: skip
+        "ivf": f"IVF{lists},SQfp16",
+        "ivfpq": f"IVF{lists},PQ{_codes(size)}",
+        "hnsw": f"HNSW{LINKS}_SQfp16",
+    }[kind]
     index = faiss.index_factory(size, written, faiss.METRIC_INNER_PRODUCT)
     if kind == "hnsw":
         wanted = 1  # it learns nothing
         index.hnsw.efConstruction = EF_CONSTRUCTION
     else:
         wanted = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
-        index.cp.spherical = False  # longer keys win inner products: centroids keep their lengths (recall .97, not .90)
+        # longer keys win inner products: centroids keep their lengths (recall .97, not .90)
+        index.cp.spherical = False
         log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{wanted:,}")
     chosen = np.sort(np.random.default_rng(seed).choice(count, wanted, replace=False))
     key_gpu.train(index, contexts[chosen].astype(np.float32))
@@ -106,7 +135,8 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
 
 
 def add(index: Any, contexts: Array, progress: ReadProgress | None = None) -> None:
-    """Adds those of the keys (N, l) that the index does not have yet; `progress` as for `update_faiss`."""
+    """Adds those of the keys (N, l) that the index does not have yet; `progress` as for
+    `update_faiss`."""
     held = index.ntotal
     for at in range(held, len(contexts), ADDED):
         block = contexts[at : at + ADDED].astype(np.float32)
@@ -116,8 +146,9 @@ def add(index: Any, contexts: Array, progress: ReadProgress | None = None) -> No
 
 
 def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:
-    """The kind of the index over the keys, and the index, ready to be searched, on all GPUs where there are any; None:
-    there is none, search flat. Raises MemoryIndexError where it is damaged or not of these keys."""
+    """The kind of the index over the keys, and the index, ready to be searched, on all GPUs where
+    there are any; None: there is none, search flat. Raises MemoryIndexError where it is damaged or
+    not of these keys."""
     path = files.folder / FAISS_FILE
     if not path.exists():
         return "flat", None
@@ -133,7 +164,8 @@ def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:
 
 
 def lists_for(count: int) -> int:
-    """How many lists: the power of two nearest to 2 sqrt(count), as long as each has 39 keys to learn from."""
+    """How many lists: the power of two nearest to 2 sqrt(count), as long as each has 39 keys to
+    learn from."""
     lists = 1 << max(0, round(math.log2(2 * math.sqrt(max(count, 1)))))
     while lists > 1 and 39 * lists > count:
         lists //= 2
@@ -147,7 +179,9 @@ def load_faiss() -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # of SWIG's types
             import faiss
     except ImportError as error:
-        message = "FAISS is not installed: pip install faiss-cpu (or faiss-gpu), or use --faiss flat"
+        message = (
+            "FAISS is not installed: pip install faiss-cpu (or faiss-gpu), or use --faiss flat"
+        )
         raise UsageError(message) from error
     return faiss
 
@@ -163,14 +197,19 @@ def _load_fitting(files: KeyFiles, kind: Kind) -> Any | None:
         index = _read(path) if path.exists() else None
     except MemoryIndexError:
         return None  # made anew
-    if index is None or CLASSES[type(index).__name__] != kind or index.d != files.header.context_size:
+    if (
+        index is None
+        or CLASSES[type(index).__name__] != kind
+        or index.d != files.header.context_size
+    ):
         return None
     outgrown = kind != "hnsw" and lists_for(files.positions) > 2 * index.nlist
     return None if outgrown or index.ntotal > files.positions else index
 
 
 def check_faiss(index_dir: Path) -> None:
-    """Raises MemoryIndexError where a faiss.index of any model is not as it was written. Does without FAISS."""
+    """Raises MemoryIndexError where a faiss.index of any model is not as it was written. Does
+    without FAISS."""
     for path in sorted((index_dir / KEYS_DIR).rglob(FAISS_FILE)):
         _check(path)
 
@@ -188,15 +227,20 @@ def _read(path: Path) -> Any:
     faiss = load_faiss()
     _check(path)  # FAISS would believe a flipped byte, and answer with keys that there are not
     try:
-        # without the flag an index could name any file of the disk as a part of itself, and FAISS would open it
+        # without the flag an index could name any file of the disk as a part of itself, and FAISS
+        # would open it
         index = faiss.read_index(str(path), faiss.IO_FLAG_ONDISK_SAME_DIR)
     except (RuntimeError, MemoryError) as error:
-        raise MemoryIndexError(f"{path}: cannot be read; delete it and run tmnmt keys again") from error
+        raise MemoryIndexError(
+            f"{path}: cannot be read; delete it and run tmnmt keys again"
+        ) from error
     if type(index).__name__ not in CLASSES:
         raise MemoryIndexError(f"{path}: of an unknown kind; delete it and run tmnmt keys again")
     lists = faiss.downcast_InvertedLists(index.invlists) if hasattr(index, "invlists") else None
     if lists is not None and type(lists).__name__ != "ArrayInvertedLists":
-        raise MemoryIndexError(f"{path}: has parts in other files; delete it and run tmnmt keys again")
+        raise MemoryIndexError(
+            f"{path}: has parts in other files; delete it and run tmnmt keys again"
+        )
     return index
 
 
@@ -206,7 +250,9 @@ def _write(index: Any, path: Path) -> None:
             load_faiss().write_index(index, str(new))
             _seal(new)
     except (OSError, RuntimeError) as error:
-        raise MemoryIndexError(f"{path}: cannot be written: {str(error).splitlines()[-1]}") from error
+        raise MemoryIndexError(
+            f"{path}: cannot be written: {str(error).splitlines()[-1]}"
+        ) from error
 
 
 def _seal(path: Path) -> None:

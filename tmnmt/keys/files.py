@@ -1,18 +1,20 @@
-"""The keys of a memory's pairs on disk: c', z', y' of every target position, computed once with one model.
+"""The keys of a memory's pairs on disk: c', z', y' of every target position, computed once with one
+model.
 
     INDEX/keys/<model hash>/keys.json    what the keys belong to
                             c.f16        (N, l) contexts c', raw: M is folded into the query
                             z.f16        (N, d) states z'
                             y.i32        (N,)   subword ids y', </s> too
-                            offsets      which rows are whose: frames of records, each frame with its checksums
+                            offsets      which rows are whose: frames of records, each frame with
+                            its checksums
 
-All but keys.json only grow. A block's rows are on disk before the frame that names them: what a killed writer left
-behind the last whole frame was never there, readers stop before it and the next writer cuts it off. A frame ends with a
-byte that is not zero, so that zeros, which a power cut may leave from a sector on, are told from damage; only where
-that byte stands alone in its sector a flip to zero passes for a power cut: the block is computed again. A record holds
-a digest of its pair's two texts: keys are found by what they were computed from, and neither a compaction nor a new
-build of the index can make them wrong. Equal pairs share their rows.
-"""
+All but keys.json only grow. A block's rows are on disk before the frame that names them: what a
+killed writer left behind the last whole frame was never there, readers stop before it and the next
+writer cuts it off. A frame ends with a byte that is not zero, so that zeros, which a power cut may
+leave from a sector on, are told from damage; only where that byte stands alone in its sector a flip
+to zero passes for a power cut: the block is computed again. A record holds a digest of its pair's
+two texts: keys are found by what they were computed from, and neither a compaction nor a new build
+of the index can make them wrong. Equal pairs share their rows."""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ MOST_ROWS = 1 << 40
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
 )  # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
-_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])  # CRC-32: of its records; of both
+_FRAME = np.dtype(
+    [("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")]
+)  # CRC-32: of its records; of both
 _END = b"\n"  # behind the records of a frame
 _CHECKSUM = "checksum"  # in keys.json, of all else in it
 
@@ -78,7 +82,11 @@ class Header:
     @property
     def columns(self) -> tuple[tuple[str, str, int], ...]:
         """The files of the rows: name, type, numbers a row."""
-        return ("c.f16", "<f2", self.context_size), ("z.f16", "<f2", self.hidden_size), ("y.i32", "<i4", 1)
+        return (
+            ("c.f16", "<f2", self.context_size),
+            ("z.f16", "<f2", self.hidden_size),
+            ("y.i32", "<i4", 1),
+        )
 
 
 def keys_dir(index_dir: Path, model: str) -> Path:
@@ -88,18 +96,24 @@ def keys_dir(index_dir: Path, model: str) -> Path:
 
 def digest_of(src: str, tgt: str) -> tuple[int, int]:
     """128 bits that tell a pair from every other."""
-    digest = blake2b(f"{len(src)}\n{src}{tgt}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    digest = blake2b(
+        f"{len(src)}\n{src}{tgt}".encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
 class KeyFiles:
-    """The keys in a folder, mapped, as they were when it was opened; what is added later is not seen."""
+    """The keys in a folder, mapped, as they were when it was opened; what is added later is not
+    seen."""
 
     def __init__(self, folder: Path, header: Header) -> None:
-        """Raises MemoryIndexError: there are none, they are damaged, or they are not what `header` says."""
+        """Raises MemoryIndexError: there are none, they are damaged, or they are not what `header`
+        says."""
         self.folder, self.header = folder, header
         _check_header(folder, header)
-        self.records, _ = _read_records(folder)  # (segments,) RECORD, in the order they were written
+        self.records, _ = _read_records(
+            folder
+        )  # (segments,) RECORD, in the order they were written
         self.positions = _rows(self.records)  # N
         self.contexts, self.hiddens, self.ids = self._mapped()
         self._by_digest = np.argsort(self.records["digest"][:, 0], kind="stable")
@@ -107,13 +121,15 @@ class KeyFiles:
 
     @classmethod
     def open(cls, index_dir: Path, model: str) -> KeyFiles:
-        """The keys that the index has of the model with this hash. Raises MemoryIndexError where it has none; the error
-        names the models that it has keys of."""
+        """The keys that the index has of the model with this hash. Raises MemoryIndexError where it
+        has none; the error names the models that it has keys of."""
         folder = keys_dir(index_dir, model)
         if not (folder / HEADER_FILE).exists():
             others = ", ".join(models_of(index_dir))
             held = f"has keys of model {others} only, none" if others else "has no keys"
-            raise MemoryIndexError(f"{index_dir}: {held} of model {model}; compute them with tmnmt keys")
+            raise MemoryIndexError(
+                f"{index_dir}: {held} of model {model}; compute them with tmnmt keys"
+            )
         header = _read_header(folder)
         return cls(folder, replace(header, model=model))
 
@@ -133,18 +149,21 @@ class KeyFiles:
         return None
 
     def read(self, number: int) -> Keys:
-        """The keys of a record, copied from the disk. Raises MemoryIndexError where they are not what was written."""
+        """The keys of a record, copied from the disk. Raises MemoryIndexError where they are not
+        what was written."""
         record = self.records[number]
         rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
-        keys = Keys(np.array(self.contexts[rows]), np.array(self.hiddens[rows]), np.array(self.ids[rows]))
+        keys = Keys(
+            np.array(self.contexts[rows]), np.array(self.hiddens[rows]), np.array(self.ids[rows])
+        )
         if _content(keys) != int(record["content"]):
             where = f"{self.folder}: the keys of segment {record['id']} are damaged"
             raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
         return keys
 
     def check_words(self, ids: Array, vocabulary: int) -> None:
-        """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many: whoever wrote it may
-        have written a right checksum too."""
+        """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many:
+        whoever wrote it may have written a right checksum too."""
         if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
             where = f"{self.folder}: keys of subwords that the model does not have"
             raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
@@ -157,7 +176,9 @@ class KeyFiles:
             if not path.exists() or path.stat().st_size < wanted:
                 raise _too_short(path, wanted)
             empty = not self.positions  # what is empty cannot be mapped
-            arrays.append(np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape))
+            arrays.append(
+                np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape)
+            )
         return arrays[0], arrays[1], arrays[2][:, 0]
 
 
@@ -168,7 +189,9 @@ class KeyWriter:
         self.folder, self.header = folder, header
         records, self._offset = _read_records(folder)
         self.positions = _rows(records)
-        self._files = [(folder / name, np.dtype(dtype), width) for name, dtype, width in header.columns]
+        self._files = [
+            (folder / name, np.dtype(dtype), width) for name, dtype, width in header.columns
+        ]
         for path, dtype, width in self._files:  # what a killed writer left
             _cut(path, self.positions * width * dtype.itemsize)
         _cut(folder / OFFSETS_FILE, self._offset)
@@ -177,7 +200,8 @@ class KeyWriter:
     @classmethod
     @contextmanager
     def open(cls, folder: Path, header: Header) -> Iterator[KeyWriter]:
-        """The one writer to `folder`, which is made where it is missing. Raises LockedError, MemoryIndexError."""
+        """The one writer to `folder`, which is made where it is missing. Raises LockedError,
+        MemoryIndexError."""
         try:
             make_folder(folder)
         except OSError as error:
@@ -189,8 +213,11 @@ class KeyWriter:
                 _write_header(folder, header)
             yield cls(folder, header)
 
-    def append(self, ids: Sequence[int], digests: Sequence[tuple[int, int]], keys: Sequence[Keys]) -> None:
-        """Adds the keys of segments. Raises MemoryIndexError where the disk is full: then nothing is added."""
+    def append(
+        self, ids: Sequence[int], digests: Sequence[tuple[int, int]], keys: Sequence[Keys]
+    ) -> None:
+        """Adds the keys of segments. Raises MemoryIndexError where the disk is full: then nothing
+        is added."""
         if not ids:
             return
         records = np.zeros(len(ids), RECORD)
@@ -203,7 +230,8 @@ class KeyWriter:
         self.positions += len(columns[-1])
 
     def link(self, records: Array) -> None:
-        """Adds records of rows that are there already: segments whose pair has its keys from another."""
+        """Adds records of rows that are there already: segments whose pair has its keys from
+        another."""
         if len(records):
             self._write(records.astype(RECORD), [])
 
@@ -212,7 +240,11 @@ class KeyWriter:
         frame = _frame_of(len(records), zlib.crc32(body)) + body + _END
         try:
             for (path, dtype, width), column in zip(self._files, columns, strict=False):
-                _put(path, column.astype(dtype, copy=False).tobytes(), self.positions * width * dtype.itemsize)
+                _put(
+                    path,
+                    column.astype(dtype, copy=False).tobytes(),
+                    self.positions * width * dtype.itemsize,
+                )
             _put(self.folder / OFFSETS_FILE, frame, self._offset)
         except OSError as error:
             raise MemoryIndexError(f"{self.folder}: nothing was added: {error.strerror}") from error
@@ -235,8 +267,9 @@ def models_of(index_dir: Path) -> list[str]:
 
 
 def verify_keys(index_dir: Path) -> int:
-    """Reads all keys of all models, parts that wait to be joined too; how many positions there are. Raises
-    MemoryIndexError at the first damage, and for a folder that has the name of another model."""
+    """Reads all keys of all models, parts that wait to be joined too; how many positions there are.
+    Raises MemoryIndexError at the first damage, and for a folder that has the name of another
+    model."""
     positions = 0
     keys = index_dir / KEYS_DIR
     for path in sorted(keys.rglob(HEADER_FILE)):
@@ -260,10 +293,15 @@ def _rows(records: Array) -> int:
 
 
 def _read_records(folder: Path) -> tuple[Array, int]:
-    """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one is damaged."""
+    """The records of all whole frames, and the bytes they take. Raises MemoryIndexError where one
+    is damaged."""
     path = folder / OFFSETS_FILE
-    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
-        raise MemoryIndexError(f"{path}: no regular file; delete its folder and run tmnmt keys again")
+    if (
+        path.exists() and not path.is_file()
+    ):  # a pipe would be waited for, a device read without end
+        raise MemoryIndexError(
+            f"{path}: no regular file; delete its folder and run tmnmt keys again"
+        )
     raw = path.read_bytes() if path.exists() else b""
     content = raw.rstrip(b"\0")
     found, at = [np.zeros(0, RECORD)], 0
@@ -272,16 +310,26 @@ def _read_records(folder: Path) -> tuple[Array, int]:
         count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
         end = start + count * RECORD.itemsize
         whole = content[at:start] == _frame_of(count, checksum)
-        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(content)  # the end, or its sector
+        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(
+            content
+        )  # the end, or its sector
         if whole and end + len(_END) > len(content) and unwritten:
             break  # half a frame: never acknowledged
-        if not whole or zlib.crc32(content[start:end]) != checksum or content[end : end + len(_END)] != _END:
-            raise MemoryIndexError(f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again")
+        if (
+            not whole
+            or zlib.crc32(content[start:end]) != checksum
+            or content[end : end + len(_END)] != _END
+        ):
+            raise MemoryIndexError(
+                f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again"
+            )
         found.append(np.frombuffer(content, RECORD, count, start))
         at = end + len(_END)
     records = np.concatenate(found)
     if not (_within(records["start"]) and _within(records["length"])):
-        raise MemoryIndexError(f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again")
+        raise MemoryIndexError(
+            f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again"
+        )
     return records, at
 
 
@@ -299,32 +347,48 @@ def _read_header(folder: Path) -> Header:
     try:
         _, content = read_small(path, MOST_HEADER_BYTES)
         if content.get("format") != FORMAT:
-            message = f"{path}: keys of format {shown(content.get('format'))}, this version reads {FORMAT}"
+            message = (
+                f"{path}: keys of format {shown(content.get('format'))}, this version "
+                f"reads {FORMAT}"
+            )
             raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
         checksum = content.pop(_CHECKSUM, None)
         header = Header(**content)
         sizes = header.context_size, header.hidden_size, header.max_subwords
-        named = is_text(header.model) and header.model.isprintable() and len(header.model) <= LONGEST_NAME
+        named = (
+            is_text(header.model)
+            and header.model.isprintable()
+            and len(header.model) <= LONGEST_NAME
+        )
         if not named or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
             raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):
-            raise MemoryIndexError(f"{path}: damaged (checksum); delete its folder and run tmnmt keys again")
+            raise MemoryIndexError(
+                f"{path}: damaged (checksum); delete its folder and run tmnmt keys again"
+            )
         return header
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise MemoryIndexError(f"{path}: cannot be read ({error}); delete its folder, run tmnmt keys again") from error
+        raise MemoryIndexError(
+            f"{path}: cannot be read ({error}); delete its folder, run tmnmt keys again"
+        ) from error
 
 
 def _check_header(folder: Path, wanted: Header) -> None:
     held = _read_header(folder)
     if held.model != wanted.model:
-        raise MemoryIndexError(f"{folder}: these are keys of model {held.model}, not of {wanted.model}")
+        raise MemoryIndexError(
+            f"{folder}: these are keys of model {held.model}, not of {wanted.model}"
+        )
     if held != wanted:
         what = f"made with {_sizes(held)}, not {_sizes(wanted)} as the model has now"
         raise MemoryIndexError(f"{folder}: {what}; delete this folder and run tmnmt keys again")
 
 
 def _sizes(header: Header) -> str:
-    return f"l = {header.context_size}, d = {header.hidden_size}, pairs cut at {header.max_subwords} subwords"
+    return (
+        f"l = {header.context_size}, d = {header.hidden_size}, pairs cut at "
+        f"{header.max_subwords} subwords"
+    )
 
 
 def _write_header(folder: Path, header: Header) -> None:
@@ -347,7 +411,9 @@ def _cut(path: Path, size: int) -> None:
 
 
 def _too_short(path: Path, size: int) -> MemoryIndexError:
-    return MemoryIndexError(f"{path}: shorter than {size:,} bytes; delete its folder and run tmnmt keys again")
+    return MemoryIndexError(
+        f"{path}: shorter than {size:,} bytes; delete its folder and run tmnmt keys again"
+    )
 
 
 def _put(path: Path, content: bytes, at: int) -> None:

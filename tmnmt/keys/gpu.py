@@ -1,9 +1,8 @@
 """FAISS on GPUs, where faiss-gpu is installed and sees any; without one, all of this does nothing.
 
-Only where the work is done changes: an index lies on disk as the CPU's, it is learnt by the same rules (a GPU's own
-training would make centroids of equal length), and what it finds is scored again from the raw keys. Not run on a GPU
-yet.
-"""
+Only where the work is done changes: an index lies on disk as the CPU's, it is learnt by the same
+rules (a GPU's own training would make centroids of equal length), and what it finds is scored again
+from the raw keys. Not run on a GPU yet."""
 
 from __future__ import annotations
 
@@ -11,12 +10,15 @@ from typing import Any
 
 
 def train(index: Any, sample: Any) -> None:
-    """Trains an index of the CPU on the keys (n, l) float32; the lists of an inverted one are found by the GPUs."""
+    """Trains an index of the CPU on the keys (n, l) float32; the lists of an inverted one are found
+    by the GPUs."""
     import faiss
 
     if _helps(index):
         assigning = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(index.d))
-        index.clustering_index = assigning  # of every key to its nearest centroid: all that takes time
+        index.clustering_index = (
+            assigning  # of every key to its nearest centroid: all that takes time
+        )
         index.train(sample)
         index.clustering_index = None
     else:

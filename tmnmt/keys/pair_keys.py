@@ -1,4 +1,5 @@
-"""The keys of retrieved pairs: read where an index has them, else by teacher forcing, batched, and kept in memory."""
+"""The keys of retrieved pairs: read where an index has them, else by teacher forcing, batched, and
+kept in memory."""
 
 from __future__ import annotations
 
@@ -30,16 +31,22 @@ class PairKeys:
 
 
 class PairKeyStore:
-    """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it does not have; the
-    least recently used pairs are forgotten first.
+    """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it
+    does not have; the least recently used pairs are forgotten first.
 
-    A pair longer than `max_subwords` on a side is cut there: its later words cannot be read. Any thread may ask; one is
-    answered after another."""
+    A pair longer than `max_subwords` on a side is cut there: its later words cannot be read. Any
+    thread may ask; one is answered after another."""
 
     def __init__(
-        self, backbone: Backbone, vocab: Vocabulary, max_subwords: int, positions_kept: int = POSITIONS_KEPT,
-        device: torch.device | str = "cpu", precomputed: Sequence[KeyFiles] = (), gradients: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        backbone: Backbone,
+        vocab: Vocabulary,
+        max_subwords: int,
+        positions_kept: int = POSITIONS_KEPT,
+        device: torch.device | str = "cpu",
+        precomputed: Sequence[KeyFiles] = (),
+        gradients: bool = False,
+    ) -> None:
         self.backbone, self.vocab, self.device, self.gradients = backbone, vocab, device, gradients
         self.max_subwords, self.positions_kept = max_subwords, positions_kept
         self.precomputed = list(precomputed)
@@ -63,7 +70,9 @@ class PairKeyStore:
         new = {pair: keys for pair in missing if (keys := self._read(pair)) is not None}
         missing = [pair for pair in missing if pair not in new]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
-        new |= zip(missing, force_all(self.backbone, coded, self.device, self.gradients), strict=True)
+        new |= zip(
+            missing, force_all(self.backbone, coded, self.device, self.gradients), strict=True
+        )
         for pair, keys in new.items():
             found[pair] = self._kept[pair] = keys
             self._positions += len(keys.ids)
@@ -105,15 +114,18 @@ def force_all(
     while order:
         rows = max(1, BATCH_POSITIONS // len(pairs[order[-1]][1]))
         batch, order = order[-rows:], order[:-rows]
-        keys |= zip(batch, force(backbone, [pairs[i] for i in batch], device, gradients), strict=True)
+        keys |= zip(
+            batch, force(backbone, [pairs[i] for i in batch], device, gradients), strict=True
+        )
     return [keys[i] for i in range(len(pairs))]
 
 
 def force(
     backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str, gradients: bool = False
 ) -> list[PairKeys]:
-    """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of teacher forcing; with
-    `gradients` the backbone's graph is recorded, unless torch is told otherwise."""
+    """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of
+    teacher forcing; with `gradients` the backbone's graph is recorded, unless torch is told
+    otherwise."""
     src_len = torch.tensor([len(src) for src, _ in pairs], device=device)
     src, tgt = (padded([pair[side] for pair in pairs], device) for side in (0, 1))
     with torch.inference_mode(not gradients):

@@ -1,4 +1,5 @@
-"""Searching all keys of a memory: the positions whose c' has the greatest inner product with a query c M."""
+"""Searching all keys of a memory: the positions whose c' has the greatest inner product with a
+query c M."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from tmnmt.keys.faiss_index import BLOCK, Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
 from tmnmt.segments import Segment
 
-Known = dict[int, Segment | None]  # by number of a distinct pair: a segment that still has it, None where none has
+Known = dict[
+    int, Segment | None
+]  # by number of a distinct pair: a segment that still has it, None where none has
 CANDIDATES = 8  # times k keys of a compressed index are scored again
 
 
@@ -25,10 +28,12 @@ class KeyPlace(NamedTuple):
 
 
 class KeySearch:
-    """All keys of an index of one model. Scores are always those of the raw fp16 keys; which keys are found is exact
-    where there is no faiss.index, approximate else. Keys added since faiss.index was made are compared one by one.
+    """All keys of an index of one model. Scores are always those of the raw fp16 keys; which keys
+    are found is exact where there is no faiss.index, approximate else. Keys added since faiss.index
+    was made are compared one by one.
 
-    Segments deleted or corrected since their keys were computed are not answered. Not for several threads at once."""
+    Segments deleted or corrected since their keys were computed are not answered. Not for several
+    threads at once."""
 
     def __init__(self, index: MemoryIndex, files: KeyFiles) -> None:
         self.index, self.files = index, files
@@ -37,7 +42,9 @@ class KeySearch:
         self.kind, self._faiss = open_faiss(files)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
         few = self._faiss is None and files.positions <= BLOCK
-        self._compared = files.contexts.astype(np.float32) if few else files.contexts  # else converted at every search
+        self._compared = (
+            files.contexts.astype(np.float32) if few else files.contexts
+        )  # else converted at every search
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -46,22 +53,26 @@ class KeySearch:
 
     @classmethod
     def open(cls, index: MemoryIndex, model: str) -> KeySearch:
-        """The search in the keys that `index` has of the model with this hash. Raises MemoryIndexError where it has
-        none or only those of another model, UsageError where FAISS is needed and missing."""
+        """The search in the keys that `index` has of the model with this hash. Raises
+        MemoryIndexError where it has none or only those of another model, UsageError where FAISS is
+        needed and missing."""
         return cls(index, KeyFiles.open(index.path, model))
 
     def search(self, queries: Array, k: int, known: Known | None = None) -> tuple[Array, Array]:
-        """The `k` best keys for every query: scores and positions, both (n, k), best first, equal ones by position.
+        """The `k` best keys for every query: scores and positions, both (n, k), best first, equal
+        ones by position.
 
-        queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys, the scores at the end
-        are -inf and the positions -1. known: what earlier searches found out of pairs, which is believed, and added to:
-        the memory is then as it was at the first. Raises UsageError for queries of another size."""
+        queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys,
+        the scores at the end are -inf and the positions -1. known: what earlier searches found out
+        of pairs, which is believed, and added to: the memory is then as it was at the first. Raises
+        UsageError for queries of another size."""
         known = {} if known is None else known
         queries = np.ascontiguousarray(queries, np.float32)
         size = self.files.header.context_size
         if queries.ndim != 2 or queries.shape[1] != size or k < 1:
             raise UsageError(f"queries {queries.shape}, k {k}: wanted are (n, {size}), k >= 1")
-        scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+        scores = np.full((len(queries), k), -np.inf, np.float32)
+        positions = np.full((len(queries), k), -1, np.int64)
         left, size = np.arange(len(queries)), k
         while len(left):
             found_scores, found = self.nearest(queries[left], size)
@@ -69,21 +80,26 @@ class KeySearch:
             for row, ranks in zip(left, alive, strict=True):
                 at = np.flatnonzero(ranks)[:k]
                 i = np.searchsorted(left, row)
-                scores[row, : len(at)], positions[row, : len(at)] = found_scores[i, at], found[i, at]
+                scores[row, : len(at)], positions[row, : len(at)] = (
+                    found_scores[i, at],
+                    found[i, at],
+                )
             short = (alive.sum(1) < k) & (found[:, -1] >= 0) & (size < self.files.positions)
             left, size = left[short], 2 * size
         return scores, positions
 
     def places(self, positions: Array) -> list[KeyPlace | None]:
-        """Where the keys at these positions (n,) come from; of equal pairs the one with the smallest id. None: the
-        segment is not there any more, or the position is -1."""
+        """Where the keys at these positions (n,) come from; of equal pairs the one with the
+        smallest id. None: the segment is not there any more, or the position is -1."""
         known: Known = {}
         self.look_up(positions, known)
         return [
             KeyPlace(segment.id, int(position - self._starts[pair]), int(self.files.ids[position]))
             if position >= 0 and (segment := known[pair])
             else None
-            for position, pair in zip(positions.tolist(), self.pairs(positions).tolist(), strict=True)
+            for position, pair in zip(
+                positions.tolist(), self.pairs(positions).tolist(), strict=True
+            )
         ]
 
     def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
@@ -98,7 +114,8 @@ class KeySearch:
         return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
 
     def pairs(self, positions: Array) -> Array:
-        """The number of the distinct pair whose rows each position is one of, in the shape of `positions`."""
+        """The number of the distinct pair whose rows each position is one of, in the shape of
+        `positions`."""
         return np.asarray(np.searchsorted(self._starts, positions, "right") - 1)
 
     def starts(self, pairs: Array) -> Array:
@@ -111,7 +128,8 @@ class KeySearch:
         return None if record is None else int(self.pairs(self.files.records["start"][record]))
 
     def look_up(self, positions: Array, known: Known) -> None:
-        """Adds to `known` those pairs of the positions that it lacks: of each the segment with the smallest id."""
+        """Adds to `known` those pairs of the positions that it lacks: of each the segment with the
+        smallest id."""
         pairs = np.unique(self.pairs(positions[positions >= 0])).tolist()
         left = {pair: int(self._first[pair]) for pair in pairs if pair not in known}
         known |= dict.fromkeys(left)
@@ -120,9 +138,15 @@ class KeySearch:
             now = self.index.find(int(record["id"]) for record in records.values())
             for pair, record in records.items():
                 segment = now.get(int(record["id"]))
-                if segment and digest_of(segment.src, segment.tgt) == tuple(record["digest"].tolist()):
+                if segment and digest_of(segment.src, segment.tgt) == tuple(
+                    record["digest"].tolist()
+                ):
                     known[pair] = segment
-            left = {pair: at + 1 for pair, at in left.items() if not known[pair] and at + 1 < self._last[pair]}
+            left = {
+                pair: at + 1
+                for pair, at in left.items()
+                if not known[pair] and at + 1 < self._last[pair]
+            }
 
     def _alive(self, positions: Array, known: Known) -> Array:
         """Which of the positions (n, k) belong to a segment that is there as it was."""
@@ -133,14 +157,20 @@ class KeySearch:
 
 
 def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:
-    """The exact `k` best of the keys (N, l) from `start` on for the queries (n, l): scores, positions (n, k).
+    """The exact `k` best of the keys (N, l) from `start` on for the queries (n, l): scores,
+    positions (n, k).
 
     Of keys in float16 a block is in memory in fp32 at a time: N is bounded by the disk alone."""
-    scores, positions = np.full((len(queries), k), -np.inf, np.float32), np.full((len(queries), k), -1, np.int64)
+    scores = np.full((len(queries), k), -np.inf, np.float32)
+    positions = np.full((len(queries), k), -1, np.int64)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
     for at in range(start, len(contexts), rows):
         block = queries @ contexts[at : at + rows].astype(np.float32, copy=False).T  # (n, rows)
-        top = np.argpartition(block, -k, 1)[:, -k:] if k < block.shape[1] else np.arange(block.shape[1])[None]
+        top = (
+            np.argpartition(block, -k, 1)[:, -k:]
+            if k < block.shape[1]
+            else np.arange(block.shape[1])[None]
+        )
         top = np.broadcast_to(top, (len(queries), top.shape[1]))
         values = np.take_along_axis(block, top, 1)
         scores, positions = best(np.hstack([scores, values]), np.hstack([positions, top + at]), k)

@@ -10,7 +10,8 @@ from tmnmt.keys.files import verify_keys
 
 
 def verify(index_dir: Path) -> int:
-    """As `tmnmt.index.embedded.verify.verify`, with all keys that were computed, and FAISS over them."""
+    """As `tmnmt.index.embedded.verify.verify`, with all keys that were computed, and FAISS over
+    them."""
     return embedded.verify(index_dir, _verify_keys)
 
 

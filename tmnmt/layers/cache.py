@@ -1,22 +1,28 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
 read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))                       eq. 5
-match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v]), and m is of K [k, v]
-deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8; or one lambda for s
-shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section 4.4, lambda a scalar
-empty    lambda sigmoid(b (sum P_m cos(k', k) - a)) for lambda, k' the key that a slot written now would get     OURS
-write    after a whole sentence, word by word: an empty slot is taken, else the least recently written one;
+match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v]), and m is of
+K [k, v]
+deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8;
+or one lambda for s
+shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section
+4.4, lambda a scalar
+empty    lambda sigmoid(b (sum P_m cos(k', k) - a)) for lambda, k' the key that a slot written now
+would get     OURS
+write    after a whole sentence, word by word: an empty slot is taken, else the least recently
+written one;
          with overwriting the slot of the same word, where there is one, is averaged with (c, s)
 
-E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what is read of it.
-OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda for all
-of s, in place of the vector of eq. 8; the sum over all slots of a word in a shallow cache (with overwriting off there
-may be several), where the paper's formula has one slot; the signs that the gate of a shallow cache is shown; the empty
-slot beside the others, which leaves the word to the model: without it P_m is 1 where there is a single slot, whether it
-matches or not; the less like this position what is recalled, the more it takes; that P_m
-prefers, as far as training finds it right, slots whose word came after the word that has just been written, too, when
-it was written last (g); and that </s> is not written, of which the paper says nothing.
-"""
+E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what
+is read of it.
+OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda
+for all of s, in place of the vector of eq. 8; the sum over all slots of a word in a shallow cache
+(with overwriting off there may be several), where the paper's formula has one slot; the signs that
+the gate of a shallow cache is shown; the empty slot beside the others, which leaves the word to the
+model: without it P_m is 1 where there is a single slot, whether it matches or not; the less like
+this position what is recalled, the more it takes; that P_m prefers, as far as training finds it
+right, slots whose word came after the word that has just been written, too, when it was written
+last (g); and that </s> is not written, of which the paper says nothing."""
 
 from __future__ import annotations
 
@@ -40,53 +46,72 @@ CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned", "joint"]
 Combining = Literal["interpolate", "add"]
 CacheGate = Literal["elements", "scalar"]
-STATES = 0.2  # the share of s v beside c k in the match that Q and K begin with: |s|^2 is more than three times |c|^2
+# the share of s v beside c k in the match that Q and K begin with: |s|^2 is more than three times
+# |c|^2
+STATES = 0.2
 GATE_START = -3.0  # sigmoid(-3) = 0.05
-STEEP = 10.0  # of kappa and of the signs' weights: both have to move by several units within few updates
-# what the empty slot leaves is a half where the cosine is 0.65, and a 56th at 0.45, until training says otherwise
+# of kappa and of the signs' weights: both have to move by several units within few updates
+STEEP = 10.0
+# what the empty slot leaves is a half where the cosine is 0.65, and a 56th at 0.45, until training
+# says otherwise
 UNLIKE, DOUBT = 0.65, 20.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
-PROJECTED = (
-    100  # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its steps
-)
+# slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its
+# steps
+PROJECTED = 100
 
 
 @dataclass(frozen=True)
 class CacheKind:
-    """Which of the variants a session cache is; the defaults are Tu et al.'s, with words beside states."""
+    """Which of the variants a session cache is; the defaults are Tu et al.'s, with words beside
+    states."""
 
     fusion: CacheFusion = "deep"
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
-    matching: CacheMatching = "dot"  # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
-    combining: Combining = "interpolate"  # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
-    gate: CacheGate = "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
+    matching: CacheMatching = (
+        "dot"  # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
+    )
+    # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
+    combining: Combining = "interpolate"
+    gate: CacheGate = (
+        "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
+    )
     follows: bool = False  # OURS: kappa g, so that words go on as they did
     signs: bool = False  # OURS: the gate is shown how well the slots match; shallow only
     rank: int = 64  # of Q and K: numbers a slot; joint only
     size: int = 25  # slots that it has learned with, and has where nothing else is said
     overwrite: bool = True  # likewise, whether a word that has a slot is averaged into it
-    empty: bool = False  # OURS: an empty slot takes what is unlike this position, for the model; shallow only
+    empty: bool = (
+        False  # OURS: an empty slot takes what is unlike this position, for the model; shallow only
+    )
 
 
 class Matched(NamedTuple):
     """How the slots match, of the rows with a filled cache."""
 
     scores: Tensor  # (R', C) the match
-    follows: Tensor | None  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
+    follows: (
+        Tensor | None
+    )  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
     weights: Tensor  # (R', C) P_m, the empty slot left out
     level: Tensor  # (R',) log sum exp of the energies, match + kappa g
-    meant: Tensor | None  # (R',) log odds that one of these is meant and not the empty slot; None: there is none
+    meant: (
+        Tensor | None
+    )  # (R',) log odds that one of these is meant and not the empty slot; None: there is none
 
     def signs(self, context: Tensor) -> Tensor:
-        """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2, which is 1 where c k is
-        the match and the slot was written at c; log sum exp of the energies / |c|^2; max P_m; sum P_m g. Beside an
-        empty slot the last two are of the P_m that leave it its share."""
+        """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2,
+        which is 1 where c k is the match and the slot was written at c; log sum exp of the energies
+        / |c|^2; max P_m; sum P_m g. Beside an empty slot the last two are of the P_m that leave it
+        its share."""
         square, shares = vecdot(context, context).clamp_min(SMALL), [self.weights.amax(-1)]
         if self.follows is not None:
             shares.append(vecdot(self.weights, self.follows))
         if self.meant is not None:
             shares = [self.meant.sigmoid() * share for share in shares]
-        return torch.stack([vecdot(self.weights, self.scores) / square, self.level / square, *shares], -1)
+        return torch.stack(
+            [vecdot(self.weights, self.scores) / square, self.level / square, *shares], -1
+        )
 
     def taken(self, logit: Tensor) -> Tensor:
         """The logit (R',) of lambda times what the empty slot leaves, of lambda's logit (R',)."""
@@ -97,13 +122,15 @@ class Matched(NamedTuple):
 
 
 class SessionCache(nn.Module):
-    """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the weights of the signs,
-    as far as `kind` has them; a document's slots are in `CacheContents`.
+    """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the
+    weights of the signs, as far as `kind` has them; a document's slots are in `CacheContents`.
 
-    The bias b is OURS: the gate begins almost closed, so that training starts from the plain model. A starts as the
-    identity, Q and K by `begin`, E, kappa and the signs at zero."""
+    The bias b is OURS: the gate begins almost closed, so that training starts from the plain model.
+    A starts as the identity, Q and K by `begin`, E, kappa and the signs at zero."""
 
-    def __init__(self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()) -> None:
+    def __init__(
+        self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()
+    ) -> None:
         super().__init__()
         self.kind = kind
         deep = kind.fusion == "deep"
@@ -121,17 +148,25 @@ class SessionCache(nn.Module):
         self.signs = nn.Linear(3 + kind.follows, 1, bias=False) if kind.signs and not deep else None
         if self.signs is not None:
             nn.init.zeros_(self.signs.weight)
-        self.empty = nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
+        self.empty = (
+            nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
+        )
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
-        """Q and K for training to start from: both the projection on the `rank` greatest principal directions of
-        positions (n, l) and (n, d), so that they match nearly by c k + STATES s v."""
+        """Q and K for training to start from: both the projection on the `rank` greatest principal
+        directions of positions (n, l) and (n, d), so that they match nearly by c k + STATES s v."""
         if self.Q is None or self.K is None:
             return
-        weights = torch.cat([torch.ones(contexts.shape[1]), torch.full((hiddens.shape[1],), STATES)]).sqrt().double()
+        weights = (
+            torch.cat([torch.ones(contexts.shape[1]), torch.full((hiddens.shape[1],), STATES)])
+            .sqrt()
+            .double()
+        )
         positions = torch.cat([contexts, hiddens], -1).cpu().double() * weights
-        directions = torch.linalg.eigh(positions.t() @ positions).eigenvectors[:, -len(self.K.weight) :]
+        directions = torch.linalg.eigh(positions.t() @ positions).eigenvectors[
+            :, -len(self.K.weight) :
+        ]
         for layer in (self.Q, self.K):
             layer.weight.copy_((directions.t() * weights).to(layer.weight))
 
@@ -143,22 +178,24 @@ class SessionCache(nn.Module):
         return self.V.in_features, self.U.in_features
 
     def slots_of(self, contexts: Tensor, hiddens: Tensor) -> tuple[Tensor, Tensor]:
-        """What the cache keeps of c (T, l) and s (T, d): keys and values; with K nothing but K [c, s]."""
+        """What the cache keeps of c (T, l) and s (T, d): keys and values; with K nothing but K [c,
+        s]."""
         if self.K is None:
             return contexts, hiddens
         return self.K(torch.cat([contexts, hiddens], -1)), hiddens[..., :0]
 
     @property
     def slots_by(self) -> str:
-        """16 hexadecimal digits of K, which the slots depend on; nothing where they are contexts and states."""
+        """16 hexadecimal digits of K, which the slots depend on; nothing where they are contexts
+        and states."""
         if self.K is None:
             return ""
         return hashlib.sha256(self.K.weight.detach().cpu().numpy().tobytes()).hexdigest()[:16]
 
     def ready(self, state: CacheState, embed: Embed) -> CacheState:
-        """The same with all that no step changes: W of every slot of a shallow cache; of a deep one the slots' words in
-        what is blended of them, and, of few slots, W of each. Slots may be as `slots_of` gives them, or, where K
-        learns, contexts and states."""
+        """The same with all that no step changes: W of every slot of a shallow cache; of a deep one
+        the slots' words in what is blended of them, and, of few slots, W of each. Slots may be as
+        `slots_of` gives them, or, where K learns, contexts and states."""
         first = first_of(state.ids)
         if self.K is not None and state.values.shape[-1]:
             keys, values = self.slots_of(state.keys, state.values)
@@ -170,16 +207,21 @@ class SessionCache(nn.Module):
             return replace(state, read=read, first=first, view=None)
         said = with_words(self.word, state.values, state.ids, embed)
         few = said.shape[1] <= PROJECTED or self.W.out_features == 1
-        return replace(state, read=torch.cat([said, self.W(said)], -1) if few else said, first=first, view=None)
+        return replace(
+            state, read=torch.cat([said, self.W(said)], -1) if few else said, first=first, view=None
+        )
 
     def match(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
-        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,) at s (R, d) and c (R, l); zero
-        where the cache is empty."""
+        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,) at s (R, d)
+        and c (R, l); zero where the cache is empty."""
         view = view_of(state)
-        return view.put(self.matched(view.pick(prev), view.pick(hidden), view.pick(context), state).weights)
+        return view.put(
+            self.matched(view.pick(prev), view.pick(hidden), view.pick(context), state).weights
+        )
 
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Matched:
-        """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled cache."""
+        """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
+        cache."""
         view, follows = view_of(state), None
         scores = energy = self.scores(hidden, context, state)
         if self.kappa is not None and view.before is not None:
@@ -194,8 +236,11 @@ class SessionCache(nn.Module):
             meant = STEEP * steep * (self.likeness(weights, hidden, context, state) - least)
         return Matched(scores, follows, weights, level, meant)
 
-    def likeness(self, weights: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
-        """(R',) mean cosine of the slots' keys, by P_m (R', C), and the key that s (R', d) and c (R', l) would get."""
+    def likeness(
+        self, weights: Tensor, hidden: Tensor, context: Tensor, state: CacheState
+    ) -> Tensor:
+        """(R',) mean cosine of the slots' keys, by P_m (R', C), and the key that s (R', d) and c
+        (R', l) would get."""
         assert state.read is not None
         recalled = view_of(state).rows.blend(weights, state.read[..., 1:])
         cosine: Tensor = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
@@ -214,26 +259,36 @@ class SessionCache(nn.Module):
         d = self.U.in_features
         blended = view_of(state).rows.blend(weights, state.read)
         recalled = blended[:, :d]
-        return recalled, blended[:, d:] if blended.shape[1] > d else self.W(recalled)  # W m = sum P_m (W v)
+        return recalled, blended[:, d:] if blended.shape[1] > d else self.W(
+            recalled
+        )  # W m = sum P_m (W v)
 
     def logits(self, hidden: Tensor, context: Tensor, projected: Tensor) -> Tensor:
-        """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache or a scalar gate."""
+        """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache or a scalar
+        gate."""
         own: Tensor = self.U(hidden)
         return torch.addmm(own + projected, context, self.V.weight.t())
 
-    def fuse(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """Deep: s~ (R, d) of y_{t-1} (R,), s (R, d), c (R, l), and lambda (R, d) or (R, 1); where it is empty s and 0
-        (eq. 6, 8). `state` has been seen."""
+    def fuse(
+        self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState
+    ) -> tuple[Tensor, Tensor]:
+        """Deep: s~ (R, d) of y_{t-1} (R,), s (R, d), c (R, l), and lambda (R, d) or (R, 1); where
+        it is empty s and 0 (eq. 6, 8). `state` has been seen."""
         view = view_of(state)
         own, context = view.pick(hidden), view.pick(context)
-        recalled, projected = self.blend(self.matched(view.pick(prev), own, context, state).weights, state)
+        recalled, projected = self.blend(
+            self.matched(view.pick(prev), own, context, state).weights, state
+        )
         gate = torch.sigmoid(self.logits(own, context, projected))
         added = self.kind.combining == "add"
         fused = torch.addcmul(own, gate, recalled) if added else torch.lerp(own, recalled, gate)
         return view.put(fused, hidden), view.put(gate)
 
-    def recall(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is empty.
+    def recall(
+        self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState
+    ) -> tuple[Tensor, Tensor]:
+        """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
+        empty.
 
         `state` has been seen."""
         view = view_of(state)
@@ -249,16 +304,24 @@ class SessionCache(nn.Module):
 class CacheContents:
     """The slots of one document, at most `size` (0: nothing is ever kept), in fp32.
 
-    Keys of size l and values of size d are contexts and states, or what `SessionCache.slots_of` makes of them. With
-    `overwrite` off a repeated word takes a slot of its own (Tu et al., table 3)."""
+    Keys of size l and values of size d are contexts and states, or what `SessionCache.slots_of`
+    makes of them. With `overwrite` off a repeated word takes a slot of its own (Tu et al., table
+    3)."""
 
     def __init__(
-        self, size: int, key_size: int, value_size: int, overwrite: bool = True, device: torch.device | str = "cpu"
+        self,
+        size: int,
+        key_size: int,
+        value_size: int,
+        overwrite: bool = True,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.size, self.overwrite = size, overwrite
         self._keys = torch.zeros(size, key_size, device=device)
         self._values = torch.zeros(size, value_size, device=device)
-        self._words: OrderedDict[int, int] = OrderedDict()  # slot -> subword id, least recently written first
+        self._words: OrderedDict[int, int] = (
+            OrderedDict()
+        )  # slot -> subword id, least recently written first
         self._slots: dict[int, int] = {}  # subword id -> slot
         # of every slot the subword, and that before it
         self._ids = torch.zeros(2, size, dtype=torch.int64, device=device)
@@ -284,7 +347,8 @@ class CacheContents:
 
     @property
     def before(self) -> Tensor:
-        """(len,) int64: the subword before it, where it was written last; <s> before the first of a sentence."""
+        """(len,) int64: the subword before it, where it was written last; <s> before the first of a
+        sentence."""
         return self._ids[1, : len(self)]
 
     @property
@@ -298,16 +362,20 @@ class CacheContents:
         self._slots.clear()
 
     def record(self) -> dict[str, Any]:
-        """All but keys and values, for JSON: size, and every slot with its word and the one before it, least recently
-        written first."""
+        """All but keys and values, for JSON: size, and every slot with its word and the one before
+        it, least recently written first."""
         before = self.before.tolist()
         words = [(slot, word, before[slot]) for slot, word in self._words.items()]
         return {"size": self.size, "overwrite": self.overwrite, "words": words}
 
-    def refilled(self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int) -> CacheContents:
-        """A cache of these sizes and on this device with what another one's `record`, keys and values say.
+    def refilled(
+        self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int
+    ) -> CacheContents:
+        """A cache of these sizes and on this device with what another one's `record`, keys and
+        values say.
 
-        vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes can have said."""
+        vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes
+        can have said."""
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
         made = CacheContents(self.size, *shape, record["overwrite"], device)
         if any(type(number) is not int for row in record["words"] for number in row):
@@ -324,18 +392,23 @@ class CacheContents:
             raise ValueError("a word has two slots, with overwriting on")
         for name, wanted, given in (("keys", made._keys, keys), ("values", made._values, values)):
             if given.shape != (len(made), wanted.shape[1]) or not given.is_floating_point():
-                raise ValueError(f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} slots of "
-                                 f"{wanted.shape[1]} floating-point numbers")  # fmt: skip
+                raise ValueError(
+                    f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} "
+                    "slots of "
+                    f"{wanted.shape[1]} floating-point numbers"
+                )
             wanted[: len(made)] = given.to(device)
             if not bool(wanted.isfinite().all()):
                 raise ValueError(f"its {name} are not all finite")
         return made
 
     def write(self, keys: Tensor, values: Tensor, ids: Tensor) -> None:
-        """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS, </s> are left out.
+        """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS,
+        </s> are left out.
 
-        Equal to the loop of the paper to rounding, in two products: the slots are found first, then every slot is a
-        weighted sum of what it held and of the sentence's positions, since averaging twice is 1/4, 1/4, 1/2."""
+        Equal to the loop of the paper to rounding, in two products: the slots are found first, then
+        every slot is a weighted sum of what it held and of the sentence's positions, since
+        averaging twice is 1/4, 1/4, 1/2."""
         if self.size == 0:
             return
         held: dict[int, float] = {}  # slot -> share of what it held before this sentence
@@ -349,7 +422,9 @@ class CacheContents:
             said[slot] = word, before
             if again:
                 held[slot] = held.get(slot, 1.0) / 2
-                shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {t: 0.5}
+                shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {
+                    t: 0.5
+                }
             else:
                 held[slot], shares[slot] = 0.0, {t: 1.0}
         if shares:
@@ -406,7 +481,10 @@ def collate_caches(
         for some in ([cache.ids for cache in contents], [cache.before for cache in contents])
     )
     return CacheState(
-        keys=keys, values=values, ids=ids, before=before,
+        keys=keys,
+        values=values,
+        ids=ids,
+        before=before,
         mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
         sentence=torch.arange(len(contents), device=device).repeat_interleave(rows_per_sentence),
-    )  # fmt: skip
+    )

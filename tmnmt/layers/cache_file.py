@@ -1,7 +1,8 @@
-"""A document's session cache in a file, so that the document can be gone on with later: safetensors, nothing unpickled.
+"""A document's session cache in a file, so that the document can be gone on with later:
+safetensors, nothing unpickled.
 
-The slots' keys and values are tensors; everything else (words, order of writing, the model's hash) is JSON beside them.
-"""
+The slots' keys and values are tensors; everything else (words, order of writing, the model's hash)
+is JSON beside them."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ FORMAT = 5
 
 @dataclass
 class Saved:
-    """What a file holds: the cache; for a text that may still be confirmed, the cache as it was before it; and of every
-    segment that is done source, target, id, time and the memory that the id is of."""
+    """What a file holds: the cache; for a text that may still be confirmed, the cache as it was
+    before it; and of every segment that is done source, target, id, time and the memory that the id
+    is of."""
 
     cache: CacheContents
     before: tuple[str, CacheContents] | None = None
@@ -37,13 +39,21 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
     Raises DataError where it cannot be written."""
     from safetensors.torch import save
 
-    caches = {"cache": saved.cache} | ({"before": saved.before[1]} if saved.before is not None else {})
-    tensors = {f"{name}.{part}": getattr(cache, part).cpu().contiguous()
-               for name, cache in caches.items() for part in ("keys", "values")}  # fmt: skip
+    caches = {"cache": saved.cache} | (
+        {"before": saved.before[1]} if saved.before is not None else {}
+    )
+    tensors = {
+        f"{name}.{part}": getattr(cache, part).cpu().contiguous()
+        for name, cache in caches.items()
+        for part in ("keys", "values")
+    }
     about = {
-        "format": FORMAT, "model": model, "text": saved.before[0] if saved.before is not None else None,
-        **{name: cache.record() for name, cache in caches.items()}, "done": saved.done,
-    }  # fmt: skip
+        "format": FORMAT,
+        "model": model,
+        "text": saved.before[0] if saved.before is not None else None,
+        **{name: cache.record() for name, cache in caches.items()},
+        "done": saved.done,
+    }
     try:
         write(path, save(tensors, {"session": json.dumps(about)}))
     except OSError as error:
@@ -51,10 +61,11 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
 
 
 def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) -> Saved:
-    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted, `vocabulary` how many
-    subwords the model has.
+    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted,
+    `vocabulary` how many subwords the model has.
 
-    Raises DataError where the file is no session, ModelError where another model, K or kind of cache made it."""
+    Raises DataError where the file is no session, ModelError where another model, K or kind of
+    cache made it."""
     from safetensors import safe_open
 
     try:
@@ -64,15 +75,25 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
             about = json.loads((file.metadata() or {})["session"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
         if about["format"] != FORMAT:
-            raise DataError(f"{path}: session format {shown(about['format'])}, this version reads {FORMAT}")
+            raise DataError(
+                f"{path}: session format {shown(about['format'])}, this version reads {FORMAT}"
+            )
         if type(about["model"]) is not str or not about["model"].isprintable():
             raise ValueError("the name of its model is missing")
         if about["model"] != model:
             raise ModelError(f"{path}: was saved with model {about['model']}, this one is {model}")
         caches = {
-            name: _filled(path, like, about[name], tensors[f"{name}.keys"], tensors[f"{name}.values"], vocabulary)
-            for name in ("cache", "before") if name in about
-        }  # fmt: skip
+            name: _filled(
+                path,
+                like,
+                about[name],
+                tensors[f"{name}.keys"],
+                tensors[f"{name}.values"],
+                vocabulary,
+            )
+            for name in ("cache", "before")
+            if name in about
+        }
         if "before" in caches and not isinstance(about["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
         before = (about["text"], caches["before"]) if "before" in caches else None
@@ -81,8 +102,13 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 
 
-def _done(src: Any, tgt: Any, number: Any, changed: Any, memory: Any) -> tuple[str, str, int, str, str]:
-    if not all(isinstance(text, str) for text in (src, tgt, changed, memory)) or type(number) is not int:
+def _done(
+    src: Any, tgt: Any, number: Any, changed: Any, memory: Any
+) -> tuple[str, str, int, str, str]:
+    if (
+        not all(isinstance(text, str) for text in (src, tgt, changed, memory))
+        or type(number) is not int
+    ):
         raise ValueError("what is done is not source, target, id, time and memory")
     return src, tgt, number, changed, memory
 
@@ -92,14 +118,23 @@ def _on(overwrite: bool) -> str:
 
 
 def _filled(
-    path: Path, like: CacheContents, record: dict[str, Any], keys: torch.Tensor, values: torch.Tensor, vocabulary: int
+    path: Path,
+    like: CacheContents,
+    record: dict[str, Any],
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    vocabulary: int,
 ) -> CacheContents:
     if type(record["size"]) is not int or type(record["overwrite"]) is not bool:
         raise ValueError("its size is no whole number, or its overwriting not true or false")
     if record["size"] != like.size:
-        raise ModelError(f"{path}: was saved with a cache of {shown(record['size'])} slots, here it has {like.size}")
+        raise ModelError(
+            f"{path}: was saved with a cache of {shown(record['size'])} slots, here it has "
+            f"{like.size}"
+        )
     if record["overwrite"] != like.overwrite:
         raise ModelError(
-            f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is {_on(like.overwrite)}"
+            f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is "
+            f"{_on(like.overwrite)}"
         )
     return like.refilled(record, keys, values, vocabulary)

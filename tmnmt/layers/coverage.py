@@ -1,9 +1,12 @@
-"""What was read of a position already, and how much that counts against reading it again (Gu et al., eq. 6).
+"""What was read of a position already, and how much that counts against reading it again (Gu et
+al., eq. 6).
 
     off      nothing is kept
     plain    beta += q, energy - lambda beta            all that was looked at
-    gated    beta += zeta q, energy - lambda beta       only what was really used (as in the authors' code)
-    gru      C = GRU(zeta q, C), energy - w C           ten numbers a position (as in the authors' code)
+    gated    beta += zeta q, energy - lambda beta       only what was really used (as in the
+    authors' code)
+    gru      C = GRU(zeta q, C), energy - w C           ten numbers a position (as in the authors'
+    code)
 
 R: rows   P: positions   W: numbers a position
 """
@@ -26,7 +29,11 @@ class Coverage(nn.Module):
         super().__init__()
         self.kind = kind
         self.width = {"off": 0, "plain": 1, "gated": 1, "gru": GRU_WIDTH}[kind]
-        self.weight = nn.Parameter(torch.zeros(self.width if kind == "gru" else ())) if kind != "off" else None
+        self.weight = (
+            nn.Parameter(torch.zeros(self.width if kind == "gru" else ()))
+            if kind != "off"
+            else None
+        )
         self.gru = nn.GRUCell(1, GRU_WIDTH) if kind == "gru" else None
 
     def penalty(self, kept: Tensor) -> Tensor | float:
@@ -34,7 +41,8 @@ class Coverage(nn.Module):
         return 0.0 if self.weight is None else (kept * self.weight).sum(-1)
 
     def after(self, kept: Tensor, used: Tensor, q: Tensor) -> Tensor:
-        """`kept` (R, P, W) after a step that read q (R, P) and used the share `used` (R,) in [0, 1] of it."""
+        """`kept` (R, P, W) after a step that read q (R, P) and used the share `used` (R,) in [0, 1]
+        of it."""
         if self.kind == "off":
             return kept
         read = q if self.kind == "plain" else used[:, None] * q

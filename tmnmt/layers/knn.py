@@ -1,8 +1,11 @@
-"""kNN interpolation: what the words of the nearest keys weigh, and how much they count beside the model's own.
+"""kNN interpolation: what the words of the nearest keys weigh, and how much they count beside the
+model's own.
 
     p_r(y) ~ sum of exp(-D / T) over those of the r nearest that hold y, D = |c - c'|^2 + |s - z'|^2
-    vanilla   p(y) = w p_k(y) + (1 - w) p_model(y), w fixed                        Khandelwal et al. 2021, eq. 3, 4
-    adaptive  p(y) = sum of p(r) p_r(y) over r = 0, 1, 2, 4, ..., k, p_0 = p_model            Zheng et al. 2021
+    vanilla   p(y) = w p_k(y) + (1 - w) p_model(y), w fixed                        Khandelwal et al.
+    2021, eq. 3, 4
+    adaptive  p(y) = sum of p(r) p_r(y) over r = 0, 1, 2, 4, ..., k, p_0 = p_model            Zheng
+    et al. 2021
 
 R: rows   k: neighbours of a row, nearest first; an infinite distance where there are fewer
 """
@@ -33,7 +36,9 @@ MOST_K = 1024
 WIDTH = 32  # hidden units, as in the paper
 DROPOUT = 0.1
 START = 3.0  # at first the neighbours together have a weight of sigmoid(-3) = 0.05
-FARTHEST = 10.0  # T: farther keys weigh nothing, and are shown to the network as if they stood there
+FARTHEST = (
+    10.0  # T: farther keys weigh nothing, and are shown to the network as if they stood there
+)
 
 
 class Nearest(NamedTuple):
@@ -45,8 +50,8 @@ class Nearest(NamedTuple):
 
 
 def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Nearest:
-    """The `k` nearest to the states (R, d) and contexts (R, l), among the keys of the greatest c c', which is what the
-    datastore is searched by."""
+    """The `k` nearest to the states (R, d) and contexts (R, l), among the keys of the greatest c
+    c', which is what the datastore is searched by."""
     queries, states = (x.float().cpu().numpy() for x in (context, hidden))
     _, positions = datastore.search(queries, CANDIDATES * k)
     positions = np.pad(positions, ((0, 0), (0, max(0, k - positions.shape[1]))), constant_values=-1)
@@ -54,7 +59,9 @@ def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Ne
     distances = squared(found.contexts, queries) + squared(found.hiddens, states)  # (R, candidates)
     distances[positions < 0] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    chosen = (torch.from_numpy(np.take_along_axis(x, order, 1)) for x in (distances, found.ids, positions))
+    chosen = (
+        torch.from_numpy(np.take_along_axis(x, order, 1)) for x in (distances, found.ids, positions)
+    )
     return Nearest(*(x.to(context.device) for x in chosen))
 
 
@@ -66,17 +73,21 @@ class KNN:
     temperature: float
 
     def __call__(self, distances: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """p_knn as weights of the neighbours (R, k), and the logit of w (R,); -inf where nothing was found."""
+        """p_knn as weights of the neighbours (R, k), and the logit of w (R,); -inf where nothing
+        was found."""
         logit = math.log(self.weight / (1 - self.weight)) if self.weight else -math.inf
-        return knn_weights(distances, self.temperature), closed_without(distances, distances.new_full((), logit))
+        return knn_weights(distances, self.temperature), closed_without(
+            distances, distances.new_full((), logit)
+        )
 
 
 class AdaptiveKNN(nn.Module):
-    """The paper's meta-k network: two layers with tanh between say, for every row, what each r is worth; r = 0 is the
-    model itself. It is shown the k distances and, for i = 1 ... k, how many different words the i nearest hold.
+    """The paper's meta-k network: two layers with tanh between say, for every row, what each r is
+    worth; r = 0 is the model itself. It is shown the k distances and, for i = 1 ... k, how many
+    different words the i nearest hold.
 
-    OURS: distances are shown in units of T, to 10 at most, so that missing and very far ones look alike; training
-    starts near the plain model. `k` is a power of two; T stays as given."""
+    OURS: distances are shown in units of T, to 10 at most, so that missing and very far ones look
+    alike; training starts near the plain model. `k` is a power of two; T stays as given."""
 
     def __init__(self, k: int, temperature: float) -> None:
         super().__init__()
@@ -89,14 +100,18 @@ class AdaptiveKNN(nn.Module):
             self.out.bias.zero_()[0] = START + math.log(len(self.counts))
 
     def forward(self, distances: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """As `KNN`: the weights (R, k) of all p_r, r > 0, mixed, and the logit (R,) of 1 - p(r = 0)."""
+        """As `KNN`: the weights (R, k) of all p_r, r > 0, mixed, and the logit (R,) of 1 - p(r =
+        0)."""
         logits = self.choose(distances, ids)
         weights = torch.bmm(logits[:, 1:].softmax(-1)[:, None], self.of_each(distances))[:, 0]
         return weights, closed_without(distances, logits[:, 1:].logsumexp(-1) - logits[:, 0])
 
     def choose(self, distances: Tensor, ids: Tensor) -> Tensor:
         """The logits of p(r), r = 0, 1, 2, 4, ..., k: (R, 1 + log2 k + 1)."""
-        shown = (distances / self.temperature).clamp_max(FARTHEST), distinct(ids, distances.isfinite())
+        shown = (
+            (distances / self.temperature).clamp_max(FARTHEST),
+            distinct(ids, distances.isfinite()),
+        )
         logits: Tensor = self.out(self.dropout(torch.tanh(self.inner(torch.cat(shown, -1)))))
         return logits
 
@@ -107,7 +122,8 @@ class AdaptiveKNN(nn.Module):
         return knn_weights(distances[:, None].masked_fill(beyond, torch.inf), self.temperature)
 
     def save(self, path: Path, model: str) -> None:
-        """Writes `path`, whole or not at all; `model` is the hash of the model whose keys it has learned to judge."""
+        """Writes `path`, whole or not at all; `model` is the hash of the model whose keys it has
+        learned to judge."""
         from safetensors.torch import save_file
 
         about = {"format": FORMAT, "model": model, "k": self.k, "temperature": self.temperature}
@@ -117,24 +133,30 @@ class AdaptiveKNN(nn.Module):
 
     @classmethod
     def load(cls, path: Path, model: str, device: torch.device | str = "cpu") -> AdaptiveKNN:
-        """What `save` wrote, in evaluation mode. Raises ModelError where it is none, or was made with another model."""
+        """What `save` wrote, in evaluation mode. Raises ModelError where it is none, or was made
+        with another model."""
         from safetensors import safe_open
 
         try:
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise ValueError("no regular file")  # a pipe would be waited for
-            path.open("rb").close()  # safetensors says of every file that cannot be read that there is none
+            path.open(
+                "rb"
+            ).close()  # safetensors says of every file that cannot be read that there is none
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {})["adaptive knn"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
             if about["format"] != FORMAT:
                 raise ModelError(
-                    f"{path}: format {shown(about['format'])} of an adaptive kNN, this version reads {FORMAT}"
+                    f"{path}: format {shown(about['format'])} of an adaptive kNN, this version "
+                    f"reads {FORMAT}"
                 )
             if type(about["model"]) is not str or not about["model"].isprintable():
                 raise ValueError("the name of its model is missing")
             if about["model"] != model:
-                raise ModelError(f"{path}: was trained with model {about['model']}, this one is {model}")
+                raise ModelError(
+                    f"{path}: was trained with model {about['model']}, this one is {model}"
+                )
             check_k(about["k"], about["temperature"])
             made = cls(about["k"], about["temperature"])
             fill(made, tensors)
@@ -148,17 +170,21 @@ def check_k(k: object, temperature: object) -> None:
     if type(k) is not int or not 1 <= k <= MOST_K or k & (k - 1):
         raise ValueError(f"k is {shown(k)}, wanted: a power of two, at most {MOST_K:,}")
     if type(temperature) not in (int, float) or not 0 < cast(float, temperature) < math.inf:
-        raise ValueError(f"the temperature is {shown(temperature)}, wanted: a number greater than 0")
+        raise ValueError(
+            f"the temperature is {shown(temperature)}, wanted: a number greater than 0"
+        )
 
 
 def distinct(ids: Tensor, found: Tensor) -> Tensor:
-    """(R, k) float32: how many different words the first 1 ... k neighbours (R, k) hold, of those that were found."""
+    """(R, k) float32: how many different words the first 1 ... k neighbours (R, k) hold, of those
+    that were found."""
     first = first_of(ids) == torch.arange(ids.shape[1], device=ids.device)
     return (first & found).cumsum(-1).float()
 
 
 def closed_without(distances: Tensor, logit: Tensor) -> Tensor:
-    """The logit (R,) or () of every row (R,), -inf for rows without a neighbour: there the model speaks alone."""
+    """The logit (R,) or () of every row (R,), -inf for rows without a neighbour: there the model
+    speaks alone."""
     return torch.where(distances.isfinite().any(1), logit, -torch.inf)
 
 
@@ -168,6 +194,9 @@ def squared(keys: Array, queries: Array) -> Array:
 
 
 def knn_weights(distances: Tensor, temperature: float) -> Tensor:
-    """softmax(-distance / T) over the neighbours (..., k), 0 where it is infinite (Khandelwal et al. 2021, eq. 3)."""
+    """softmax(-distance / T) over the neighbours (..., k), 0 where it is infinite (Khandelwal et
+    al. 2021, eq. 3)."""
     found = distances.isfinite()
-    return (-distances / temperature).masked_fill(~found, torch.finfo(distances.dtype).min).softmax(-1) * found
+    return (-distances / temperature).masked_fill(~found, torch.finfo(distances.dtype).min).softmax(
+        -1
+    ) * found

@@ -1,9 +1,13 @@
-"""Neighbours: at every step the keys of the whole memory that are nearest to the row's query (docs/neighbours.md).
+"""Neighbours: at every step the keys of the whole memory that are nearest to the row's query
+(docs/neighbours.md).
 
-    copy, fusion   the k keys of the greatest c M c' are further positions beside those of the pairs, under one softmax
-    knn            the words of the k nearest keys are mixed into the model's probabilities, see `knn.py`
+    copy, fusion   the k keys of the greatest c M c' are further positions beside those of the
+    pairs, under one softmax
+    knn            the words of the k nearest keys are mixed into the model's probabilities, see
+    `knn.py`
 
-R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see `Coverage`
+R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see
+`Coverage`
 """
 
 from __future__ import annotations
@@ -38,12 +42,17 @@ class Votes(NamedTuple):
 class Asked:
     """What the sentences of one batch ask of the datastore, as it is when the batch begins.
 
-    sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour once more."""
+    sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour
+    once more."""
 
     def __init__(
-        self, datastore: Datastore, k: int, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]],
+        self,
+        datastore: Datastore,
+        k: int,
+        sources: Sequence[str],
+        pairs: Sequence[Sequence[tuple[str, str]]],
         knn: KNN | AdaptiveKNN | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         datastore.forget()
         self.datastore, self.k, self.knn = datastore, k, knn
         self._sources = [match_tokens(source) for source in sources]
@@ -55,8 +64,8 @@ class Asked:
         self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
 
     def find(self, queries: Tensor, sentence: Tensor) -> tuple[Tensor, TMState]:
-        """The keys nearest to c M (R, l): where they stand (R, k), and what every row has found, as if each row were a
-        sentence of its own, without coverage."""
+        """The keys nearest to c M (R, l): where they stand (R, k), and what every row has found, as
+        if each row were a sentence of its own, without coverage."""
         _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
         whose = sentence.cpu().numpy()
         found = self.datastore.entries(positions)
@@ -70,11 +79,17 @@ class Asked:
         scores = there(fuzzy)
         rows = torch.arange(len(ids), device=queries.device)
         return there(positions), TMState(
-            keys=there(found.contexts), values=there(found.hiddens), ids=ids, before=before.where(before >= 0, BOS),
-            mask=there(mask), pair=torch.zeros_like(ids), position=torch.zeros_like(ids),
-            marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1), sentence=rows,
+            keys=there(found.contexts),
+            values=there(found.hiddens),
+            ids=ids,
+            before=before.where(before >= 0, BOS),
+            mask=there(mask),
+            pair=torch.zeros_like(ids),
+            position=torch.zeros_like(ids),
+            marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1),
+            sentence=rows,
             coverage=queries.new_zeros(*ids.shape, 0),
-        )  # fmt: skip
+        )
 
     def vote(self, hidden: Tensor, context: Tensor) -> Votes:
         """p_knn at the states (R, d) and contexts (R, l), by the form of kNN that was asked for."""
@@ -94,11 +109,14 @@ class Asked:
         return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
 
     def _fuzzy(self, pairs: Array, sentence: Array, mask: Array) -> Array:
-        """(R, k) float32: the fuzzy score of every neighbour's pair with the row's sentence, 0 where there is none."""
+        """(R, k) float32: the fuzzy score of every neighbour's pair with the row's sentence, 0
+        where there is none."""
         rows = np.broadcast_to(sentence[:, None], pairs.shape)[mask]
         asked, at = np.unique(np.stack([rows, pairs[mask]], 1), axis=0, return_inverse=True)
         scores = np.zeros(pairs.shape, np.float32)
-        scores[mask] = np.array([self._score(*one) for one in asked.tolist()], np.float32)[at.reshape(-1)]
+        scores[mask] = np.array([self._score(*one) for one in asked.tolist()], np.float32)[
+            at.reshape(-1)
+        ]
         return scores
 
     def _score(self, sentence: int, pair: int) -> float:
@@ -107,7 +125,9 @@ class Asked:
         if score is None:
             if pair not in self._tokens:
                 self._tokens[pair] = match_tokens(self.datastore.segment(pair).src)
-            score = self._scores[sentence, pair] = fuzzy_score(self._sources[sentence], self._tokens[pair])
+            score = self._scores[sentence, pair] = fuzzy_score(
+                self._sources[sentence], self._tokens[pair]
+            )
         return score
 
 
@@ -121,38 +141,50 @@ class NeighbourState:
     coverage: Tensor  # (R, H, W) what was read of it by then, see `Coverage`
 
     @classmethod
-    def of(cls, asked: Asked, sentences: int, width: int, device: torch.device | str = "cpu") -> NeighbourState:
+    def of(
+        cls, asked: Asked, sentences: int, width: int, device: torch.device | str = "cpu"
+    ) -> NeighbourState:
         """The start: one row a sentence; `width` is W."""
         nothing = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
         return cls(
-            asked, torch.arange(sentences, device=device), nothing, torch.zeros(sentences, 0, width, device=device)
+            asked,
+            torch.arange(sentences, device=device),
+            nothing,
+            torch.zeros(sentences, 0, width, device=device),
         )
 
     def rows(self, index: Tensor) -> NeighbourState:
         """The rows `index` (R',) in that order."""
         return replace(
-            self, sentence=self.sentence.index_select(0, index), positions=self.positions.index_select(0, index),
+            self,
+            sentence=self.sentence.index_select(0, index),
+            positions=self.positions.index_select(0, index),
             coverage=self.coverage.index_select(0, index),
-        )  # fmt: skip
+        )
 
     def covered(self, positions: Tensor) -> Tensor:
-        """(R, k, W): what was last kept of the positions (R, k); zero where they come for the first time."""
+        """(R, k, W): what was last kept of the positions (R, k); zero where they come for the first
+        time."""
         nothing = self.coverage.new_zeros(len(positions), 1, self.coverage.shape[2])
         steps = torch.arange(1, self.positions.shape[1] + 1, device=positions.device)
         same = self.positions[:, None] == positions[..., None]  # (R, k, H)
         latest = (same * steps).amax(-1) if len(steps) else torch.zeros_like(positions)  # 0: never
-        return torch.cat([nothing, self.coverage], 1).gather(1, latest[..., None].expand(-1, -1, nothing.shape[2]))
+        return torch.cat([nothing, self.coverage], 1).gather(
+            1, latest[..., None].expand(-1, -1, nothing.shape[2])
+        )
 
     def moved(self, positions: Tensor, coverage: Tensor) -> NeighbourState:
         """After a step that found `positions` (R, k) and left `coverage` (R, k, W) of them."""
         return replace(
-            self, positions=torch.cat([self.positions, positions], 1),
+            self,
+            positions=torch.cat([self.positions, positions], 1),
             coverage=torch.cat([self.coverage, coverage], 1),
-        )  # fmt: skip
+        )
 
 
 def beside(state: TMState | None, found: TMState) -> TMState:
-    """The positions of the pairs and those found beside them, under one softmax: every row is a sentence of its own."""
+    """The positions of the pairs and those found beside them, under one softmax: every row is a
+    sentence of its own."""
     if state is None:
         return found
     joined = {

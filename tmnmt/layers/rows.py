@@ -1,4 +1,5 @@
-"""Rows of a beam read the keys of their sentence: one product a sentence, never a copy of its keys a row."""
+"""Rows of a beam read the keys of their sentence: one product a sentence, never a copy of its keys
+a row."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Rows:
-    """Where every row stands when the rows of a sentence are laid side by side: a place in (N, width)."""
+    """Where every row stands when the rows of a sentence are laid side by side: a place in (N,
+    width)."""
 
     place: Tensor | None  # (R,) int64, sentence * width + slot; None: row r stands at place r
     sentences: int  # N
@@ -40,7 +42,9 @@ class Rows:
 
     def _spread(self, rows: Tensor) -> Tensor:
         if self.place is not None:
-            rows = rows.new_zeros(self.sentences * self.width, rows.shape[1]).index_copy(0, self.place, rows)
+            rows = rows.new_zeros(self.sentences * self.width, rows.shape[1]).index_copy(
+                0, self.place, rows
+            )
         return rows.view(self.sentences, self.width, rows.shape[1])
 
     def _gather(self, side_by_side: Tensor) -> Tensor:

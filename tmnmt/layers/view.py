@@ -12,7 +12,20 @@ from tmnmt.layers.base import CacheState, TMState, View
 from tmnmt.layers.rows import Rows
 
 State = TypeVar("State", TMState, CacheState)
-SHARED = ("keys", "values", "mask", "ids", "before", "pair", "position", "marks", "said", "worth", "read", "first")
+SHARED = (
+    "keys",
+    "values",
+    "mask",
+    "ids",
+    "before",
+    "pair",
+    "position",
+    "marks",
+    "said",
+    "worth",
+    "read",
+    "first",
+)
 
 
 def seen(state: State) -> State:
@@ -27,10 +40,14 @@ def seen(state: State) -> State:
     sentence = state.sentence if some is None else state.sentence[some]
     mask, worth = state.mask[sentence], getattr(state, "worth", None)
     view = View(
-        some, Rows.of(sentence, len(state.keys)), state.ids[state.sentence], state.first[state.sentence],
+        some,
+        Rows.of(sentence, len(state.keys)),
+        state.ids[state.sentence],
+        state.first[state.sentence],
         None if bool(mask.all()) else mask,
-        state.before[sentence], worth[sentence] if worth is not None else None,
-    )  # fmt: skip
+        state.before[sentence],
+        worth[sentence] if worth is not None else None,
+    )
     return replace(state, view=view)
 
 
@@ -41,11 +58,11 @@ def view_of(state: TMState | CacheState) -> View:
 
 
 def compact(state: State) -> State:
-    """The same state without the sentences that no row reads any more, once they are half of the batch, and with one
-    for all rows that have nothing to read.
+    """The same state without the sentences that no row reads any more, once they are half of the
+    batch, and with one for all rows that have nothing to read.
 
-    Finished sentences leave the beam but their keys would still be multiplied; dropping them every time would
-    copy the rest too often."""
+    Finished sentences leave the beam but their keys would still be multiplied; dropping them every
+    time would copy the rest too often."""
     if len(state.keys) == 1:
         return state
     sees, sentence = _filled(state), state.sentence
@@ -65,7 +82,8 @@ def _filled(state: TMState | CacheState) -> Tensor:
 
 
 def first_of(ids: Tensor) -> Tensor:
-    """(N, P) int64: the first position of the row (N, P) that holds the same word, itself included."""
+    """(N, P) int64: the first position of the row (N, P) that holds the same word,
+    itself included."""
     ordered, order = ids.sort(dim=1, stable=True)
     place = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     begins = torch.ones_like(ids, dtype=torch.bool)

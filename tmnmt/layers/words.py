@@ -1,4 +1,5 @@
-"""OURS: what a remembered state lacks is the word it led to; a learned map of the word's embedding is added to it."""
+"""OURS: what a remembered state lacks is the word it led to; a learned map of the word's embedding
+is added to it."""
 
 from __future__ import annotations
 
@@ -15,5 +16,6 @@ def word_map(word_size: int, hidden_size: int) -> nn.Linear:
 
 
 def with_words(layer: nn.Linear | None, states: Tensor, ids: Tensor, embed: Embed) -> Tensor:
-    """v + E e(y) of states (..., d) and the words (...) they led to; the states themselves without E."""
+    """v + E e(y) of states (..., d) and the words (...) they led to; the states themselves without
+    E."""
     return states if layer is None else states + layer(embed(ids))

@@ -1,6 +1,8 @@
-"""The backbone contract: whatever exposes a context and a state at every step can carry every memory.
+"""The backbone contract: whatever exposes a context and a state at every step can carry every
+memory.
 
-d: hidden size   l: context size   V: vocabulary size   B: rows (sentences x beam)   S: source length   T: target length
+d: hidden size   l: context size   V: vocabulary size   B: rows (sentences x beam)   S: source
+length   T: target length
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing_extensions import TypeVar
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded batch of sources: whatever attention reads at every step, computed once a sentence."""
+    """An encoded batch of sources: whatever attention reads at every step, computed once a
+    sentence."""
 
     values: Tensor  # (B, S, e) annotations h
     keys: Tensor  # (B, S, a) projected once
@@ -25,15 +28,25 @@ class Encoded:
     start: Tensor  # (B, d) initial decoder state
 
     def rows(self, index: Tensor) -> Encoded:
-        """The rows `index` (R,), in that order: for the beam, and to let finished sentences leave."""
-        return Encoded(*(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start)))
+        """The rows `index` (R,), in that order: for the beam, and to let finished
+        sentences leave."""
+        return Encoded(
+            *(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start))
+        )
 
     def cut(self, length: int) -> Encoded:
         """The first `length` positions of every source."""
-        return replace(self, values=self.values[:, :length], keys=self.keys[:, :length], mask=self.mask[:, :length])
+        return replace(
+            self,
+            values=self.values[:, :length],
+            keys=self.keys[:, :length],
+            mask=self.mask[:, :length],
+        )
 
 
-Inject = Callable[[Tensor, Tensor, Tensor], Tensor]  # (prev, state, context) -> extra input of the state update (B, d)
+Inject = Callable[
+    [Tensor, Tensor, Tensor], Tensor
+]  # (prev, state, context) -> extra input of the state update (B, d)
 
 
 E = TypeVar("E", default=Any)  # what `encode` gives
@@ -41,20 +54,24 @@ S = TypeVar("S", default=Any)  # a decoder's state
 
 
 class Backbone(nn.Module, ABC, Generic[E, S]):
-    """A translation model that carries memories. Law: `step` repeated over a target equals `forced`, to 1e-5."""
+    """A translation model that carries memories. Law: `step` repeated over a target equals
+    `forced`, to 1e-5."""
 
     hidden_size: int  # d
     context_size: int  # l
     vocab_size: int  # V
     word_size: int  # of a word's embedding
-    shares_encoded: bool = False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
+    shares_encoded: bool = (
+        False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
+    )
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:
         """src: (B, S) int64, padded with 0; src_len: (B,)."""
 
     def for_beam(self, encoded: E) -> E:
-        """The same with what pays only where several rows read every sentence: by default as it is."""
+        """The same with what pays only where several rows read every sentence: by
+        default as it is."""
         return encoded
 
     @abstractmethod
@@ -63,11 +80,15 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def reordered(self, state: S, rows: Tensor) -> S:
-        """The rows (R,) of a state, in that order: for the beam, and to let finished sentences leave."""
+        """The rows (R,) of a state, in that order: for the beam, and to let finished sentences
+        leave."""
 
     @abstractmethod
-    def step(self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None) -> tuple[S, Tensor, Tensor]:
-        """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l), hidden (B, d)."""
+    def step(
+        self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
+    ) -> tuple[S, Tensor, Tensor]:
+        """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l),
+        hidden (B, d)."""
 
     @abstractmethod
     def embed(self, ids: Tensor) -> Tensor:
@@ -79,20 +100,22 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """Teacher forcing: tgt (B, T) with </s>, without <s>, padded with 0 -> contexts (B, T, l), hiddens (B, T, d).
+        """Teacher forcing: tgt (B, T) with </s>, without <s>, padded with 0 -> contexts (B, T, l),
+        hiddens (B, T, d).
 
         Position t holds the c_t and s_t that precede y_t."""
 
 
 class Trainable(Backbone[E, S]):
-    """A backbone that `tmnmt train` makes. `dtype`: of the products while it is trained; None: the parameters' own."""
+    """A backbone that `tmnmt train` makes. `dtype`: of the products while it is trained; None: the
+    parameters' own."""
 
     dtype: torch.dtype | None = None
 
     @abstractmethod
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
-        """Summed cross-entropy in nats of tgt (B, T) with </s>, padded with 0; a share `smoothing` of every word's
-        mass is spread evenly over the vocabulary."""
+        """Summed cross-entropy in nats of tgt (B, T) with </s>, padded with 0; a share `smoothing`
+        of every word's mass is spread evenly over the vocabulary."""
 
 
 def shift(tgt: Tensor, bos: int) -> Tensor:

@@ -1,8 +1,8 @@
-"""The model folder: config.toml, base.safetensors, spm.model, and memory.safetensors once memories are trained.
+"""The model folder: config.toml, base.safetensors, spm.model, and memory.safetensors once memories
+are trained.
 
-Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it. config.toml has the
-sha256 of the other files, which are compared when they are read.
-"""
+Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it.
+config.toml has the sha256 of the other files, which are compared when they are read."""
 
 from __future__ import annotations
 
@@ -40,14 +40,22 @@ LAYERS = ("encoder_layers", "decoder_layers")  # keys of [model] that say how of
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
 # what safetensors, torch and the modules raise where weights or sizes are not what they should be
 UNREADABLE = (
-    OSError, SafetensorError, RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
+    OSError,
+    SafetensorError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
     MemoryError,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
 class Model:
-    """A loaded base with its vocabulary; `config` is config.toml as a dictionary, `hash` 16 hexadecimal digits."""
+    """A loaded base with its vocabulary; `config` is config.toml as a dictionary, `hash` 16
+    hexadecimal digits."""
 
     backbone: Backbone
     vocab: Vocabulary
@@ -56,8 +64,11 @@ class Model:
     folder: Path
 
 
-def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False) -> None:
-    """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the table [model]."""
+def save_model(
+    folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False
+) -> None:
+    """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the
+    table [model]."""
     make_folder(folder)
     write(folder / "spm.model", vocab.model)
     weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
@@ -66,10 +77,13 @@ def save_model(folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
-    """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing or wrong."""
+    """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing
+    or wrong."""
     config = _read_config(folder)
     path = folder / "spm.model"
-    vocab = Vocabulary.of(read_checked(path, config, MOST_VOCABULARY_BYTES, "no vocabulary is"), path)
+    vocab = Vocabulary.of(
+        read_checked(path, config, MOST_VOCABULARY_BYTES, "no vocabulary is"), path
+    )
     path = folder / "base.safetensors"
     try:
         most = _most_weights(len(vocab), config["model"])
@@ -87,29 +101,38 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
 
 
 def stamp(folder: Path) -> None:
-    """Writes the checksums of a folder's files into its config.toml: whoever puts another file there calls it after.
+    """Writes the checksums of a folder's files into its config.toml: whoever puts another file
+    there calls it after.
 
-    Takes folders of format 1, which had no checksums. Raises ModelError where config.toml is none."""
+    Takes folders of format 1, which had no checksums. Raises ModelError where config.toml is
+    none."""
     write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
 
 
 def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) -> bytes:
-    """The content of a file of the model folder. Raises ModelError as `read_regular` does, and where the content is not
-    what was saved (sha256)."""
+    """The content of a file of the model folder. Raises ModelError as `read_regular` does, and
+    where the content is not what was saved (sha256)."""
     wanted = config[CHECKSUMS].get(path.name)
     if wanted is None:
-        raise ModelError(f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}")
+        raise ModelError(
+            f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}"
+        )
     content = read_regular(path, most, none_is)
     if hashlib.sha256(content).hexdigest() != wanted:
-        raise ModelError(f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}")
+        raise ModelError(
+            f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}"
+        )
     return content
 
 
 def read_regular(path: Path, most: int, none_is: str) -> bytes:
-    """The content of a regular file: no pipe is waited for, no device read without end, and nothing read that is too
-    large. Raises ModelError where it cannot be read, or has more than `most` bytes (`none_is` says why that is so)."""
+    """The content of a regular file: no pipe is waited for, no device read without end, and nothing
+    read that is too large. Raises ModelError where it cannot be read, or has more than `most` bytes
+    (`none_is` says why that is so)."""
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ModelError(f"{path}: cannot be read: no regular file")
@@ -119,7 +142,9 @@ def read_regular(path: Path, most: int, none_is: str) -> bytes:
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
     except MemoryError as error:
-        raise ModelError(f"{path}: cannot be read: no memory for its {found.st_size:,} bytes") from error
+        raise ModelError(
+            f"{path}: cannot be read: no memory for its {found.st_size:,} bytes"
+        ) from error
 
 
 def most_bytes(backbone: nn.Module) -> int:
@@ -128,7 +153,8 @@ def most_bytes(backbone: nn.Module) -> int:
 
 
 def _most_weights(vocab_size: int, sizes: dict[str, Any]) -> int:
-    """What a base of these sizes takes at most, in bytes; layers are not made, however many there are to be."""
+    """What a base of these sizes takes at most, in bytes; layers are not made, however many there
+    are to be."""
     with without_numbers():
         one = make(vocab_size, sizes | {name: 1 for name in LAYERS if name in sizes})
     times: int = max(sizes.get(name, 1) for name in LAYERS)
@@ -148,7 +174,11 @@ def languages_in(folder: Path) -> tuple[str, str]:
 
 def reason_of(error: Exception) -> str:
     """What an error says, on one short line; of a file only why it cannot be read."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+    said = (
+        error.strerror
+        if isinstance(error, OSError) and error.strerror
+        else " ".join(str(error).split())
+    )
     said = said if said.isprintable() else ascii(said)[1:-1]
     return said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]} ..."
 
@@ -167,7 +197,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
     try:
-        config = tomllib.loads(read_regular(path, MOST_CONFIG_BYTES, "no configuration of a model is").decode())
+        config = tomllib.loads(
+            read_regular(path, MOST_CONFIG_BYTES, "no configuration of a model is").decode()
+        )
     except RecursionError as error:
         raise ModelError(f"{path}: cannot be read: tables or lists too deep") from error
     except ValueError as error:  # no UTF-8, no TOML, a number of thousands of digits
@@ -189,10 +221,16 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
 def _check_config(path: Path, config: dict[str, Any]) -> None:
     def check(key: str, value: object, right: bool, wanted: str) -> None:
         if not right:
-            raise ModelError(f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {wanted}")
+            raise ModelError(
+                f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {wanted}"
+            )
 
     for key in ("src_lang", "tgt_lang"):
-        right = isinstance(config[key], str) and 0 < len(config[key]) <= LONGEST_CODE and config[key].isprintable()
+        right = (
+            isinstance(config[key], str)
+            and 0 < len(config[key]) <= LONGEST_CODE
+            and config[key].isprintable()
+        )
         check(key, config[key], right, "the code of a language")
     sums = config[CHECKSUMS]
     check(CHECKSUMS, sums, isinstance(sums, dict), "a table")
@@ -203,11 +241,23 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         **{k: v for k, v in sizes.items() if k not in ("kind", "dropout")},
     }
     for key, value in counts.items():
-        check(key, value, type(value) is int and 0 < value <= LARGEST, f"a whole number, 1 to {LARGEST:,}")
+        check(
+            key,
+            value,
+            type(value) is int and 0 < value <= LARGEST,
+            f"a whole number, 1 to {LARGEST:,}",
+        )
     low = config.get("low_score", -1.0)
-    check("low_score", low, type(low) in (int, float) and -math.inf < low <= 0, "a number of 0 or less")
+    check(
+        "low_score",
+        low,
+        type(low) in (int, float) and -math.inf < low <= 0,
+        "a number of 0 or less",
+    )
     dropout = sizes.get("dropout", 0.0)
-    check("dropout", dropout, type(dropout) in (int, float) and 0 <= dropout < 1, "a number in [0, 1)")
+    check(
+        "dropout", dropout, type(dropout) in (int, float) and 0 <= dropout < 1, "a number in [0, 1)"
+    )
 
 
 def _toml(table: dict[str, Any]) -> str:

@@ -1,4 +1,5 @@
-"""The kinds of backbone there are: [model] of a configuration names one by `kind`, RNNsearch where it does not."""
+"""The kinds of backbone there are: [model] of a configuration names one by `kind`, RNNsearch where
+it does not."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
 
 
 def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbone:
-    """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the parameters' own."""
+    """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the
+    parameters' own."""
     if isinstance(backbone, RNNsearch):
         return FastRNNsearch(backbone, dtype)
     if isinstance(backbone, Trainable):

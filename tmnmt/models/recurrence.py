@@ -1,10 +1,13 @@
-"""The two loops of RNNsearch with their gradients written out: the bidirectional GRU and the attending decoder.
+"""The two loops of RNNsearch with their gradients written out: the bidirectional GRU and the
+attending decoder.
 
-Autograd would record some thirty operations a step. Here a step does only what the next step needs: everything
-else (input projections, weight gradients, gradients of the annotations) is one large product before or after the loop.
-Products run in `dtype` (bfloat16 in training), everything else in the precision of the inputs.
+Autograd would record some thirty operations a step. Here a step does only what the next step needs:
+everything else (input projections, weight gradients, gradients of the annotations) is one large
+product before or after the loop. Products run in `dtype` (bfloat16 in training), everything else in
+the precision of the inputs.
 
-Gates are in the order reset r, update z, candidate n:  h' = (1 - z) n + z h,  n = tanh(x_n + r (W_n h + b_n)).
+Gates are in the order reset r, update z, candidate n:  h' = (1 - z) n + z h,  n = tanh(x_n + r (W_n
+h + b_n)).
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ def gru_gates(x: Tensor, h: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tens
 def _gru_back(
     grad: Tensor, r: Tensor, z: Tensor, n: Tensor, h_n: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradient of the new state -> gradients of x (.., 3d), h (.., 3d), and of the old state by the update gate."""
+    """Gradient of the new state -> gradients of x (.., 3d), h (.., 3d), and of the old state by the
+    update gate."""
     dn = grad * (1 - z) * (1 - n * n)
     dz = grad * (state - n) * z * (1 - z)
     dr = dn * h_n * r * (1 - r)
@@ -42,11 +46,14 @@ def _gru_back(
 
 
 class BidirectionalGRU(torch.autograd.Function):
-    """x: (S, 2, B, 3d) projected inputs, the second direction already reversed in time; mask: (S, 2, B, 1);
+    """x: (S, 2, B, 3d) projected inputs, the second direction already reversed in time; mask: (S,
+    2, B, 1);
     w: (2, d, 3d); b: (2, 1, 3d) -> states (S, 2, B, d). A masked step keeps the state."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, mask: Tensor, w: Tensor, b: Tensor, dtype: torch.dtype | None) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, mask: Tensor, w: Tensor, b: Tensor, dtype: torch.dtype | None
+    ) -> Tensor:
         length, _, rows, _ = x.shape
         d = w.shape[1]
         low = w if dtype is None else w.to(dtype)
@@ -87,28 +94,49 @@ class BidirectionalGRU(torch.autograd.Function):
 class AttendingDecoder(torch.autograd.Function):
     """The decoder over a whole target, teacher-forced (Bahdanau et al. 2015, conditional GRU):
 
-        s'_t = GRU1(s_{t-1}, y_{t-1});  alpha = softmax(v tanh(W_q s'_t + K));  c_t = alpha H;  s_t = GRU2(s'_t, c_t)
+        s'_t = GRU1(s_{t-1}, y_{t-1});  alpha = softmax(v tanh(W_q s'_t + K));  c_t = alpha H;  s_t
+        = GRU2(s'_t, c_t)
 
-    x: (T, B, 3d) projected y_{t-1}; start: (B, d); values H: (B, S, e); keys K: (B, S, a); bias: (B, S) 0 or -inf;
-    w1: (d, 3d); b1: (3d,); w_state: (d, a + 3d) = [W_q, GRU2's recurrent part]; b2: (3d,); v: (a,); w_context: (e, 3d);
+    x: (T, B, 3d) projected y_{t-1}; start: (B, d); values H: (B, S, e); keys K: (B, S, a); bias:
+    (B, S) 0 or -inf;
+    w1: (d, 3d); b1: (3d,); w_state: (d, a + 3d) = [W_q, GRU2's recurrent part]; b2: (3d,); v: (a,);
+    w_context: (e, 3d);
     b_context: (3d,) -> contexts (T, B, e), states (T, B, d).
 
-    tanh(x) = 2 u - 1 with u = sigmoid(2 x), which costs a third and, in the softmax, leaves 2 v u."""
+    tanh(x) = 2 u - 1 with u = sigmoid(2 x), which costs a third and, in the softmax, leaves 2 v
+    u."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, start: Tensor, values: Tensor, keys: Tensor, bias: Tensor, w1: Tensor, b1: Tensor,
-        w_state: Tensor, b2: Tensor, v: Tensor, w_context: Tensor, b_context: Tensor, dtype: torch.dtype | None,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        ctx: Any,
+        x: Tensor,
+        start: Tensor,
+        values: Tensor,
+        keys: Tensor,
+        bias: Tensor,
+        w1: Tensor,
+        b1: Tensor,
+        w_state: Tensor,
+        b2: Tensor,
+        v: Tensor,
+        w_context: Tensor,
+        b_context: Tensor,
+        dtype: torch.dtype | None,
+    ) -> tuple[Tensor, Tensor]:
         a, d = v.shape[0], start.shape[1]
-        low = [w if dtype is None else w.to(dtype) for w in (w1, w_state, w_context, v, 2 * keys, values)]
+        low = [
+            w if dtype is None else w.to(dtype)
+            for w in (w1, w_state, w_context, v, 2 * keys, values)
+        ]
         low_w1, low_state, low_context, low_v, low_keys, low_values = low
         state, saved, contexts, states = start, [], [], []
         for t in range(x.shape[0]):
             h1 = _product(dtype, state, low_w1) + b1
             r1, z1, n1, middle = gru_gates(x[t], h1, state)
             projected = _product(dtype, middle, low_state)
-            u = torch.sigmoid_(torch.add(low_keys, projected[:, None, :a].to(low_keys.dtype), alpha=2))  # (B, S, a)
+            u = torch.sigmoid_(
+                torch.add(low_keys, projected[:, None, :a].to(low_keys.dtype), alpha=2)
+            )  # (B, S, a)
             alpha = torch.softmax((u @ low_v).to(x.dtype) * 2 + bias, -1)  # (B, S)
             context = torch.bmm(alpha[:, None].to(low_values.dtype), low_values)[:, 0].to(x.dtype)
             x2 = _product(dtype, context, low_context) + b_context
@@ -127,7 +155,10 @@ class AttendingDecoder(torch.autograd.Function):
         start, values, w1, w_state, v, w_context, c, s = ctx.saved_tensors
         grad_c, grad_s = grads
         dtype, a, d = ctx.dtype, v.shape[0], start.shape[1]
-        low = [w if dtype is None else w.to(dtype) for w in (w1.t(), w_state.t(), w_context.t(), values)]
+        low = [
+            w if dtype is None else w.to(dtype)
+            for w in (w1.t(), w_state.t(), w_context.t(), values)
+        ]
         low_w1, low_state, low_context, low_values = low
         length = s.shape[0]
         dx, dx2 = torch.empty_like(s).repeat(1, 1, 3), torch.empty_like(s).repeat(1, 1, 3)
@@ -139,9 +170,13 @@ class AttendingDecoder(torch.autograd.Function):
         carry = torch.zeros_like(start)
         for t in range(length - 1, -1, -1):
             r1, z1, n1, h1n, middle, u, r2, z2, n2, h2n, alpha = ctx.saved[t]
-            dx2[t], d_state[t, :, a:], d_middle = _gru_back(grad_s[t] + carry, r2, z2, n2, h2n, middle)
+            dx2[t], d_state[t, :, a:], d_middle = _gru_back(
+                grad_s[t] + carry, r2, z2, n2, h2n, middle
+            )
             d_context[t] = grad_c[t] + _product(dtype, dx2[t], low_context)
-            d_alpha = torch.bmm(low_values, d_context[t][:, :, None].to(low_values.dtype))[..., 0].to(s.dtype)
+            d_alpha = torch.bmm(low_values, d_context[t][:, :, None].to(low_values.dtype))[
+                ..., 0
+            ].to(s.dtype)
             d_energy = alpha * (d_alpha - (alpha * d_alpha).sum(-1, keepdim=True))  # (B, S)
             low_energy = d_energy.to(u.dtype)
             dv += (low_energy.view(1, -1) @ u.view(-1, a)).view(-1)
@@ -158,25 +193,41 @@ class AttendingDecoder(torch.autograd.Function):
         d_values = torch.bmm(alphas.permute(1, 2, 0), d_context.transpose(0, 1))
         flat1, flat_state, flat2 = dh1.flatten(0, 1), d_state.flatten(0, 1), dx2.flatten(0, 1)
         return (
-            dx, carry, d_values, d_keys.to(v.dtype) * (4 * v), None,
-            _product(dtype, before.t(), flat1), flat1.sum(0),
-            _product(dtype, middles.t(), flat_state), flat_state[:, a:].sum(0), 2 * dv,
-            _product(dtype, c.flatten(0, 1).t(), flat2), flat2.sum(0), None,
-        )  # fmt: skip
+            dx,
+            carry,
+            d_values,
+            d_keys.to(v.dtype) * (4 * v),
+            None,
+            _product(dtype, before.t(), flat1),
+            flat1.sum(0),
+            _product(dtype, middles.t(), flat_state),
+            flat_state[:, a:].sum(0),
+            2 * dv,
+            _product(dtype, c.flatten(0, 1).t(), flat2),
+            flat2.sum(0),
+            None,
+        )
 
 
 class OutputLoss(torch.autograd.Function):
-    """Cross-entropy of hidden @ w.T + b against ids, in blocks of rows so that the logits stay in the cache.
+    """Cross-entropy of hidden @ w.T + b against ids, in blocks of rows so that the logits stay in
+    the cache.
 
-    hidden: (N, h); w: (V, h); b: (V,); ids: (N,), 0 is padding and counts nothing -> summed loss in nats (label
-    smoothing: a share `smoothing` of each target's mass spread evenly over the vocabulary). The gradient is made
-    with the value, in one pass."""
+    hidden: (N, h); w: (V, h); b: (V,); ids: (N,), 0 is padding and counts nothing -> summed loss in
+    nats (label smoothing: a share `smoothing` of each target's mass spread evenly over the
+    vocabulary). The gradient is made with the value, in one pass."""
 
     BLOCK = 128
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, w: Tensor, b: Tensor, ids: Tensor, smoothing: float, dtype: torch.dtype | None
+        ctx: Any,
+        hidden: Tensor,
+        w: Tensor,
+        b: Tensor,
+        ids: Tensor,
+        smoothing: float,
+        dtype: torch.dtype | None,
     ) -> Tensor:
         low_w, low_hidden, low_b = (t if dtype is None else t.to(dtype) for t in (w, hidden, b))
         precision = torch.promote_types(hidden.dtype, torch.float32)
@@ -184,12 +235,16 @@ class OutputLoss(torch.autograd.Function):
         grad = low_hidden.new_empty(hidden.shape[0], w.shape[0])  # of the logits
         for at in range(0, hidden.shape[0], OutputLoss.BLOCK):
             rows = slice(at, at + OutputLoss.BLOCK)
-            log_p = torch.log_softmax(torch.addmm(low_b, low_hidden[rows], low_w.t()), -1, dtype=precision)
+            log_p = torch.log_softmax(
+                torch.addmm(low_b, low_hidden[rows], low_w.t()), -1, dtype=precision
+            )
             total -= (1 - smoothing) * (log_p.gather(1, ids[rows, None]) * real[rows]).sum()
             if smoothing:
                 total -= smoothing * (log_p.mean(1, keepdim=True) * real[rows]).sum()
             torch.exp(log_p.to(grad.dtype), out=grad[rows])
-        grad[torch.arange(len(ids), device=ids.device), ids] += smoothing - 1  # scatter_add_ copies all of bf16
+        grad[torch.arange(len(ids), device=ids.device), ids] += (
+            smoothing - 1
+        )  # scatter_add_ copies all of bf16
         if smoothing:
             grad -= smoothing / w.shape[0]
         grad *= real

@@ -1,8 +1,8 @@
-"""RNNsearch (Bahdanau et al. 2015): bidirectional GRU encoder, additive attention, conditional GRU decoder.
+"""RNNsearch (Bahdanau et al. 2015): bidirectional GRU encoder, additive attention, conditional GRU
+decoder.
 
-One embedding table serves source, target and output. The attention sees the last word through the first GRU; the
-read-out is tanh(linear [y_{t-1}; h_t; c_t]) into the embedding's size.
-"""
+One embedding table serves source, target and output. The attention sees the last word through the
+first GRU; the read-out is tanh(linear [y_{t-1}; h_t; c_t]) into the embedding's size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,22 @@ from tmnmt.vocab import BOS, PAD
 
 
 class RNNsearch(Trainable[Encoded, Tensor]):
-    """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has `attention` units."""
+    """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has
+    `attention` units."""
 
     def __init__(
-        self, vocab_size: int, embedding: int = 256, hidden: int = 512, attention: int = 256, dropout: float = 0.1
+        self,
+        vocab_size: int,
+        embedding: int = 256,
+        hidden: int = 512,
+        attention: int = 256,
+        dropout: float = 0.1,
     ) -> None:
         super().__init__()
-        self.vocab_size, self.word_size, self.hidden_size, self.context_size = vocab_size, embedding, hidden, hidden
+        self.vocab_size = vocab_size
+        self.word_size = embedding
+        self.hidden_size = hidden
+        self.context_size = hidden
         self.dropout = dropout
         d, half = hidden, hidden // 2
         self.embedding = nn.Embedding(vocab_size, embedding, padding_idx=PAD)
@@ -42,11 +51,14 @@ class RNNsearch(Trainable[Encoded, Tensor]):
         self.readout_hidden = nn.Linear(d, embedding, bias=False)
         self.readout_context = nn.Linear(hidden, embedding)
         self.output_bias = nn.Parameter(torch.zeros(vocab_size))
-        if not self.output_bias.is_meta:  # else there is nothing to be initialised: the weights are read
+        if (
+            not self.output_bias.is_meta
+        ):  # else there is nothing to be initialised: the weights are read
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot for products, orthogonal for recurrences, 1/sqrt(size) for the shared embedding."""
+        """Glorot for products, orthogonal for recurrences, 1/sqrt(size) for the shared
+        embedding."""
         for name, parameter in self.named_parameters():
             if name.endswith(("encoder_weight", "decoder_weight", "state_weight")):
                 blocks = parameter if parameter.dim() == 3 else parameter[None]
@@ -78,7 +90,9 @@ class RNNsearch(Trainable[Encoded, Tensor]):
         x = torch.stack([x[:, 0], x[:, 1].flip(0)], 1)
         time = mask.t()[..., None].to(x.dtype)  # (S, B, 1)
         steps = torch.stack([time, time.flip(0)], 1)
-        states: Tensor = BidirectionalGRU.apply(x, steps, self.encoder_weight, self.encoder_bias, self.dtype)
+        states: Tensor = BidirectionalGRU.apply(
+            x, steps, self.encoder_weight, self.encoder_bias, self.dtype
+        )
         values = torch.cat([states[:, 0], states[:, 1].flip(0)], -1).transpose(0, 1)  # (B, S, d)
         values = values * mask[..., None]
         mean = values.sum(1) / src_len.clamp(min=1)[:, None]
@@ -112,32 +126,54 @@ class RNNsearch(Trainable[Encoded, Tensor]):
         return words
 
     def _before_output(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self._linear(self.readout_word, self._embed(prev)) + self._linear(self.readout_hidden, hidden)
+        total = self._linear(self.readout_word, self._embed(prev)) + self._linear(
+            self.readout_hidden, hidden
+        )
         total = total + self._linear(self.readout_context, context)
         return F.dropout(torch.tanh(total), self.dropout, self.training)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        return F.linear(self._before_output(prev, hidden, context), self.embedding.weight, self.output_bias)
+        return F.linear(
+            self._before_output(prev, hidden, context), self.embedding.weight, self.output_bias
+        )
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(0, 1)  # (T, B, 3d)
+        x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(
+            0, 1
+        )  # (T, B, 3d)
         bias = encoded.values.new_zeros(encoded.mask.shape).masked_fill(~encoded.mask, -torch.inf)
         contexts, hiddens = AttendingDecoder.apply(
-            x, encoded.start, encoded.values, encoded.keys, bias, self.decoder_weight, self.decoder_bias,
-            self.state_weight, self.state_bias, self.attention_vector, self.context_input.weight.t(),
-            self.context_input.bias, self.dtype,
-        )  # fmt: skip
+            x,
+            encoded.start,
+            encoded.values,
+            encoded.keys,
+            bias,
+            self.decoder_weight,
+            self.decoder_bias,
+            self.state_weight,
+            self.state_bias,
+            self.attention_vector,
+            self.context_input.weight.t(),
+            self.context_input.bias,
+            self.dtype,
+        )
         return contexts.transpose(0, 1), hiddens.transpose(0, 1)
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
         contexts, hiddens = self.forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
-        real = F.pad(real, (0, -len(real) % OutputLoss.BLOCK), value=0)  # few shapes: see token_batches
+        real = F.pad(
+            real, (0, -len(real) % OutputLoss.BLOCK), value=0
+        )  # few shapes: see token_batches
         ids = tgt.flatten()[real]
         ids[int((tgt != PAD).sum()) :] = PAD
         hidden = self._before_output(
-            shift(tgt, BOS).flatten()[real], hiddens.flatten(0, 1)[real], contexts.flatten(0, 1)[real]
+            shift(tgt, BOS).flatten()[real],
+            hiddens.flatten(0, 1)[real],
+            contexts.flatten(0, 1)[real],
         )
-        total: Tensor = OutputLoss.apply(hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype)
+        total: Tensor = OutputLoss.apply(
+            hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype
+        )
         return total

@@ -1,8 +1,8 @@
 """RNNsearch for decoding: the same numbers from fewer and larger operations.
 
-What depends only on y_{t-1} becomes a table over the vocabulary (the embedding folded into the GRU's input weights and
-into the read-out), and the annotations are shared by the rows of a sentence's beam instead of copied for each.
-"""
+What depends only on y_{t-1} becomes a table over the vocabulary (the embedding folded into the
+GRU's input weights and into the read-out), and the annotations are shared by the rows of a
+sentence's beam instead of copied for each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ CACHED = 1 << 18  # numbers that attention works on at a time: 1 MiB
 
 
 class FastRNNsearch(Backbone[Encoded, Tensor]):
-    """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d + embedding) numbers.
+    """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d +
+    embedding) numbers.
 
     `dtype` bfloat16: the products with weights run in it, everything else stays in fp32.
     Attention's tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs less, and leaves 2 v u in the softmax.
-    `step` takes an `Encoded` of B rows and R = B K rows of everything else: K consecutive rows read the same one."""
+    `step` takes an `Encoded` of B rows and R = B K rows of everything else: K consecutive rows read
+    the same one."""
 
     shares_encoded = True
 
@@ -63,12 +65,16 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         return self.model.encode(src, src_len)
 
     def for_beam(self, encoded: Encoded) -> Encoded:
-        """Every annotation beside its share of the GRU's input, W h + b, which attention sums up with it: no step reads
-        W. Only where these are fewer numbers than W has, in bf16 by far, since there W costs less."""
+        """Every annotation beside its share of the GRU's input, W h + b, which attention sums up
+        with it: no step reads W. Only where these are fewer numbers than W has, in bf16 by far,
+        since there W costs less."""
         most = self.context_size if self.dtype is None else self.context_size // 4
         if encoded.mask.numel() > most:
             return encoded
-        return replace(encoded, values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1))
+        return replace(
+            encoded,
+            values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1),
+        )
 
     def start(self, encoded: Encoded) -> Tensor:
         return encoded.start
@@ -95,22 +101,27 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         return new, context, new
 
     def _energy(self, query: Tensor, keys: Tensor) -> Tensor:
-        """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences at a time as fit
-        its cache."""
+        """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences
+        at a time as fit its cache."""
         each = max(1, CACHED // max(1, query.shape[1] * keys.shape[2] * self.attention))
         each = each if query.device.type == "cpu" else max(1, len(query))
         parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
-        return torch.cat([torch.add(q, k, alpha=2).sigmoid_() @ self.attention_vector for q, k in parts])
+        return torch.cat(
+            [torch.add(q, k, alpha=2).sigmoid_() @ self.attention_vector for q, k in parts]
+        )
 
     def embed(self, ids: Tensor) -> Tensor:
         return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev].add_(self._linear(torch.cat([hidden, context], -1), self.before_output))
+        total = self.readout_table[prev].add_(
+            self._linear(torch.cat([hidden, context], -1), self.before_output)
+        )
         return self._linear(total.tanh_(), self.output)
 
     def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and 0 stands behind."""
+        """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and
+        0 stands behind."""
         lengths = (tgt != PAD).sum(1)
         order = lengths.argsort(descending=True)
         going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
@@ -120,7 +131,9 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         state = encoded.start
         for t, n in enumerate(filter(None, going_on.tolist())):
             if n < len(state):
-                encoded = Encoded(encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n])
+                encoded = Encoded(
+                    encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n]
+                )
             state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
         back = order.argsort()
         return contexts[back], hiddens[back]

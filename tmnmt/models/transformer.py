@@ -1,10 +1,12 @@
-"""A Transformer (Vaswani et al. 2017) with a deep encoder and a shallow decoder, layer norms before every part.
+"""A Transformer (Vaswani et al. 2017) with a deep encoder and a shallow decoder, layer norms before
+every part.
 
-One embedding table serves source, target and output. Memories match with the input of the last feed-forward layer
-(`context`: of the vectors a decoder has, it finds the right word among retrieved pairs best) and mix into the sum that
-the final norm reads (`hidden`).
+One embedding table serves source, target and output. Memories match with the input of the last
+feed-forward layer (`context`: of the vectors a decoder has, it finds the right word among retrieved
+pairs best) and mix into the sum that the final norm reads (`hidden`).
 
-d: hidden size   f: feed-forward size   H: heads   k: d / H   B: rows   S: source length   T: target length
+d: hidden size   f: feed-forward size   H: heads   k: d / H   B: rows   S: source length   T: target
+length
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class EncodedSource:
 
     def rows(self, index: Tensor) -> EncodedSource:
         """The rows `index` (R,), in that order."""
-        keys, values = (tuple(t.index_select(0, index) for t in part) for part in (self.keys, self.values))
+        keys, values = (
+            tuple(t.index_select(0, index) for t in part) for part in (self.keys, self.values)
+        )
         return EncodedSource(keys, values, self.mask.index_select(0, index))
 
     def cut(self, length: int) -> EncodedSource:
@@ -47,7 +51,8 @@ class EncodedSource:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What the decoder's self-attention has seen: keys and values of `length` positions in every layer."""
+    """What the decoder's self-attention has seen: keys and values of `length` positions in every
+    layer."""
 
     keys: Tensor  # (layers, B, H, capacity, k)
     values: Tensor  # (layers, B, H, capacity, k)
@@ -55,7 +60,9 @@ class DecoderState:
 
     def rows(self, index: Tensor) -> DecoderState:
         """The rows `index` (R,), in that order."""
-        return replace(self, keys=self.keys.index_select(1, index), values=self.values.index_select(1, index))
+        return replace(
+            self, keys=self.keys.index_select(1, index), values=self.values.index_select(1, index)
+        )
 
     def roomy(self) -> DecoderState:
         """The same with room for one more position."""
@@ -66,16 +73,26 @@ class DecoderState:
 
 
 class Transformer(Trainable[EncodedSource, DecoderState]):
-    """d = l = `hidden`, a multiple of `heads`. Products are made in `dtype` where it is set, all else in fp32."""
+    """d = l = `hidden`, a multiple of `heads`. Products are made in `dtype` where it is set, all
+    else in fp32."""
 
     shares_encoded = True
 
     def __init__(
-        self, vocab_size: int, hidden: int = 256, feed_forward: int = 1024, heads: int = 4, encoder_layers: int = 6,
-        decoder_layers: int = 2, dropout: float = 0.1,
-    ) -> None:  # fmt: skip
+        self,
+        vocab_size: int,
+        hidden: int = 256,
+        feed_forward: int = 1024,
+        heads: int = 4,
+        encoder_layers: int = 6,
+        decoder_layers: int = 2,
+        dropout: float = 0.1,
+    ) -> None:
         super().__init__()
-        self.vocab_size, self.word_size, self.hidden_size, self.context_size = vocab_size, hidden, hidden, hidden
+        self.vocab_size = vocab_size
+        self.word_size = hidden
+        self.hidden_size = hidden
+        self.context_size = hidden
         self.heads, self.dropout = heads, dropout
         self.embedding = nn.Embedding(vocab_size, hidden, padding_idx=PAD)
         layers = nn.ModuleList(EncoderLayer(hidden, feed_forward) for _ in range(encoder_layers))
@@ -89,11 +106,14 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot for products, those that end a part scaled down by depth; 1/sqrt(size) for the shared embedding."""
+        """Glorot for products, those that end a part scaled down by depth; 1/sqrt(size) for the
+        shared embedding."""
         depth = 2 * len(self.encoder) + 3 * len(self.decoder)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2 and "embedding" not in name:
-                nn.init.xavier_uniform_(parameter, gain=depth**-0.5 if name.endswith("out.weight") else 1.0)
+                nn.init.xavier_uniform_(
+                    parameter, gain=depth**-0.5 if name.endswith("out.weight") else 1.0
+                )
         nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5)
         with torch.no_grad():
             self.embedding.weight[PAD] = 0
@@ -127,7 +147,8 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
     def _attend(self, q: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
-        """q (B, H, T, k), keys and values (B, H, S, k), bias to be added to the energies -> (B, T, d)."""
+        """q (B, H, T, k), keys and values (B, H, S, k), bias to be added to the energies -> (B, T,
+        d)."""
         energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
         if bias is not None:
             energy = energy + bias
@@ -141,13 +162,17 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         x = self._embed(src)
         bias = _bias(mask, self.dtype or x.dtype)
         for layer in self.encoder:
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
+                3, -1
+            )
             attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
             x = x + self._drop(self._linear(layer.attention.out, attended))
             x = x + self._drop(self._feed_forward(layer.feed_forward, layer.feed_forward.norm(x)))
         x = self.encoder_norm(x)
         both = [self._linear(layer.cross.keys_values, x).chunk(2, -1) for layer in self.decoder]
-        return EncodedSource(tuple(self._split(k) for k, _ in both), tuple(self._split(v) for _, v in both), mask)
+        return EncodedSource(
+            tuple(self._split(k) for k, _ in both), tuple(self._split(v) for _, v in both), mask
+        )
 
     def start(self, encoded: EncodedSource) -> DecoderState:
         rows, heads, _, size = encoded.keys[0].shape
@@ -158,20 +183,29 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         return state.rows(rows)
 
     def step(
-        self, prev: Tensor, state: DecoderState, encoded: EncodedSource, inject: Inject | None = None
+        self,
+        prev: Tensor,
+        state: DecoderState,
+        encoded: EncodedSource,
+        inject: Inject | None = None,
     ) -> tuple[DecoderState, Tensor, Tensor]:
-        """One target position; `encoded` may hold one row for several consecutive rows of `prev`."""
+        """One target position; `encoded` may hold one row for several consecutive rows
+        of `prev`."""
         state, at = state.roomy(), state.length
         x, query = self._embed(prev[:, None], at), prev
         bias = _bias(encoded.mask, encoded.keys[0].dtype)
         sentences = len(encoded.mask)
         for number, layer in enumerate(self.decoder):
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
+                3, -1
+            )
             state.keys[number, :, :, at] = self._split(keys)[:, :, 0]
             state.values[number, :, :, at] = self._split(values)[:, :, 0]
             seen = state.keys[number, :, :, : at + 1], state.values[number, :, :, : at + 1]
             x = x + self._linear(layer.attention.out, self._attend(self._split(q), *seen, None))
-            q = self._linear(layer.cross.query, layer.cross.norm(x)).view(sentences, -1, self.hidden_size)
+            q = self._linear(layer.cross.query, layer.cross.norm(x)).view(
+                sentences, -1, self.hidden_size
+            )
             read = self._attend(self._split(q), encoded.keys[number], encoded.values[number], bias)
             x = x + self._linear(layer.cross.out, read).view_as(x)
             query = layer.feed_forward.norm(x)
@@ -191,13 +225,19 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         query = x
         length = tgt.shape[1]
         bias = _bias(encoded.mask, encoded.keys[0].dtype)
-        causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device).triu(1)
+        causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device).triu(
+            1
+        )
         for number, layer in enumerate(self.decoder):
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(3, -1)
+            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
+                3, -1
+            )
             attended = self._attend(self._split(q), self._split(keys), self._split(values), causal)
             x = x + self._drop(self._linear(layer.attention.out, attended))
             q = self._linear(layer.cross.query, layer.cross.norm(x))
-            attended = self._attend(self._split(q), encoded.keys[number], encoded.values[number], bias)
+            attended = self._attend(
+                self._split(q), encoded.keys[number], encoded.values[number], bias
+            )
             x = x + self._drop(self._linear(layer.cross.out, attended))
             query = layer.feed_forward.norm(x)
             x = x + self._drop(self._feed_forward(layer.feed_forward, query))
@@ -208,7 +248,9 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         _, hiddens = self.forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
         hidden, ids = self.decoder_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
-        total: Tensor = OutputLoss.apply(hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype)
+        total: Tensor = OutputLoss.apply(
+            hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype
+        )
         return total
 
 
@@ -268,8 +310,8 @@ def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _dropout(x: Tensor, p: float) -> Tensor:
-    """Zeros with probability p, to 1/256 on the CPU, where one drawn word decides eight numbers: drawing them one by
-    one took a tenth of the training time."""
+    """Zeros with probability p, to 1/256 on the CPU, where one drawn word decides eight numbers:
+    drawing them one by one took a tenth of the training time."""
     if x.is_cuda:
         return F.dropout(x, p)
     limit = max(round(p * 256), 1)

@@ -1,7 +1,8 @@
-"""Weights as bytes: equal weights are equal bytes, and a module is built for them without being initialised first.
+"""Weights as bytes: equal weights are equal bytes, and a module is built for them without being
+initialised first.
 
-The bytes are a safetensors file: eight bytes that say how long the header is, the header in JSON, the numbers.
-"""
+The bytes are a safetensors file: eight bytes that say how long the header is, the header in JSON,
+the numbers."""
 
 from __future__ import annotations
 
@@ -25,29 +26,33 @@ def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None
     if not notes:
         return content
     header, numbers = _header(content)
-    ordered = {_NOTES: dict(sorted(notes.items()))} | {name: about for name, about in header.items() if name != _NOTES}
+    ordered = {_NOTES: dict(sorted(notes.items()))} | {
+        name: about for name, about in header.items() if name != _NOTES
+    }
     written = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")).encode()
     written += b" " * (-len(written) % _SIZE_BYTES)
     return len(written).to_bytes(_SIZE_BYTES, "little") + written + numbers
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors in fp32, in memory of their own, and the notes. Raises SafetensorError for what is no such file."""
+    """The tensors in fp32, in memory of their own, and the notes. Raises SafetensorError for what
+    is no such file."""
     tensors = {name: tensor.to(torch.float32, copy=True) for name, tensor in load(content).items()}
     return tensors, _header(content)[0].get(_NOTES, {})
 
 
 @contextmanager
 def without_numbers() -> Iterator[None]:
-    """Modules that are made within have sizes and no memory, whatever sizes are asked for, and nothing is drawn for
-    them; `fill` gives them memory and numbers."""
+    """Modules that are made within have sizes and no memory, whatever sizes are asked for, and
+    nothing is drawn for them; `fill` gives them memory and numbers."""
     with torch.device("meta"), _NothingDrawn():
         yield
 
 
 class _NothingDrawn(TorchFunctionMode):
-    """`normal_` and `uniform_`, by which all of torch.nn is initialised, do nothing, and `eye` is as empty as the rest:
-    for tensors without memory torch would load its compiler first, which takes seconds."""
+    """`normal_` and `uniform_`, by which all of torch.nn is initialised, do nothing, and `eye` is
+    as empty as the rest: for tensors without memory torch would load its compiler first, which
+    takes seconds."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -59,14 +64,16 @@ class _NothingDrawn(TorchFunctionMode):
 
 
 def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Gives a module that was made `without_numbers` its weights. Raises ValueError naming a tensor that is missing,
-    unknown, of another size or not finite."""
+    """Gives a module that was made `without_numbers` its weights. Raises ValueError naming a tensor
+    that is missing, unknown, of another size or not finite."""
     wanted = module.state_dict()
     for name in sorted(wanted.keys() ^ weights.keys()):
         raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
     for name, tensor in sorted(weights.items()):
         if tensor.shape != wanted[name].shape:
-            raise ValueError(f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}")
+            raise ValueError(
+                f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}"
+            )
         if not tensor.isfinite().all():
             raise ValueError(f"tensor {name} holds numbers that are not finite")
     module.load_state_dict(weights, assign=True)

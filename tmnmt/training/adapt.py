@@ -1,9 +1,8 @@
 """`tmnmt adapt`: memory parameters for a finished base, learned from a translation memory alone.
 
-The base does not change. A part of the memory's documents is held out, by the sha256 of their ids; where there are too
-few of them, as in a memory file that names none, stretches of consecutive segments, by that of their place. What makes
-these worse than the plain model is refused.
-"""
+The base does not change. A part of the memory's documents is held out, by the sha256 of their ids;
+where there are too few of them, as in a memory file that names none, stretches of consecutive
+segments, by that of their place. What makes these worse than the plain model is refused."""
 
 from __future__ import annotations
 
@@ -30,37 +29,56 @@ from tmnmt.training.tm import IRRELEVANT
 log = logging.getLogger(__name__)
 
 STRETCH = 40  # consecutive segments that are held out together, or not
-NOISE = 0.01  # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two validations
-FILES = ("config.toml", "base.safetensors", "spm.model")  # that stay as they are, but for a checksum
+# of the plain loss: the figure with irrelevant pairs moves by nearly as much between two
+# validations
+NOISE = 0.01
+FILES = (
+    "config.toml",
+    "base.safetensors",
+    "spm.model",
+)  # that stay as they are, but for a checksum
 MEMORY_FILE = "memory.safetensors"
 
 
 def adapt(
-    model: Model, segments: Iterable[Segment], output: Path, config: MemoryConfig, dev_share: float,
+    model: Model,
+    segments: Iterable[Segment],
+    output: Path,
+    config: MemoryConfig,
+    dev_share: float,
     resume: bool = False,
-) -> dict[str, tuple[float, float]]:  # fmt: skip
-    """Trains what `config` asks for on `segments` and writes the model folder `output`, whole or not at all.
+) -> dict[str, tuple[float, float]]:
+    """Trains what `config` asks for on `segments` and writes the model folder `output`, whole or
+    not at all.
 
-    Returns what dev says of every part that was trained: nats a subword without it and with it. The work goes on in
-    OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError where `output` or, without
-    `resume`, OUTPUT.partial is there; DataError where there is nothing to learn from, or a part makes dev worse."""
+    Returns what dev says of every part that was trained: nats a subword without it and with it. The
+    work goes on in OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises
+    UsageError where `output` or, without `resume`, OUTPUT.partial is there; DataError where there
+    is nothing to learn from, or a part makes dev worse."""
     work = output.with_name(output.name + ".partial")
     if output.exists():
         raise UsageError(f"{output}: exists; name another folder")
     if work.exists() and not resume:
-        raise UsageError(f"{work}: is there from an interrupted run; go on with --resume, or delete it")
+        raise UsageError(
+            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
+        )
     train, dev = split(segments, dev_share)
     if not train or not dev:
-        raise DataError("the memory is too small: nothing is left to learn from, or nothing to hold out")
+        raise DataError(
+            "the memory is too small: nothing is left to learn from, or nothing to hold out"
+        )
     languages = model.config["src_lang"], model.config["tgt_lang"]
-    memories, reached = train_memories(model.backbone, model.vocab, train, dev, work, config, resume, languages)
+    memories, reached = train_memories(
+        model.backbone, model.vocab, train, dev, work, config, resume, languages
+    )
     refuse_worse(reached, work)
     _put_out(model, memories, work, output)
     return reached
 
 
 def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None:
-    """The model folder from what lies in `work`, which is there until the whole folder is on disk."""
+    """The model folder from what lies in `work`, which is there until the whole folder
+    is on disk."""
     made = work / "made"
     shutil.rmtree(made, ignore_errors=True)  # what a killed run left
     made.mkdir()
@@ -74,38 +92,56 @@ def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None
 
 
 def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:
-    """Raises DataError where a part is no better than the plain model, or with irrelevant pairs worse by more than
-    `NOISE`; it says what each of these reached, and how the others are had."""
+    """Raises DataError where a part is no better than the plain model, or with irrelevant pairs
+    worse by more than `NOISE`; it says what each of these reached, and how the others are had."""
     worse = {
-        name: f"{name} {with_it:.4f}, plain {plain:.4f}" for name, (plain, with_it) in reached.items()
+        name: f"{name} {with_it:.4f}, plain {plain:.4f}"
+        for name, (plain, with_it) in reached.items()
         if (with_it > (1 + NOISE) * plain if name.endswith(IRRELEVANT) else with_it >= plain)
-    }  # fmt: skip
+    }
     if not worse:
         return
-    parts, bad = ([*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in some)] for some in (reached, worse))
+    parts, bad = (
+        [*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in some)]
+        for some in (reached, worse)
+    )
     others = [part for part in parts if part not in bad]
     without = " ".join(f"--no-{part}" for part in bad)
-    keep = f"; for {' and '.join(others)} alone, give the same command with --resume {without}" if others else ""
+    keep = (
+        f"; for {' and '.join(others)} alone, give the same command with --resume {without}"
+        if others
+        else ""
+    )
     raise DataError(
-        f"nothing is saved, since dev is worse than the plain model, or no better, in nats a subword: "
-        f"{'; '.join(worse.values())}; more --sentences or --epochs may help, with another -o (or {work} deleted){keep}"
+        "nothing is saved, since dev is worse than the plain model, or no better, in nats a "
+        "subword: "
+        f"{'; '.join(worse.values())}; more --sentences or --epochs may help, with another -o "
+        f"(or {work} deleted){keep}"
     )
 
 
 def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document], list[Document]]:
-    """Documents to learn from and held-out ones; a source that stands in both is left out of the first.
+    """Documents to learn from and held-out ones; a source that stands in both is left out of the
+    first.
 
-    A segment without a document is one by itself. The hash is salted: a memory may be a sample by the plain one. Where
-    one side would stay empty, documents are cut into stretches of `STRETCH` segments, and some of them are held out, at
-    least one; the log says so. A side may be empty all the same: there are not two stretches."""
+    A segment without a document is one by itself. The hash is salted: a memory may be a sample by
+    the plain one. Where one side would stay empty, documents are cut into stretches of `STRETCH`
+    segments, and some of them are held out, at least one; the log says so. A side may be empty all
+    the same: there are not two stretches."""
     segments = list(segments)
-    documents = [(name, list(some)) for name, some in groupby(segments, key=lambda s: s.document or s.src)]
+    documents = [
+        (name, list(some)) for name, some in groupby(segments, key=lambda s: s.document or s.src)
+    ]
     of = f"{len(documents):,} documents"
     dev = {name for name, _ in documents if split_of(f"adapt {name}", dev_share, 0) == "dev"}
     train, held_out = _parted(documents, dev)
     if not train or not held_out:
         of_documents = counted(len(documents), "document")
-        log.info("%s: too few to hold some out, so stretches of %d segments are split instead", of_documents, STRETCH)
+        log.info(
+            "%s: too few to hold some out, so stretches of %d segments are split instead",
+            of_documents,
+            STRETCH,
+        )
         stretches = list(_stretches(segments))
         of = f"{len(stretches):,} stretches"
         train, held_out = _parted(stretches, _lowest([name for name, _ in stretches], dev_share))
@@ -123,13 +159,16 @@ def _stretches(segments: list[Segment]) -> Iterator[tuple[str, Document]]:
 
 
 def _lowest(names: list[str], share: float) -> set[str]:
-    """Those whose hash is within `share`; at least one, and at least one other is left, of two or more."""
+    """Those whose hash is within `share`; at least one, and at least one other is left, of two or
+    more."""
     order = sorted(names, key=lambda name: point_of(f"adapt {name}"))
     within = sum(point_of(f"adapt {name}") < share for name in names)
     return set(order[: max(1, min(within, len(order) - 1))])
 
 
-def _parted(documents: list[tuple[str, Document]], dev: set[str]) -> tuple[list[Document], list[Document]]:
+def _parted(
+    documents: list[tuple[str, Document]], dev: set[str]
+) -> tuple[list[Document], list[Document]]:
     """Those not in `dev`, without the sources of the others, and the others."""
     held_out = [document for name, document in documents if name in dev]
     kept_out = {normalise(s.src) for document in held_out for s in document}

@@ -1,8 +1,9 @@
-"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished base and memories with their keys.
+"""`tmnmt adapt-knn`: what the neighbours of a word are worth, learned for a finished base and
+memories with their keys.
 
-The base does not change (Zheng et al. 2021). The k nearest keys of every subword of the references are looked up once,
-as if neither the document nor any pair with a source of it were in the memories; then only the network is trained.
-"""
+The base does not change (Zheng et al. 2021). The k nearest keys of every subword of the references
+are looked up once, as if neither the document nor any pair with a source of it were in the
+memories; then only the network is trained."""
 
 from __future__ import annotations
 
@@ -71,22 +72,30 @@ class Told(NamedTuple):
 
 
 def adapt_knn(
-    model: Model, indexes: Sequence[Index], segments: Sequence[Segment], output: Path, config: KNNConfig,
+    model: Model,
+    indexes: Sequence[Index],
+    segments: Sequence[Segment],
+    output: Path,
+    config: KNNConfig,
     resume: bool = False,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Trains on `segments`, documents in order, and writes the file `output`, whole or not at all.
 
-    Returns what dev says, in nats a subword, without and with it. The work goes on in the folder OUTPUT.partial, where
-    an interrupted run is taken up with `resume`. Raises UsageError where `output` or, without `resume`, OUTPUT.partial
-    is there; MemoryIndexError where a memory has no keys; DataError where there is nothing to learn from, or dev is
-    no better with it."""
+    Returns what dev says, in nats a subword, without and with it. The work goes on in the folder
+    OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError where
+    `output` or, without `resume`, OUTPUT.partial is there; MemoryIndexError where a memory has no
+    keys; DataError where there is nothing to learn from, or dev is no better with it."""
     work = output.with_name(output.name + ".partial")
     if output.exists():
         raise UsageError(f"{output}: exists; name another file")
     if work.exists() and not resume:
-        raise UsageError(f"{work}: is there from an interrupted run; go on with --resume, or delete it")
+        raise UsageError(
+            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
+        )
     datastore = Datastore.open(indexes, model.hash, torch.get_num_threads())
-    parts = [fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)]
+    parts = [
+        fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)
+    ]
     if not all(parts):
         raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
     make_folder(work)
@@ -102,7 +111,8 @@ def adapt_knn(
     without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, trained)
     if reached >= without:
         raise DataError(
-            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats a subword; --resume "
+            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats "
+            "a subword; --resume "
             f"with other --epochs or another --knn-temperature searches no more"
         )
     knn.save(work / output.name, model.hash)
@@ -111,20 +121,31 @@ def adapt_knn(
     return without, reached
 
 
-def digest_of(model: Model, indexes: Sequence[Index], segments: Sequence[Segment], config: KNNConfig) -> str:
+def digest_of(
+    model: Model, indexes: Sequence[Index], segments: Sequence[Segment], config: KNNConfig
+) -> str:
     """What the neighbours that are looked up depend on."""
     keys = [keys_state(index, model.hash) for index in indexes]
-    return " ".join(map(str, (model.hash, *keys, digest(segments), config.k, config.sentences, config.dev_share)))
+    return " ".join(
+        map(
+            str, (model.hash, *keys, digest(segments), config.k, config.sentences, config.dev_share)
+        )
+    )
 
 
 def _trained(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> tuple[float, float]:
     """Trains to the end; dev's loss before, which is the plain model's, and after."""
-    trainer = PartTrainer(part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from)
+    trainer = PartTrainer(
+        part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from
+    )
     if trainer.path("last").exists() and trainer.restore():
         log.info("%s: going on at update %d", part.name, trainer.standing.update)
     trainer.run()
     shares = zip((0, *part.module.counts), part.shares(), strict=True)
-    log.info("neighbours that are read, on average: %s", ", ".join(f"{r}: {100 * p:.1f} %" for r, p in shares))
+    log.info(
+        "neighbours that are read, on average: %s",
+        ", ".join(f"{r}: {100 * p:.1f} %" for r, p in shares),
+    )
     return trainer.standing.at_best["plain"], trainer.standing.at_best["knn"]
 
 
@@ -140,12 +161,18 @@ class KNNPart(Part):
     def units(self, epoch: int) -> Sequence[Unit]:
         random, order = Random(f"{self.seed} {epoch}"), list(range(len(self.train.log_p)))
         random.shuffle(order)  # a unit begins with the seed of its dropout
-        return [[random.getrandbits(32), *order[at : at + SUBWORDS]] for at in range(0, len(order), SUBWORDS)]
+        return [
+            [random.getrandbits(32), *order[at : at + SUBWORDS]]
+            for at in range(0, len(order), SUBWORDS)
+        ]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         seed, *numbers = unit
         torch.manual_seed(seed)
-        yield -mixed(self.module.train(), Told(*(x[numbers] for x in self.train))).sum(), len(numbers)
+        yield (
+            -mixed(self.module.train(), Told(*(x[numbers] for x in self.train))).sum(),
+            len(numbers),
+        )
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -155,7 +182,9 @@ class KNNPart(Part):
     @torch.no_grad()
     def shares(self) -> list[float]:
         """The mean p(r) over the dev subwords, for r = 0, 1, 2, 4, ..., k."""
-        means: list[float] = self.module.eval().choose(self.dev.distances, self.dev.ids).softmax(-1).mean(0).tolist()
+        means: list[float] = (
+            self.module.eval().choose(self.dev.distances, self.dev.ids).softmax(-1).mean(0).tolist()
+        )
         return means
 
 
@@ -167,7 +196,8 @@ def mixed(knn: AdaptiveKNN, told: Told) -> Tensor:
 
 @dataclass(frozen=True)
 class Looking:
-    """Looks up what neighbours the subwords of documents have; what is done is kept in files NAME-0, NAME-1, ..."""
+    """Looks up what neighbours the subwords of documents have; what is done is kept in files
+    NAME-0, NAME-1, ..."""
 
     datastore: Datastore
     model: Model
@@ -177,7 +207,9 @@ class Looking:
 
     def __call__(self, documents: Sequence[Document], most: int) -> Told:
         """Of at most `most` segments, evenly spaced over all documents."""
-        every = [(number, segment) for number, document in enumerate(documents) for segment in document]
+        every = [
+            (number, segment) for number, document in enumerate(documents) for segment in document
+        ]
         chosen = [every[i] for i in evenly(len(every), most)]
         own, parts = own_pairs(self.datastore, documents), []
         with Progress(f"searching for {self.name.name}", "segments", len(chosen)) as progress:
@@ -198,12 +230,16 @@ class Looking:
             return None
         return None
 
-    def _kept(self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]) -> Told:
+    def _kept(
+        self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]
+    ) -> Told:
         parts = []
         for number, some in groupby(chosen, key=lambda pair: pair[0]):
             self.datastore.forget(own[number])
             segments = [segment for _, segment in some]
-            parts += [self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)]
+            parts += [
+                self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)
+            ]
         told = Told(*map(torch.cat, zip(*parts, strict=True)))
         with replacing(path, alone=True) as new:
             save_file(told._asdict(), new, {"bound": self.bound})
@@ -212,7 +248,9 @@ class Looking:
     @torch.no_grad()
     def _told(self, segments: Sequence[Segment]) -> Told:
         backbone = self.model.backbone
-        batch = force_references(backbone, self.model.vocab, segments, next(backbone.parameters()).device)
+        batch = force_references(
+            backbone, self.model.vocab, segments, next(backbone.parameters()).device
+        )
         real = batch.real
         hidden, context, gold = batch.hiddens[real], batch.contexts[real], batch.tgt[real]
         near = nearest(self.datastore, self.k, hidden, context)
@@ -222,11 +260,14 @@ class Looking:
 
 
 def own_pairs(datastore: Datastore, documents: Sequence[Document]) -> list[set[int]]:
-    """For every document the numbers of the pairs in the memories that lie in it, or have a source of it."""
+    """For every document the numbers of the pairs in the memories that lie in it, or have a source
+    of it."""
     of_document, of_source = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
     names = {segment.document for document in documents for segment in document} - {""}
     sources = {normalise(segment.src) for document in documents for segment in document}
-    for segment in (segment for search in datastore.searches for segment in search.index.segments()):
+    for segment in (
+        segment for search in datastore.searches for segment in search.index.segments()
+    ):
         source = normalise(segment.src)
         if segment.document in names or source in sources:
             numbers = datastore.pair_of(segment.src, segment.tgt)

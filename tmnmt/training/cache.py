@@ -1,10 +1,10 @@
-"""Training of the session cache, gate {U, V, W} and what else its kind has, the base fixed (Tu et al. 2018, eq. 10).
+"""Training of the session cache, gate {U, V, W} and what else its kind has, the base fixed (Tu et
+al. 2018, eq. 10).
 
-Documents in order, several side by side. OURS: the cache is filled from `forced` on the references of the preceding
-sentences, or on what the base itself says of them, and emptied at a document's start; and long documents are cut into
-stretches of at most 100 sentences (the setting `stretch`), each of which begins with an empty cache, as if it were a
-document.
-"""
+Documents in order, several side by side. OURS: the cache is filled from `forced` on the references
+of the preceding sentences, or on what the base itself says of them, and emptied at a document's
+start; and long documents are cut into stretches of at most 100 sentences (the setting `stretch`),
+each of which begins with an empty cache, as if it were a document."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ BEGINNING = 5  # sentences of each of some stretches, by which Q and K are begun
 DENSE_SLOWER = 8  # the rate of Q and K is so many times smaller than that of the other parameters
 
 
-def stretches(documents: Sequence[Sequence[Segment]], longest: int, most: int, seed: int) -> list[Stretch]:
-    """Consecutive segments of one document, at most `longest` each and at least two, about `most` segments in all.
+def stretches(
+    documents: Sequence[Sequence[Segment]], longest: int, most: int, seed: int
+) -> list[Stretch]:
+    """Consecutive segments of one document, at most `longest` each and at least two, about `most`
+    segments in all.
 
     Drawn at random over all documents; without a sentence before it nothing could be remembered."""
-    cut = [document[at : at + longest] for document in documents for at in range(0, len(document), longest)]
+    cut = [
+        document[at : at + longest]
+        for document in documents
+        for at in range(0, len(document), longest)
+    ]
     cut = [stretch for stretch in cut if len(stretch) > 1]
     Random(f"stretches {seed}").shuffle(cut)
     chosen: list[Stretch] = []
@@ -47,9 +54,12 @@ def stretches(documents: Sequence[Sequence[Segment]], longest: int, most: int, s
 
 
 class SideBySide:
-    """Stretches of similar length, gone through side by side, `together` at a time, each with a cache of its own."""
+    """Stretches of similar length, gone through side by side, `together` at a time, each with a
+    cache of its own."""
 
-    def __init__(self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, together: int) -> None:
+    def __init__(
+        self, cache: SessionCache, backbone: Backbone, vocab: Vocabulary, together: int
+    ) -> None:
         self.cache, self.backbone, self.vocab, self.together = cache, backbone, vocab, together
         self.device = cache.U.weight.device
 
@@ -64,7 +74,8 @@ class SideBySide:
         return CacheContents(*sizes, self.cache.kind.overwrite, self.device)
 
     def steps(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
-        """Step s: the references' s-th sentences, and which stretches of the group still have one."""
+        """Step s: the references' s-th sentences, and which stretches of the group
+        still have one."""
         for s in range(max(map(len, group))):
             live = [i for i, stretch in enumerate(group) if len(stretch) > s]
             segments = [group[i][s] for i in live]
@@ -76,7 +87,9 @@ class SideBySide:
         if state is None:
             return None
         real = batch.real
-        prev, hidden, context = shift(batch.tgt, BOS)[real], batch.hiddens[real], batch.contexts[real]
+        prev = shift(batch.tgt, BOS)[real]
+        hidden = batch.hiddens[real]
+        context = batch.contexts[real]
         ready = self.cache.ready(state, self.backbone.embed)
         positions = seen(ready.rows(real.nonzero()[:, 0]))  # one row a position: (n,)
         if self.cache.kind.fusion == "deep":
@@ -87,12 +100,15 @@ class SideBySide:
 
     def write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
         """The sentences into their caches."""
-        for cache, context, hidden, ids in zip(contents, batch.contexts, batch.hiddens, batch.tgt, strict=True):
+        for cache, context, hidden, ids in zip(
+            contents, batch.contexts, batch.hiddens, batch.tgt, strict=True
+        ):
             cache.write(context, hidden, ids)
 
 
 class Told(NamedTuple):
-    """Stretches, and the same with the targets that are written to the cache: the references, or the base's own."""
+    """Stretches, and the same with the targets that are written to the cache: the references, or
+    the base's own."""
 
     references: Sequence[Stretch]
     written: Sequence[Stretch]
@@ -124,7 +140,10 @@ class CachePart(Part):
         cache = self.documents.cache
         dense = [layer.weight for layer in (cache.Q, cache.K) if layer is not None]
         others = [p for p in cache.parameters() if all(p is not weight for weight in dense)]
-        return [{"params": others, "peak": learning_rate}, {"params": dense, "peak": learning_rate / DENSE_SLOWER}]
+        return [
+            {"params": others, "peak": learning_rate},
+            {"params": dense, "peak": learning_rate / DENSE_SLOWER},
+        ]
 
     def units(self, epoch: int) -> Sequence[Unit]:
         random = Random(f"{self.seed} {epoch}")
@@ -140,7 +159,9 @@ class CachePart(Part):
                 yield -log_p.sum(), len(log_p)
             self.documents.write(written, [contents[i] for i in live])
 
-    def _steps(self, told: Told, unit: Unit) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
+    def _steps(
+        self, told: Told, unit: Unit
+    ) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
         """As `SideBySide.steps`, with what is written beside it."""
         steps = self.documents.steps([told.references[i] for i in unit])
         if told.written is told.references:
@@ -152,8 +173,8 @@ class CachePart(Part):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences with a filled cache: the plain model, with the cache, and with the cache of another
-        document in its place, which shows what history itself is worth."""
+        """Over the dev sentences with a filled cache: the plain model, with the cache, and with the
+        cache of another document in its place, which shows what history itself is worth."""
         totals = {"plain": 0.0, "cache": 0.0, "cache of another document": 0.0}
         tokens = 0
         for unit in self.documents.grouped(self.dev.references, Random("dev")):
@@ -178,4 +199,6 @@ class CachePart(Part):
         remembered = self.documents.remembered(batch, contents)
         if remembered is None:
             return None
-        return remembered.mixed(gold_log_probs(self.documents.backbone, batch, remembered.hiddens, batch.real))
+        return remembered.mixed(
+            gold_log_probs(self.documents.backbone, batch, remembered.hiddens, batch.real)
+        )

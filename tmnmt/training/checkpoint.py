@@ -1,4 +1,5 @@
-"""Checkpoints: parameters, Adam's moments and where the training stands, in one file that is replaced atomically."""
+"""Checkpoints: parameters, Adam's moments and where the training stands, in one file that is
+replaced atomically."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
     except (OSError, SafetensorError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     except RuntimeError as error:  # what torch says of other names or sizes takes many lines
-        raise DataError(f"{path}: not of this configuration; it was made with other sizes or parts") from error
+        raise DataError(
+            f"{path}: not of this configuration; it was made with other sizes or parts"
+        ) from error
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -50,7 +53,9 @@ def read_names(path: Path) -> set[str]:
     """The names of the module's parameters. Raises DataError where the file cannot be read."""
     try:
         with safe_open(path, "pt") as file:
-            return {name.removeprefix("model.") for name in file.keys() if name.startswith("model.")}
+            return {
+                name.removeprefix("model.") for name in file.keys() if name.startswith("model.")
+            }
     except (OSError, SafetensorError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
@@ -69,10 +74,14 @@ def _load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]
     device = next(module.parameters()).device
     with safe_open(path, "pt") as file:
         names = set(file.keys())
-        module.load_state_dict({name[6:]: file.get_tensor(name) for name in names if name.startswith("model.")})
+        module.load_state_dict(
+            {name[6:]: file.get_tensor(name) for name in names if name.startswith("model.")}
+        )
         for key, parameter in module.named_parameters():
             optimiser.state[parameter] = {
-                moment: file.get_tensor(f"adam.{moment}.{key}").to("cpu" if moment == "step" else device)
+                moment: file.get_tensor(f"adam.{moment}.{key}").to(
+                    "cpu" if moment == "step" else device
+                )
                 for moment in ("step", "exp_avg", "exp_avg_sq")
                 if f"adam.{moment}.{key}" in names
             }

@@ -1,4 +1,5 @@
-"""The training configuration: one TOML, one small dataclass per table, and an error for every key that is unknown."""
+"""The training configuration: one TOML, one small dataclass per table, and an error for every key
+that is unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ from tmnmt.training.memory_config import MemoryConfig, check
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Files of one corpus, read with `tmnmt.formats`; dev and test name lists of document ids, one a line."""
+    """Files of one corpus, read with `tmnmt.formats`; dev and test name lists of document ids, one
+    a line."""
 
     name: Name
     files: Names
@@ -44,8 +46,11 @@ class DataConfig:
     src_lang: Name = "en"
     tgt_lang: Name = "fr"
     max_subwords: Count = 80  # as the papers; longer pairs are not trained on
-    max_ratio: Ratio = 2.0  # of subword counts, where the longer side has more than ten: misaligned pairs teach noise
-    dev_segments: Count = 500  # of all dev documents, evenly spaced, for loss and BLEU during training
+    # of subword counts, where the longer side has more than ten: misaligned pairs teach noise
+    max_ratio: Ratio = 2.0
+    dev_segments: Count = (
+        500  # of all dev documents, evenly spaced, for loss and BLEU during training
+    )
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,9 @@ class TrainingConfig:
     learning_rate: AboveZero = 1e-3
     warmup: Count = 400  # updates of linear warm-up
     decay: Share = 0.2  # the last share of the updates decays linearly to zero
-    inverse_sqrt: bool = False  # before that: with 1 / sqrt(update) after the warm-up, instead of constant
+    inverse_sqrt: bool = (
+        False  # before that: with 1 / sqrt(update) after the warm-up, instead of constant
+    )
     growth: Ratio = 1.0  # an epoch's updates hold so many times the batches of the epoch before,
     grown: Ratio = 8.0  # at most so many times those of the first
     clip: AboveZero = 1.0  # largest norm of the gradient
@@ -99,7 +106,8 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The whole file. `folder` is the run's folder, made when missing; `memory` None trains no memories."""
+    """The whole file. `folder` is the run's folder, made when missing; `memory` None trains no
+    memories."""
 
     folder: Name
     data: DataConfig
@@ -113,8 +121,8 @@ class TrainConfig:
 def load_config(path: Path) -> TrainConfig:
     """The configuration in a TOML file. ${NAME} in strings is taken from the environment.
 
-    Raises DataError where it cannot be read, UsageError, naming file and key, for anything unknown, missing or of the
-    wrong type or value."""
+    Raises DataError where it cannot be read, UsageError, naming file and key, for anything unknown,
+    missing or of the wrong type or value."""
     config = build(TrainConfig, read_toml(path), str(path))
     try:
         _check(config)
@@ -128,7 +136,11 @@ def _check(config: TrainConfig) -> None:
     if config.data.src_lang == config.data.tgt_lang:
         raise UsageError(f"data: src_lang and tgt_lang are both {config.data.src_lang!r}")
     model = config.model
-    if model.kind == "transformer" and (model.hidden % model.heads or model.hidden // model.heads % 2):
-        raise UsageError(f"model: hidden is {model.hidden}; it must be an even multiple of heads, {model.heads}")
+    if model.kind == "transformer" and (
+        model.hidden % model.heads or model.hidden // model.heads % 2
+    ):
+        raise UsageError(
+            f"model: hidden is {model.hidden}; it must be an even multiple of heads, {model.heads}"
+        )
     if config.memory is not None:
         check(config.memory)

@@ -1,4 +1,5 @@
-"""Training data: documents in order, the split by document, what is left out and why, and token-bucketed batches."""
+"""Training data: documents in order, the split by document, what is left out and why, and
+token-bucketed batches."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ Ids = npt.NDArray[np.int32]
 
 
 def split_of(document: str, dev: float, test: float) -> str:
-    """ "test", "dev" or "train" by the sha256 of the document's id: stable when documents are added.
+    """ "test", "dev" or "train" by the sha256 of the document's id: stable when documents are
+    added.
 
     `dev` and `test` are the shares, in [0, 1]."""
     point = point_of(document)
@@ -48,7 +50,8 @@ class Corpora:
 
 
 def load_corpora(config: DataConfig) -> Corpora:
-    """Reads every corpus, splits it by its lists, and drops from training every source that stands in dev or test."""
+    """Reads every corpus, splits it by its lists, and drops from training every source that stands
+    in dev or test."""
     corpora = Corpora()
     for corpus in config.corpus:
         dev, test = _ids(corpus.dev), _ids(corpus.test)
@@ -61,12 +64,19 @@ def load_corpora(config: DataConfig) -> Corpora:
             corpora.counts[f"{corpus.name}: {kind}"] += len(document)
         if absent:
             ids = counted(len(absent), "id")
-            log.warning("corpus %s: %s of dev or test without a document, first %r", corpus.name, ids, min(absent))
+            log.warning(
+                "corpus %s: %s of dev or test without a document, first %r",
+                corpus.name,
+                ids,
+                min(absent),
+            )
     kept_out = {normalise(s.src) for document in corpora.dev + corpora.test for s in document}
     train = []
     for document in corpora.train:
         rest = [s for s in document if normalise(s.src) not in kept_out]
-        corpora.counts["dropped from training: source stands in dev or test"] += len(document) - len(rest)
+        corpora.counts["dropped from training: source stands in dev or test"] += len(
+            document
+        ) - len(rest)
         if rest:
             train.append(rest)
     corpora.train = train
@@ -84,7 +94,8 @@ def _ids(path: str) -> set[str]:
 
 
 def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
-    """Consecutive segments with the same document id, in order. The readers' reports go to the log."""
+    """Consecutive segments with the same document id, in order. The readers' reports go
+    to the log."""
     columns = parse_columns(corpus.columns) if corpus.columns else None
     name, _, value = corpus.where.partition("=")
     for path in corpus.files:
@@ -123,7 +134,8 @@ def pad(ids: list[Ids]) -> Tensor:
 def encode_pairs(
     segments: Iterable[Segment], vocab: Vocabulary, config: DataConfig | None, counts: Counter[str]
 ) -> Pairs:
-    """Subwords of every pair; with a config each pair once, and those too long or of odd ratio left out, counted."""
+    """Subwords of every pair; with a config each pair once, and those too long or of odd ratio left
+    out, counted."""
     pairs, seen = Pairs([], []), set()
     for segment in segments:
         if config is not None:
@@ -149,11 +161,12 @@ ROWS = 8
 
 
 def token_batches(pairs: Pairs, batch_tokens: int, seed: int) -> list[list[int]]:
-    """Batches of similar lengths whose padded longer side has at most `batch_tokens` tokens, in random order.
+    """Batches of similar lengths whose padded longer side has at most `batch_tokens` tokens, in
+    random order.
 
-    Deterministic in the seed: an epoch's order can be made again after a resume. Rows come in eights and lengths in
-    fours, because the CPU's matrix products are compiled once a shape: with every shape another, a third of the time
-    goes into compiling."""
+    Deterministic in the seed: an epoch's order can be made again after a resume. Rows come in
+    eights and lengths in fours, because the CPU's matrix products are compiled once a shape: with
+    every shape another, a third of the time goes into compiling."""
     random = np.random.default_rng(seed)
     src = np.array([len(s) for s in pairs.src])
     tgt = np.array([len(t) for t in pairs.tgt])
@@ -162,7 +175,10 @@ def token_batches(pairs: Pairs, batch_tokens: int, seed: int) -> list[list[int]]
     batches, at = [], 0
     while at < len(order):
         rows = ROWS
-        while at + rows < len(order) and longest[at : at + rows + ROWS].max() * (rows + ROWS) <= batch_tokens:
+        while (
+            at + rows < len(order)
+            and longest[at : at + rows + ROWS].max() * (rows + ROWS) <= batch_tokens
+        ):
             rows += ROWS
         batches.append(order[at : at + rows].tolist())
         at += rows

@@ -1,8 +1,8 @@
 """The base trained together with the translation memory, end to end (Gu et al. 2017).
 
-The keys of the pairs depend on the base's weights: they are computed anew for every update and differentiated through.
-A share of the sentences has no pair at all, so that the base stays good where the memory has nothing.
-"""
+The keys of the pairs depend on the base's weights: they are computed anew for every update and
+differentiated through. A share of the sentences has no pair at all, so that the base stays good
+where the memory has nothing."""
 
 from __future__ import annotations
 
@@ -28,11 +28,18 @@ class EndToEndPart(TMPart):
     gradients = True
 
     def __init__(
-        self, tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, train: PairedSentences,
-        dev: PairedSentences, batch_tokens: int, base_learning_rate: float,
-    ) -> None:  # fmt: skip
+        self,
+        tm: TranslationMemory,
+        backbone: Backbone,
+        vocab: Vocabulary,
+        train: PairedSentences,
+        dev: PairedSentences,
+        batch_tokens: int,
+        base_learning_rate: float,
+    ) -> None:
         super().__init__(tm, backbone, vocab, train, dev, batch_tokens)
-        self.module, self.base_learning_rate = nn.ModuleDict({"tm": tm, "base": backbone}), base_learning_rate
+        self.module = nn.ModuleDict({"tm": tm, "base": backbone})
+        self.base_learning_rate = base_learning_rate
         backbone.requires_grad_(True)
         sizes = {i: dev.size(i, vocab) for i in range(len(dev.segments))}
         self._all_dev = batches(sizes, batch_tokens, "dev")
@@ -52,14 +59,17 @@ class EndToEndPart(TMPart):
         return super().dev_losses() | {EVERYWHERE: self._plain_everywhere()}
 
     def criterion(self, losses: dict[str, float]) -> float:
-        """The base on all dev sentences counts as much as sentences without pairs do in training."""
+        """The base on all dev sentences counts as much as sentences without pairs do in
+        training."""
         modes = sum(mode in losses for mode in MODES)
         return super().criterion(losses) + modes * self.train.shares.no_pair * losses[EVERYWHERE]
 
     def _plain_everywhere(self) -> float:
         total, tokens = 0.0, 0
         for unit in self._all_dev:
-            batch = force_references(self.backbone, self.vocab, [self.dev.segments[i] for i in unit], self.device)
+            batch = force_references(
+                self.backbone, self.vocab, [self.dev.segments[i] for i in unit], self.device
+            )
             log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
             total, tokens = total - float(log_p.sum()), tokens + len(log_p)
         return total / tokens

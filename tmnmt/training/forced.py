@@ -1,4 +1,5 @@
-"""What the base and the session cache say along the references of a batch: where training of the memories begins.
+"""What the base and the session cache say along the references of a batch: where training of the
+memories begins.
 
 n: positions of the batch that are no padding, in order of (sentence, position)
 """
@@ -36,7 +37,8 @@ class ForcedBatch:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What the session cache makes of the states before the read-out, and of the probabilities after it."""
+    """What the session cache makes of the states before the read-out, and of the probabilities
+    after it."""
 
     hiddens: Tensor  # (n, d) s~; s where there is no deep cache
     recalled: Tensor | None = None  # (n,) of a shallow cache: what it gives the reference's word
@@ -50,19 +52,28 @@ class Remembered:
 
 
 def force_references(
-    backbone: Backbone, vocab: Vocabulary, segments: Sequence[Segment], device: torch.device | str,
+    backbone: Backbone,
+    vocab: Vocabulary,
+    segments: Sequence[Segment],
+    device: torch.device | str,
     gradients: bool = False,
-) -> ForcedBatch:  # fmt: skip
-    """Contexts and states along the references of `segments`; the base's graph is recorded with `gradients`."""
+) -> ForcedBatch:
+    """Contexts and states along the references of `segments`; the base's graph is recorded with
+    `gradients`."""
     src = [[*vocab.encode(segment.src), EOS] for segment in segments]
     target = padded([[*vocab.encode(segment.tgt), EOS] for segment in segments], device)
     with torch.set_grad_enabled(gradients and torch.is_grad_enabled()):
-        encoded = backbone.encode(padded(src, device), torch.tensor([len(ids) for ids in src], device=device))
+        encoded = backbone.encode(
+            padded(src, device), torch.tensor([len(ids) for ids in src], device=device)
+        )
         return ForcedBatch(target, *backbone.forced(encoded, target))
 
 
-def gold_log_probs(backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, where: Tensor) -> Tensor:
-    """log p_gen of the references' words at the positions `where` (B, T) bool, read out from `hiddens` (n, d): (n,)."""
+def gold_log_probs(
+    backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, where: Tensor
+) -> Tensor:
+    """log p_gen of the references' words at the positions `where` (B, T) bool, read out from
+    `hiddens` (n, d): (n,)."""
     prev, gold, contexts = shift(batch.tgt, BOS)[where], batch.tgt[where], batch.contexts[where]
     found = []
     for at in range(0, len(gold), ROWS_READ_OUT):

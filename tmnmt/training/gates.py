@@ -1,9 +1,8 @@
 """The gates of translation memory and session cache tuned together, everything else fixed.
 
-OURS: each was trained without the other, so both may claim the same word. Documents go in order with both memories on,
-as in `training/cache.py`. A sentence's own document is left out where its pairs are retrieved: at work it is not in the
-memory while it is translated, but in the cache.
-"""
+OURS: each was trained without the other, so both may claim the same word. Documents go in order
+with both memories on, as in `training/cache.py`. A sentence's own document is left out where its
+pairs are retrieved: at work it is not in the memory while it is translated, but in the cache."""
 
 from __future__ import annotations
 
@@ -35,7 +34,11 @@ class Gates(nn.Module):
         tm, cache = memories.tm, memories.cache
         assert tm is not None and cache is not None
         self.copy, self.fusion = tm.copy, tm.fusion
-        self.U, self.V, self.W, self.signs, self.empty = cache.U, cache.V, cache.W, cache.signs, cache.empty
+        self.U = cache.U
+        self.V = cache.V
+        self.W = cache.W
+        self.signs = cache.signs
+        self.empty = cache.empty
 
 
 class PairedStretches:
@@ -58,27 +61,39 @@ class PairedStretches:
 
 
 class GatesPart(Part):
-    """`updates` updates of the gates; a unit is a group of stretches, which is gone through as often as it takes.
+    """`updates` updates of the gates; a unit is a group of stretches, which is gone through as
+    often as it takes.
 
-    There are fewer where all the sentences of a step are without pairs and with an empty cache: no gate is asked."""
+    There are fewer where all the sentences of a step are without pairs and with an empty cache: no
+    gate is asked."""
 
     name = "gates"
 
     def __init__(
-        self, memories: Memories, documents: SideBySide, train: PairedStretches, dev: PairedStretches, updates: int,
+        self,
+        memories: Memories,
+        documents: SideBySide,
+        train: PairedStretches,
+        dev: PairedStretches,
+        updates: int,
         seed: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         assert memories.tm is not None
         memories.requires_grad_(False)
-        self.module, self.tm, self.documents = Gates(memories).requires_grad_(True), memories.tm, documents
+        self.module = Gates(memories).requires_grad_(True)
+        self.tm = memories.tm
+        self.documents = documents
         self.train, self.dev, self.updates, self.seed = train, dev, updates, seed
-        self.keys = fresh_keys(documents.backbone, documents.vocab, train.pairs.max_subwords, documents.device)
+        self.keys = fresh_keys(
+            documents.backbone, documents.vocab, train.pairs.max_subwords, documents.device
+        )
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         return by_speed(self.module, self.tm.trusts, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
-        """Each is the number of the time that all are gone through, how many updates it has, and the stretches."""
+        """Each is the number of the time that all are gone through, how many updates it has, and
+        the stretches."""
         made: list[Unit] = []
         left, time = self.updates, 0
         while left:
@@ -97,15 +112,17 @@ class GatesPart(Part):
         time, updates, *group = unit
         drawn = self.train.drawn(time)
         for batch, numbers, contents in islice(self._steps(self.train, group), updates):
-            found = self._log_probs(batch, state_of(self.keys, [drawn[i] for i in numbers]), contents)
+            found = self._log_probs(
+                batch, state_of(self.keys, [drawn[i] for i in numbers]), contents
+            )
             loss = -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum()
             if loss.requires_grad:
                 yield loss, len(found["plain"])
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences in their documents: the plain model, each memory alone, and both. The criterion is of
-        both, and weighs the kinds of pairs as training does."""
+        """Over the dev sentences in their documents: the plain model, each memory alone, and both.
+        The criterion is of both, and weighs the kinds of pairs as training does."""
         totals: dict[str, float] = {}
         tokens = 0
         foreign, noise = Random("dev"), Random("dev noise")
@@ -116,11 +133,20 @@ class GatesPart(Part):
                 tokens += int(batch.real.sum())
         losses = {name: total / tokens for name, total in totals.items()}
         weights, modes = self.train.pairs.weights(), [mode for mode in MODES if mode in losses]
-        terms = (weight * losses[mode + WITH_CACHE + kind] for mode in modes for kind, weight in weights.items())
+        terms = (
+            weight * losses[mode + WITH_CACHE + kind]
+            for mode in modes
+            for kind, weight in weights.items()
+        )
         return losses | {"criterion": sum(terms)}
 
     def _on_dev(
-        self, batch: ForcedBatch, numbers: Sequence[int], contents: list[CacheContents], foreign: Random, noise: Random
+        self,
+        batch: ForcedBatch,
+        numbers: Sequence[int],
+        contents: list[CacheContents],
+        foreign: Random,
+        noise: Random,
     ) -> Iterator[tuple[str, Tensor]]:
         for kind, pairs in self.dev.pairs.shown_on_dev(numbers, foreign, noise).items():
             state = state_of(self.keys, pairs)
@@ -128,12 +154,17 @@ class GatesPart(Part):
             if not kind:
                 yield "cache", found["plain"]
                 yield from self._log_probs(batch, state, []).items()
-            yield from ((name + WITH_CACHE + kind, log_p) for name, log_p in found.items() if name != "plain")
+            yield from (
+                (name + WITH_CACHE + kind, log_p)
+                for name, log_p in found.items()
+                if name != "plain"
+            )
 
     def _steps(
         self, data: PairedStretches, group: Sequence[int]
     ) -> Iterator[tuple[ForcedBatch, list[int], list[CacheContents]]]:
-        """Step by step the references of the sentences, their numbers, and the caches that they find."""
+        """Step by step the references of the sentences, their numbers, and the caches that they
+        find."""
         stretches = [data.stretches[i] for i in group]
         contents = [self.documents.empty() for _ in group]
         for step, (batch, live) in enumerate(self.documents.steps(stretches)):
@@ -141,7 +172,9 @@ class GatesPart(Part):
             yield batch, data.numbers([group[i] for i in live], step), own
             self.documents.write(batch, own)
 
-    def _log_probs(self, batch: ForcedBatch, state: TMState | None, contents: list[CacheContents]) -> dict[str, Tensor]:
+    def _log_probs(
+        self, batch: ForcedBatch, state: TMState | None, contents: list[CacheContents]
+    ) -> dict[str, Tensor]:
         """log p of every reference word; "plain": without pairs. No contents: without the cache."""
         remembered = self.documents.remembered(batch, contents)
         return tm_log_probs(self.tm, self.documents.backbone, batch, state, remembered)

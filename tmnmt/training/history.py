@@ -1,6 +1,7 @@
 """What the base itself says of the sentences that the session cache learns from.
 
-With `cache_history = "own"` these fill the cache in training, as its own translations do at work in Tu et al. 2018.
+With `cache_history = "own"` these fill the cache in training, as its own translations do at work in
+Tu et al. 2018.
 OURS: they are found once, greedily and without a cache, and kept.
 """
 
@@ -49,18 +50,27 @@ def _text(answer: object) -> str:
     return answer
 
 
-def _greedy(backbone: Backbone, vocab: Vocabulary, sources: list[str], device: torch.device) -> list[str]:
+def _greedy(
+    backbone: Backbone, vocab: Vocabulary, sources: list[str], device: torch.device
+) -> list[str]:
     """The best word after the best word, sentences of like length together."""
     fast = for_decoding(backbone)
     ids = [[*vocab.encode(source), EOS] for source in sources]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     said, settings = [""] * len(ids), SearchSettings(beam=1)
-    with Progress("translating for the session cache", "sentences", len(ids)) as progress, torch.inference_mode():
+    with (
+        Progress("translating for the session cache", "sentences", len(ids)) as progress,
+        torch.inference_mode(),
+    ):
         for at in range(0, len(order), TOGETHER):
             some = order[at : at + TOGETHER]
             rows = [ids[i] for i in some]
-            encoded = fast.encode(padded(rows, device), torch.tensor([len(row) for row in rows], device=device))
-            found = beam_search(fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in rows], settings)
+            encoded = fast.encode(
+                padded(rows, device), torch.tensor([len(row) for row in rows], device=device)
+            )
+            found = beam_search(
+                fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in rows], settings
+            )
             for i, best in zip(some, found, strict=True):
                 said[i] = vocab.decode(best.ids)
             progress.advance(len(some))

@@ -1,4 +1,5 @@
-"""Answers that were long to find, kept in a file beside the questions: what another run asks again is read."""
+"""Answers that were long to find, kept in a file beside the questions: what another run asks again
+is read."""
 
 from __future__ import annotations
 
@@ -17,9 +18,12 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
-def read_kept(path: Path, header: dict[str, Any], count: int, parse: Callable[[Any], Answer]) -> list[Answer] | None:
-    """The `count` answers, made of JSON by `parse`, where the file holds those to `header`; None where they are to be
-    found anew. `parse` raises TypeError or ValueError for what is no answer."""
+def read_kept(
+    path: Path, header: dict[str, Any], count: int, parse: Callable[[Any], Answer]
+) -> list[Answer] | None:
+    """The `count` answers, made of JSON by `parse`, where the file holds those to `header`; None
+    where they are to be found anew. `parse` raises TypeError or ValueError for what is no
+    answer."""
     if not path.exists():
         return None
     try:
@@ -38,7 +42,8 @@ def read_kept(path: Path, header: dict[str, Any], count: int, parse: Callable[[A
 
 
 def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> None:
-    """Writes them, a line each, whole or not at all; the same answers are the same bytes at any time."""
+    """Writes them, a line each, whole or not at all; the same answers are the same bytes at any
+    time."""
     with (
         replacing(path, alone=True) as new,
         new.open("wb") as raw,

@@ -1,7 +1,8 @@
 """The training log, train.jsonl: one line of JSON for every report and every validation.
 
-A checkpoint knows how many lines its run had written by then. A run that goes on from it drops the later ones, since it
-makes those updates again. The lines of the base name no part; the others name theirs."""
+A checkpoint knows how many lines its run had written by then. A run that goes on from it drops the
+later ones, since it makes those updates again. The lines of the base name no part; the others name
+theirs."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def count_lines(folder: Path, part: str | None) -> int:
 
 
 def keep_lines(folder: Path, part: str | None, count: int) -> None:
-    """Drops the lines of `part` behind its first `count`, and a line that a killed run left unfinished."""
+    """Drops the lines of `part` behind its first `count`, and a line that a killed run left
+    unfinished."""
     kept, own = [], 0
     for line in _lines(folder):
         own += _part_of(line) == part

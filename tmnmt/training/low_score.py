@@ -1,7 +1,8 @@
-"""The score that hardly any translation of dev text stays below; what does is unlike what the model knows.
+"""The score that hardly any translation of dev text stays below; what does is unlike what the model
+knows.
 
-The score is the log probability of the model's own translation, per subword, by beam search without any memory.
-"""
+The score is the log probability of the model's own translation, per subword, by beam search without
+any memory."""
 
 from __future__ import annotations
 
@@ -20,17 +21,27 @@ SHARE = 0.01  # of dev text scores lower
 TOGETHER = 32
 
 
-def low_score(backbone: Backbone, sources: Sequence[np.ndarray], device: torch.device | str = "cpu") -> float:
-    """Nats a subword, so that `SHARE` of the translations of `sources`, ids (S,) with </s>, score lower; 4 digits."""
+def low_score(
+    backbone: Backbone, sources: Sequence[np.ndarray], device: torch.device | str = "cpu"
+) -> float:
+    """Nats a subword, so that `SHARE` of the translations of `sources`, ids (S,) with </s>, score
+    lower; 4 digits."""
     fast = for_decoding(backbone)
     rows = sorted((source.tolist() for source in sources), key=len)
     scores: list[float] = []
     for at in range(0, len(rows), TOGETHER):
         some = rows[at : at + TOGETHER]
         with torch.inference_mode():
-            encoded = fast.encode(padded(some, device), torch.tensor([len(row) for row in some], device=device))
+            encoded = fast.encode(
+                padded(some, device), torch.tensor([len(row) for row in some], device=device)
+            )
             found = beam_search(
-                fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in some], SearchSettings()
+                fast,
+                None,
+                encoded,
+                MemoryState(),
+                [2 * len(row) + 10 for row in some],
+                SearchSettings(),
             )
         scores += [best.per_subword for best in found]
     return round(sorted(scores)[int(SHARE * len(scores))], 4)

@@ -1,5 +1,6 @@
-"""The second pass of `tmnmt train`: the memories' parameters on a finished base, which stays as it is, unless the
-translation memory is trained with it, end to end; last, where asked for, the gates of TM and cache together."""
+"""The second pass of `tmnmt train`: the memories' parameters on a finished base, which stays as it
+is, unless the translation memory is trained with it, end to end; last, where asked for, the gates
+of TM and cache together."""
 
 from __future__ import annotations
 
@@ -35,28 +36,36 @@ log = logging.getLogger(__name__)
 
 
 class Trained(NamedTuple):
-    """`reached`: for every part the dev loss of the plain model and with the part, in nats a subword; for copy and
-    fusion with irrelevant pairs, too."""
+    """`reached`: for every part the dev loss of the plain model and with the part, in nats a
+    subword; for copy and fusion with irrelevant pairs, too."""
 
     memories: Memories
     reached: dict[str, tuple[float, float]]
 
 
 def train_memories(
-    backbone: Backbone, vocab: Vocabulary, documents: Sequence[Sequence[Segment]],
-    dev_documents: Sequence[Sequence[Segment]], folder: Path, config: MemoryConfig, resume: bool = False,
+    backbone: Backbone,
+    vocab: Vocabulary,
+    documents: Sequence[Sequence[Segment]],
+    dev_documents: Sequence[Sequence[Segment]],
+    folder: Path,
+    config: MemoryConfig,
+    resume: bool = False,
     languages: tuple[str, str] = ("en", "fr"),
-) -> Trained:  # fmt: skip
-    """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the memories, and before them
-    the base where it was trained with them, end to end.
+) -> Trained:
+    """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
+    memories, and before them the base where it was trained with them, end to end.
 
-    documents: those the base was trained on, in order; dev sources must not stand among them. `backbone` is put into
-    evaluation mode and no longer asks for gradients. A run may be taken up with one of copy and fusion left out: each
-    has a loss of its own, so both are trained to the end, and what is not asked for is dropped. Raises UsageError where
-    a run is there and `resume` is not given, DataError where there is nothing to learn from."""
+    documents: those the base was trained on, in order; dev sources must not stand among them.
+    `backbone` is put into evaluation mode and no longer asks for gradients. A run may be taken up
+    with one of copy and fusion left out: each has a loss of its own, so both are trained to the
+    end, and what is not asked for is dropped. Raises UsageError where a run is there and `resume`
+    is not given, DataError where there is nothing to learn from."""
     check(config)
     data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
-    stretches = data.stretches(config.cache_pairs) if config.cache else None  # what they lack is told before all else
+    stretches = (
+        data.stretches(config.cache_pairs) if config.cache else None
+    )  # what they lack is told before all else
     make_folder(folder)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
@@ -68,14 +77,18 @@ def train_memories(
     reached: dict[str, tuple[float, float]] = {}
     if tm is not None:
         begun_from = digest_of(backbone)
-        reached |= _reached(_train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from), config)
+        reached |= _reached(
+            _train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from), config
+        )
         backbone.eval().requires_grad_(False)
         memories.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
         part = CachePart(documents_of, *_told(documents_of, stretches, folder, config), config.seed)
-        begun_from = f"{digest_of(backbone)} {json.dumps(asdict(cache.kind))} {config.cache_history}"
+        begun_from = (
+            f"{digest_of(backbone)} {json.dumps(asdict(cache.kind))} {config.cache_history}"
+        )
         reached |= _reached(_train(part, folder, config, resume, begun_from), config)
         if config.tune_gates:
             _tune(memories, documents_of, data, folder, config, resume)
@@ -83,15 +96,22 @@ def train_memories(
     return Trained(memories.eval(), reached)
 
 
-def _tm_part(tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, data: MemoryData) -> TMPart:
+def _tm_part(
+    tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, data: MemoryData
+) -> TMPart:
     config, sentences = data.config, data.sentences()
     if config.end_to_end:
-        return EndToEndPart(tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate)
+        return EndToEndPart(
+            tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate
+        )
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
 
 
 def _told(
-    documents: SideBySide, stretches: tuple[list[Stretch], list[Stretch]], folder: Path, config: MemoryConfig
+    documents: SideBySide,
+    stretches: tuple[list[Stretch], list[Stretch]],
+    folder: Path,
+    config: MemoryConfig,
 ) -> tuple[Told, Told]:
     """Stretches to learn from and dev, with what is written to the cache of them."""
     if config.cache_history == "confirmed":
@@ -106,15 +126,24 @@ def _told(
 
 
 def _tune(
-    memories: Memories, documents: SideBySide, data: MemoryData, folder: Path, config: MemoryConfig, resume: bool
+    memories: Memories,
+    documents: SideBySide,
+    data: MemoryData,
+    folder: Path,
+    config: MemoryConfig,
+    resume: bool,
 ) -> None:
     """The gates together; they stay as they were where that makes dev no better."""
     most = min(config.cache_pairs, config.tune_gates * config.documents_together)
     begun_from = digest_of(documents.backbone, memories)
-    part = GatesPart(memories, documents, *data.paired_stretches(most), config.tune_gates, config.seed)
+    part = GatesPart(
+        memories, documents, *data.paired_stretches(most), config.tune_gates, config.seed
+    )
     standing = _train(part, folder, config, resume, begun_from)
     if standing.best >= standing.at_start["criterion"]:
-        log.warning("gates: left as each memory had trained its own; tuned together they make dev no better")
+        log.warning(
+            "gates: left as each memory had trained its own; tuned together they make dev no better"
+        )
 
 
 def _tm_kind(config: MemoryConfig) -> TMKind:
@@ -122,11 +151,14 @@ def _tm_kind(config: MemoryConfig) -> TMKind:
 
 
 def _as_begun(kind: TMKind, folder: Path) -> TMKind:
-    """With the gates that the run in `folder`, if there is one, has trained, besides those asked for.
+    """With the gates that the run in `folder`, if there is one, has trained, besides those asked
+    for.
 
     A run end to end is gone on with as it began alone: its base has learned with all its parts."""
     path = folder / "memory-tm-last.safetensors"
-    begun = {name.partition(".")[0] for name in checkpoint.read_names(path)} if path.exists() else set()
+    begun = (
+        {name.partition(".")[0] for name in checkpoint.read_names(path)} if path.exists() else set()
+    )
     return replace(kind, copy=kind.copy or "copy" in begun, fusion=kind.fusion or "fusion" in begun)
 
 
@@ -141,25 +173,41 @@ def _dropped(tm: TranslationMemory, wanted: TranslationMemory) -> TranslationMem
 
 def _cache_kind(config: MemoryConfig) -> CacheKind:
     return CacheKind(
-        config.cache_fusion, config.words, config.cache_matching, config.cache_combining, config.cache_gate,
-        config.cache_follows, config.cache_signs, config.cache_rank, config.cache_size, config.cache_overwrite,
+        config.cache_fusion,
+        config.words,
+        config.cache_matching,
+        config.cache_combining,
+        config.cache_gate,
+        config.cache_follows,
+        config.cache_signs,
+        config.cache_rank,
+        config.cache_size,
+        config.cache_overwrite,
         config.cache_empty,
-    )  # fmt: skip
+    )
 
 
-def _train(part: Part, folder: Path, config: MemoryConfig, resume: bool, begun_from: str) -> Standing:
+def _train(
+    part: Part, folder: Path, config: MemoryConfig, resume: bool, begun_from: str
+) -> Standing:
     epochs = {"tm": config.tm_epochs, "cache": config.cache_epochs, "gates": 1}[part.name]
     rate = config.learning_rate if part.name == "tm" else config.cache_learning_rate
-    trainer = PartTrainer(part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from)
+    trainer = PartTrainer(
+        part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from
+    )
     if trainer.path("last").exists():
         if not resume:
-            raise UsageError(f"{folder}: holds trained memories already; go on with --resume, or name another folder")
+            raise UsageError(
+                f"{folder}: holds trained memories already; go on with --resume, or name another "
+                "folder"
+            )
         if trainer.restore():
             log.info("%s: going on at update %d", part.name, trainer.standing.update)
     trainer.run()
     standing = trainer.standing
     shown = (
-        f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}" for name, value in standing.at_best.items()
+        f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}"
+        for name, value in standing.at_best.items()
     )
     log.info("%s: dev %s", part.name, ", ".join(shown))
     return standing
@@ -179,5 +227,7 @@ def _report_attention(tm: TranslationMemory) -> None:
         preferences = tm.preferences if tm.preferences is not None else (None, None, None)
         names = "mean M", "lambda", "mu", "nu", "kappa", "rho"
         weights = zip(names, (tm.M, tm.coverage.weight, *preferences, tm.pointer), strict=True)
-        shown = [f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in weights if x is not None]
+        shown = [
+            f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in weights if x is not None
+        ]
         log.info("tm: %s", ", ".join(shown))

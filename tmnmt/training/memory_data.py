@@ -1,4 +1,5 @@
-"""What the memories learn from: sentences with the pairs found for them, and stretches of documents."""
+"""What the memories learn from: sentences with the pairs found for them, and stretches of
+documents."""
 
 from __future__ import annotations
 
@@ -21,31 +22,46 @@ from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
 
-SEARCHED_A_SENTENCE = 1.5  # seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
+SEARCHED_A_SENTENCE = (
+    1.5  # seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
+)
 Documents = Sequence[Sequence[Segment]]
 
 
 class MemoryData:
-    """Documents to learn from and dev documents, less what is too long; the memory is all that is learned from.
+    """Documents to learn from and dev documents, less what is too long; the memory is all that is
+    learned from.
 
     What was retrieved is kept in `folder`; the index is made there when it is first needed."""
 
     def __init__(
-        self, documents: Documents, dev_documents: Documents, vocab: Vocabulary, folder: Path, config: MemoryConfig,
+        self,
+        documents: Documents,
+        dev_documents: Documents,
+        vocab: Vocabulary,
+        folder: Path,
+        config: MemoryConfig,
         languages: tuple[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.folder, self.config, self.languages = folder, config, languages
-        self.train, self.dev = (fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents))
+        self.train, self.dev = (
+            fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents)
+        )
         self.memory = [segment for document in self.train for segment in document]
 
     def sentences(self) -> tuple[PairedSentences, PairedSentences]:
-        """For the TM, to learn from and dev: sentences of everywhere. Raises DataError where none has a pair."""
+        """For the TM, to learn from and dev: sentences of everywhere. Raises DataError where none
+        has a pair."""
         config = self.config
-        searched = [self.memory[i] for i in evenly(len(self.memory), round(SEARCHED_A_SENTENCE * config.max_pairs))]
+        searched = [
+            self.memory[i]
+            for i in evenly(len(self.memory), round(SEARCHED_A_SENTENCE * config.max_pairs))
+        ]
         held_out = [segment for document in self.dev for segment in document]
         held_out = [held_out[i] for i in evenly(len(held_out), config.dev_segments)]
         weak = config.weak_threshold if config.share_weak else config.threshold
-        train, dev = self._retrieve("training", searched, weak), self._retrieve("dev", held_out, config.threshold)
+        train = self._retrieve("training", searched, weak)
+        dev = self._retrieve("dev", held_out, config.threshold)
         return (
             self._paired("training", searched, train, config.max_pairs, config.share_weak),
             self._paired("dev", held_out, dev, len(held_out), 0),
@@ -59,13 +75,15 @@ class MemoryData:
         if not chosen or not held_out:
             where = "to learn from" if not chosen else "held out"
             raise DataError(
-                f"cache: no document of two or more segments {where}, and it learns from documents in order; "
+                f"cache: no document of two or more segments {where}, and it learns from "
+                "documents in order; "
                 f"leave it out by --no-cache, or cache = false under [memory]"
             )
         return chosen, held_out
 
     def paired_stretches(self, most: int) -> tuple[PairedStretches, PairedStretches]:
-        """For the gates of both: stretches, and for every sentence the pairs from outside its document."""
+        """For the gates of both: stretches, and for every sentence the pairs from outside its
+        document."""
         train, dev = self.stretches(most)
         return self._with_pairs("gates", train), self._with_pairs("gates-dev", dev)
 
@@ -93,27 +111,57 @@ class MemoryData:
         config, path = self.config, self.folder / f"retrieved-{name}.jsonl.gz"
         with Progress(f"retrieving for {name}", "sentences", len(segments)) as progress:
             return retrieve(
-                lambda: self.index, segments, config.k, threshold, path, progress.advance, config.selection(),
-                config.threshold, whole_documents,
-            )  # fmt: skip
+                lambda: self.index,
+                segments,
+                config.k,
+                threshold,
+                path,
+                progress.advance,
+                config.selection(),
+                config.threshold,
+                whole_documents,
+            )
 
     def _paired(
-        self, name: str, segments: list[Segment], found: list[list[Found]], most: int, share_weak: float
+        self,
+        name: str,
+        segments: list[Segment],
+        found: list[list[Found]],
+        most: int,
+        share_weak: float,
     ) -> PairedSentences:
         threshold = self.config.threshold
         chosen = choose(found, threshold, most, share_weak, self.config.seed)
         strong = sum(bool(pairs) and pairs[0].score >= threshold for pairs in found)
         share = f"{100 * strong / max(len(found), 1):.1f} %"
-        log.info("tm: %s of %s %s sentences have a pair of %.2f, %s are used", share, f"{len(found):,}", name,
-                 threshold, f"{len(chosen):,}")  # fmt: skip
+        log.info(
+            "tm: %s of %s %s sentences have a pair of %.2f, %s are used",
+            share,
+            f"{len(found):,}",
+            name,
+            threshold,
+            f"{len(chosen):,}",
+        )
         if not any(found[i] for i in chosen):
-            raise DataError(f"[memory]: none of {len(found):,} {name} sentences has a pair of {threshold} or more")
+            raise DataError(
+                f"[memory]: none of {len(found):,} {name} sentences has a pair of {threshold} or "
+                "more"
+            )
         return self._sentences(segments, found, chosen)
 
-    def _sentences(self, segments: list[Segment], found: list[list[Found]], chosen: Sequence[int]) -> PairedSentences:
+    def _sentences(
+        self, segments: list[Segment], found: list[list[Found]], chosen: Sequence[int]
+    ) -> PairedSentences:
         config = self.config
         return PairedSentences(
-            segments, found, chosen, self.memory, config.k, config.shares(), config.max_subwords, config.seed
+            segments,
+            found,
+            chosen,
+            self.memory,
+            config.k,
+            config.shares(),
+            config.max_subwords,
+            config.seed,
         )
 
 
@@ -121,7 +169,8 @@ def fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Seg
     """The segments that are short enough, by document, in order."""
 
     def fits(text: str) -> bool:
-        # a subword has at least one byte, so most texts need not be encoded to be known as short enough
+        # a subword has at least one byte, so most texts need not be encoded to be known as short
+        # enough
         return len(text.encode()) < most or len(vocab.encode(text)) < most
 
     fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]

@@ -1,7 +1,8 @@
-"""One part of the memories (the TM, the session cache) trained on a fixed base: the loop, its checkpoints, its log.
+"""One part of the memories (the TM, the session cache) trained on a fixed base: the loop, its
+checkpoints, its log.
 
-Every random choice is a function of (seed, epoch), so a run that was interrupted goes on as if it had not been.
-"""
+Every random choice is a function of (seed, epoch), so a run that was interrupted goes on as if it
+had not been."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ WARMUP = 50  # updates
 DECAY = 0.3  # the last share of a part's units decays linearly to zero
 UPDATES_A_LINE = 20
 
-Unit = list[int]  # what is trained on between two places where one can stop: numbers that the part understands
+Unit = list[
+    int
+]  # what is trained on between two places where one can stop: numbers that the part understands
 
 
 class Part(ABC):
@@ -45,8 +48,8 @@ class Part(ABC):
 
     @abstractmethod
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
-        """The updates of a unit: summed loss in nats, and the target tokens it is the sum of. The module is updated
-        between two of them."""
+        """The updates of a unit: summed loss in nats, and the target tokens it is the sum of. The
+        module is updated between two of them."""
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
@@ -61,7 +64,8 @@ class Part(ABC):
 class Standing:
     """Where a part's training stands; saved with every checkpoint.
 
-    A report or a validation is part of it only when all of it is done: one that was interrupted is made again."""
+    A report or a validation is part of it only when all of it is done: one that was interrupted is
+    made again."""
 
     epoch: int = 0
     unit: int = 0  # units of this epoch already used
@@ -81,17 +85,26 @@ class Standing:
 
 
 class PartTrainer:
-    """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in train.jsonl.
+    """Trains a part in place; `folder` gets memory-NAME-last and -best.safetensors and lines in
+    train.jsonl.
 
-    begun_from: names what the part began from and is; a checkpoint of another beginning is not gone on with."""
+    begun_from: names what the part began from and is; a checkpoint of another beginning is not gone
+    on with."""
 
     def __init__(
-        self, part: Part, folder: Path, epochs: int, learning_rate: float, validate_every: int, checkpoint_every: int,
+        self,
+        part: Part,
+        folder: Path,
+        epochs: int,
+        learning_rate: float,
+        validate_every: int,
+        checkpoint_every: int,
         begun_from: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.part, self.folder, self.epochs, self.begun_from = part, folder, epochs, begun_from
         self.validate_every, self.checkpoint_every = validate_every, checkpoint_every
-        self.standing, self.optimiser = Standing(), torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
+        self.standing = Standing()
+        self.optimiser = torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
         self._checkpoint_at = 0
 
     def path(self, which: str) -> Path:
@@ -99,7 +112,8 @@ class PartTrainer:
         return self.folder / f"memory-{self.part.name}-{which}.safetensors"
 
     def run(self) -> None:
-        """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C saves first."""
+        """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C
+        saves first."""
         keep_lines(self.folder, self.part.name, self.standing.lines)
         try:
             if self.standing.validated < 0:
@@ -117,9 +131,14 @@ class PartTrainer:
             self._after_unit(len(units))  # what an interruption left to be done
         for unit in units[self.standing.unit :]:
             start = time.monotonic()
-            # of a unit that was broken off, the updates that were made are gone through without making them again
+            # of a unit that was broken off, the updates that were made are gone through without
+            # making them again
             for loss, tokens in islice(self.part.losses(unit), self.standing.within, None):
-                self._update(loss, tokens, (self.standing.epoch + self.standing.unit / len(units)) / self.epochs)
+                self._update(
+                    loss,
+                    tokens,
+                    (self.standing.epoch + self.standing.unit / len(units)) / self.epochs,
+                )
             self.standing.unit, self.standing.within = self.standing.unit + 1, 0
             self.standing.seconds += time.monotonic() - start
             self._after_unit(len(units))
@@ -145,7 +164,8 @@ class PartTrainer:
         norm = torch.nn.utils.clip_grad_norm_(self.part.module.parameters(), CLIP)
         if not math.isfinite(float(loss.detach() + norm)):
             raise DataError(
-                f"{self.part.name}: diverged at update {self.standing.update + 1}; a smaller learning rate helps"
+                f"{self.part.name}: diverged at update {self.standing.update + 1}; a smaller "
+                "learning rate helps"
             )
         factor = min(1.0, (self.standing.update + 1) / WARMUP, (1 - run) / DECAY)
         for group in self.optimiser.param_groups:
@@ -160,52 +180,79 @@ class PartTrainer:
 
     def _validate(self) -> None:
         losses = self.part.validate()
-        then = replace(self.standing, validated=self.standing.update, at_start=self.standing.at_start or losses)
+        then = replace(
+            self.standing, validated=self.standing.update, at_start=self.standing.at_start or losses
+        )
         better = losses["criterion"] < then.best
         if better:
             then.best, then.at_best = losses["criterion"], losses
             self.save("best", then)
         shown = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        log.info("%s, update %d: dev %s%s", self.part.name, then.update, shown, " (best)" if better else "")
+        log.info(
+            "%s, update %d: dev %s%s",
+            self.part.name,
+            then.update,
+            shown,
+            " (best)" if better else "",
+        )
         self._log(then, {f"dev_{name}": value for name, value in losses.items()})
         self.standing = then
 
     def _report(self, units: int) -> None:
         then = replace(self.standing, reported=self.standing.update, loss=0.0, loss_tokens=0)
         done, of = then.epoch * units + then.unit, self.epochs * units
-        loss, rate = self.standing.loss / self.standing.loss_tokens, then.tokens / max(then.seconds, 1e-9)
+        loss = self.standing.loss / self.standing.loss_tokens
+        rate = then.tokens / max(then.seconds, 1e-9)
         left = (of - done) * then.seconds / max(done, 1) / 60
         log.info(
             "%s, update %d, %.0f%%: loss %.4f, %.0f target tokens/s, %.0f min left",
-            self.part.name, then.update, 100 * done / of, loss, rate, left,
-        )  # fmt: skip
+            self.part.name,
+            then.update,
+            100 * done / of,
+            loss,
+            rate,
+            left,
+        )
         self._log(then, {"loss": loss, "tokens_per_second": rate})
         self.standing = then
 
     def _log(self, then: Standing, entry: dict[str, float]) -> None:
         then.lines += 1
-        head: dict[str, object] = {"part": self.part.name, "update": then.update, "epoch": then.epoch}
+        head: dict[str, object] = {
+            "part": self.part.name,
+            "update": then.update,
+            "epoch": then.epoch,
+        }
         head |= {"tokens": then.tokens, "seconds": round(then.seconds, 1)}
         add_line(self.folder, head | {name: round(value, 5) for name, value in entry.items()})
 
     def save(self, which: str, standing: Standing | None = None) -> None:
-        """The checkpoint `which`: "last" or "best"; where the part stands by now, unless `standing` says otherwise."""
-        notes = {"standing": json.dumps(asdict(standing or self.standing)), "begun from": self.begun_from}
+        """The checkpoint `which`: "last" or "best"; where the part stands by now, unless `standing`
+        says otherwise."""
+        notes = {
+            "standing": json.dumps(asdict(standing or self.standing)),
+            "begun from": self.begun_from,
+        }
         checkpoint.save(self.path(which), self.part.module, self.optimiser, notes)
         self._checkpoint_at = self.standing.update
 
     def restore(self) -> bool:
         """Takes up the last checkpoint: the run goes on as if it had not been interrupted.
 
-        False, and nothing is taken up, where it began from another base, or is of another kind. One of an older version
-        does not say."""
+        False, and nothing is taken up, where it began from another base, or is of another kind. One
+        of an older version does not say."""
         path = self.path("last")
         if checkpoint.read_notes(path).get("begun from", self.begun_from) != self.begun_from:
-            log.warning("%s: began from another base, or is of another kind; the part is trained anew", path)
+            log.warning(
+                "%s: began from another base, or is of another kind; the part is trained anew", path
+            )
             return False
         notes = checkpoint.load(path, self.part.module, self.optimiser)
         saved = json.loads(notes["standing"])
-        older = {"reported": saved["update"], "lines": count_lines(self.folder, self.part.name)}  # did not say
+        older = {
+            "reported": saved["update"],
+            "lines": count_lines(self.folder, self.part.name),
+        }  # did not say
         self.standing = Standing(**(older | saved))
         self._checkpoint_at = self.standing.update
         return True

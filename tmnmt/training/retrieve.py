@@ -1,9 +1,9 @@
-"""What the memory would have found for every training sentence if the sentence itself were not in it.
+"""What the memory would have found for every training sentence if the sentence itself were not in
+it.
 
-Leave-one-out: the pair itself and every duplicate of its source are left out (docs/design.md, *Training*).
-Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn anew: irrelevant pairs, the
-sentence's own, pairs with noise, or no pair at all.
-"""
+Leave-one-out: the pair itself and every duplicate of its source are left out (docs/design.md,
+*Training*). Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn
+anew: irrelevant pairs, the sentence's own, pairs with noise, or no pair at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tmnmt.training.kept import read_kept, write_kept
 
 FORMAT = 2
 QUERIES_A_SEARCH = 500
-NOISY_WORDS = 0.2  # of a target that gets noise: at 0.5 to 0.9 fuzzy, as many of a true pair's words are wrong
+# of a target that gets noise: at 0.5 to 0.9 fuzzy, as many of a true pair's words are wrong
+NOISY_WORDS = 0.2
 
 
 class Found(NamedTuple):
@@ -36,17 +37,30 @@ class Found(NamedTuple):
 
 
 def retrieve(
-    open_index: Callable[[], Index], segments: Sequence[Segment], k: int, threshold: float, path: Path,
-    progress: Callable[[int], None] | None = None, selection: Selection = TOP, strong: float = 0.0,
+    open_index: Callable[[], Index],
+    segments: Sequence[Segment],
+    k: int,
+    threshold: float,
+    path: Path,
+    progress: Callable[[int], None] | None = None,
+    selection: Selection = TOP,
+    strong: float = 0.0,
     whole_documents: bool = False,
-) -> list[list[Found]]:  # fmt: skip
-    """For every segment at most `k` distinct pairs of fuzzy score >= `threshold`, leave-one-out, as `selection` chooses
-    them: among those of a score >= `strong` where there is one, as decoding does, else among the weaker ones. With
-    `whole_documents` every pair of the segment's own document is left out.
+) -> list[list[Found]]:
+    """For every segment at most `k` distinct pairs of fuzzy score >= `threshold`, leave-one-out, as
+    `selection` chooses them: among those of a score >= `strong` where there is one, as decoding
+    does, else among the weaker ones. With `whole_documents` every pair of the segment's own
+    document is left out.
 
-    Read from `path` where that holds the answer to the same questions; else searched for, in the index that
-    `open_index` gives, and kept there."""
-    header = {"format": FORMAT, "k": k, "threshold": threshold, "strong": strong, **asdict(selection)}
+    Read from `path` where that holds the answer to the same questions; else searched for, in the
+    index that `open_index` gives, and kept there."""
+    header = {
+        "format": FORMAT,
+        "k": k,
+        "threshold": threshold,
+        "strong": strong,
+        **asdict(selection),
+    }
     header |= {"whole_documents": whole_documents, "queries": digest(segments)}
     kept = read_kept(path, header, len(segments), lambda pairs: [Found(*pair) for pair in pairs])
     if kept is not None:
@@ -56,7 +70,9 @@ def retrieve(
         some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
         queries = [segment.src for segment in some]
         own = [segment.document for segment in some] if whole_documents else None
-        answers = index.search(queries, wanted, threshold, exclude_sources=True, exclude_documents=own)
+        answers = index.search(
+            queries, wanted, threshold, exclude_sources=True, exclude_documents=own
+        )
         for query, matches in zip(queries, answers, strict=True):
             candidates = distinct(matches)[: selection.candidates(k)]
             candidates = [match for match in candidates if match.score >= strong] or candidates
@@ -74,31 +90,46 @@ class Drawn(NamedTuple):
     pairs: list[list[Found]]
 
 
-def choose(found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int) -> list[int]:
-    """At most `most` sentences to train on, in their order: those with a pair of at least `threshold`, and for a share
-    `share_weak` of the whole those that have only weaker ones or none."""
+def choose(
+    found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int
+) -> list[int]:
+    """At most `most` sentences to train on, in their order: those with a pair of at least
+    `threshold`, and for a share `share_weak` of the whole those that have only weaker ones or
+    none."""
     random = Random(f"choose {seed}")
     strong = [i for i, pairs in enumerate(found) if pairs and pairs[0].score >= threshold]
     weak = [i for i, pairs in enumerate(found) if not pairs or pairs[0].score < threshold]
     strong = random.sample(strong, min(len(strong), round(most * (1 - share_weak))))
-    wanted = round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
+    wanted = (
+        round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
+    )
     return sorted(strong + random.sample(weak, min(len(weak), wanted)))
 
 
 class Shares(NamedTuple):
-    """What a sentence is shown in an epoch, as shares of all sentences; the others get what was retrieved."""
+    """What a sentence is shown in an epoch, as shares of all sentences; the others get what was
+    retrieved."""
 
     threshold: float  # of what was retrieved, where a pair reaches it
-    irrelevant: float  # k random pairs of the pool, so that the gate learns to close; also where nothing was retrieved
-    exact: float  # OURS: the pair itself before what was retrieved, so that an exact match comes back word by word
-    noise: float = 0.0  # what was retrieved, some of its target's words replaced: the gates learn not to trust blindly
+    # k random pairs of the pool, so that the gate learns to close; also where nothing was retrieved
+    irrelevant: float
+    # OURS: the pair itself before what was retrieved, so that an exact match comes back word by
+    # word
+    exact: float
+    # what was retrieved, some of its target's words replaced: the gates learn not to trust blindly
+    noise: float = 0.0
     no_pair: float = 0.0  # nothing: the base, where it is trained too, stays good without a memory
 
 
 def draw(
-    segments: Sequence[Segment], found: Sequence[Sequence[Found]], sentences: Sequence[int], pool: Sequence[Segment],
-    k: int, shares: Shares, seed: str,
-) -> Drawn:  # fmt: skip
+    segments: Sequence[Segment],
+    found: Sequence[Sequence[Found]],
+    sentences: Sequence[int],
+    pool: Sequence[Segment],
+    k: int,
+    shares: Shares,
+    seed: str,
+) -> Drawn:
     """The at most `k` pairs of every sentence for one epoch.
 
     Deterministic in the seed, so that an epoch can be made again after a resume."""
@@ -127,14 +158,20 @@ def with_itself(segment: Segment, pairs: Sequence[Found]) -> list[Found]:
 def irrelevant(segment: Segment, pool: Sequence[Segment], k: int, random: Random) -> list[Found]:
     """k pairs of the pool at random, whatever the segment, with their scores."""
     tokens = match_tokens(segment.src)
-    return [Found(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src))) for s in random.choices(pool, k=k)]
+    return [
+        Found(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src)))
+        for s in random.choices(pool, k=k)
+    ]
 
 
 def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
-    """The pair with a share NOISY_WORDS of its target's words, at least one, each replaced by a word of the target of a
-    random pair of the pool: so frequent words come often, as they do where a pair is wrong."""
+    """The pair with a share NOISY_WORDS of its target's words, at least one, each replaced by a
+    word of the target of a random pair of the pool: so frequent words come often, as they do where
+    a pair is wrong."""
     spans, pieces, at = word_spans(pair.tgt), [], 0
-    for start, end in sorted(random.sample(spans, min(len(spans), max(1, round(NOISY_WORDS * len(spans)))))):
+    for start, end in sorted(
+        random.sample(spans, min(len(spans), max(1, round(NOISY_WORDS * len(spans)))))
+    ):
         other = random.choice(pool).tgt
         a, b = random.choice(word_spans(other) or [(0, 0)])
         pieces += [pair.tgt[at:start], other[a:b]]
@@ -143,9 +180,12 @@ def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
 
 
 def _chosen(query: str, candidates: Sequence[Match], k: int, selection: Selection) -> list[Found]:
-    """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs are ranked by."""
+    """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs
+    are ranked by."""
     fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in candidates}
-    pairs = [(match.segment.src, match.segment.tgt) for match in selection.choose(query, candidates, k)]
+    pairs = [
+        (match.segment.src, match.segment.tgt) for match in selection.choose(query, candidates, k)
+    ]
     return [Found(*pair, fuzzy[pair]) for pair in pairs]
 
 

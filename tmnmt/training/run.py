@@ -36,11 +36,14 @@ RECORD = "run.json"  # what the run is made of, beside its checkpoints
 
 
 def train(config: TrainConfig, resume: bool = False) -> Path:
-    """Trains what the configuration says; returns the model's folder. Under torchrun every process calls this."""
+    """Trains what the configuration says; returns the model's folder. Under torchrun every process
+    calls this."""
     folder = Path(config.folder)
     begun = (folder / "last.safetensors").exists()
     if begun and not resume:
-        raise UsageError(f"{folder}: holds a run already; go on with --resume, or name another folder")
+        raise UsageError(
+            f"{folder}: holds a run already; go on with --resume, or name another folder"
+        )
     if "RANK" in os.environ and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     make_folder(folder)
@@ -54,7 +57,9 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     if not corpora.train:
         raise DataError("nothing to train on: no segment is left by dev, test and `where`")
     if not corpora.dev:
-        raise DataError("nothing to validate on: no document is in a corpus's `dev` and not in its `test`")
+        raise DataError(
+            "nothing to validate on: no document is in a corpus's `dev` and not in its `test`"
+        )
     made_of = record(config, corpora)
     if begun:
         _expect_same(made_of, folder / RECORD)
@@ -69,7 +74,9 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     elif config.start_from:
         trainer.model.load_state_dict(_start(config).backbone.state_dict())
     progress = trainer.run()
-    log.info("%s; best dev loss %.4f, BLEU %.2f", progress.stopped, progress.best, progress.best_bleu)
+    log.info(
+        "%s; best dev loss %.4f, BLEU %.2f", progress.stopped, progress.best, progress.best_bleu
+    )
     if trainer.rank:
         return folder
     trainer.restore("best")
@@ -77,7 +84,14 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
         memories, _ = train_memories(
-            trainer.model, vocab, corpora.train, corpora.dev, folder, config.memory, resume, languages
+            trainer.model,
+            vocab,
+            corpora.train,
+            corpora.dev,
+            folder,
+            config.memory,
+            resume,
+            languages,
         )
         if config.memory.end_to_end:
             _save(folder, trainer, vocab, config)
@@ -86,7 +100,8 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
 
 
 def _save(folder: Path, trainer: Trainer, vocab: Vocabulary, config: TrainConfig) -> None:
-    """The base into the model folder; memory parameters of another base go first, so that the two never disagree."""
+    """The base into the model folder; memory parameters of another base go first, so that the two
+    never disagree."""
     memory, model = folder / "memory.safetensors", trainer.model.eval()
     if memory.exists() and not _is_base(folder / "base.safetensors", model):
         log.info("%s: of another base; removed until its parts are trained on this one", memory)
@@ -102,7 +117,9 @@ def _is_base(path: Path, model: Backbone) -> bool:
     except (OSError, SafetensorError):
         return False
     weights = model.state_dict()
-    return held.keys() == weights.keys() and all(torch.equal(held[name], weights[name].cpu()) for name in held)
+    return held.keys() == weights.keys() and all(
+        torch.equal(held[name], weights[name].cpu()) for name in held
+    )
 
 
 def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: Path) -> Trainer:
@@ -119,23 +136,32 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
     dev = dev_pairs(config, corpora, vocab)
     for name, some in (("train", pairs), ("validate", dev)):
         if not some:
-            raise DataError(f"nothing to {name} on: max_subwords or max_ratio leaves every pair out")
+            raise DataError(
+                f"nothing to {name} on: max_subwords or max_ratio leaves every pair out"
+            )
     return Trainer(model, vocab, pairs, dev, config.training, folder)
 
 
 def model_config(config: TrainConfig) -> dict[str, Any]:
     """What config.toml of the model folder says."""
     return {
-        "src_lang": config.data.src_lang, "tgt_lang": config.data.tgt_lang, "seed": config.training.seed,
-        "max_subwords": config.data.max_subwords, "model": dataclasses.asdict(config.model),
-    }  # fmt: skip
+        "src_lang": config.data.src_lang,
+        "tgt_lang": config.data.tgt_lang,
+        "seed": config.training.seed,
+        "max_subwords": config.data.max_subwords,
+        "model": dataclasses.asdict(config.model),
+    }
 
 
 def dev_pairs(config: TrainConfig, corpora: Corpora, vocab: Vocabulary) -> Pairs:
     """Evenly spaced segments of the dev documents that fit the model."""
     segments = [s for d in corpora.dev for s in d]
     pairs = encode_pairs(segments, vocab, None, Counter())
-    fit = [i for i in range(len(pairs)) if max(len(pairs.src[i]), len(pairs.tgt[i])) <= 2 * config.data.max_subwords]
+    fit = [
+        i
+        for i in range(len(pairs))
+        if max(len(pairs.src[i]), len(pairs.tgt[i])) <= 2 * config.data.max_subwords
+    ]
     chosen = fit[:: max(len(fit) // config.data.dev_segments, 1)][: config.data.dev_segments]
     return Pairs([pairs.src[i] for i in chosen], [pairs.tgt[i] for i in chosen])
 
@@ -145,23 +171,28 @@ def _vocabulary(config: TrainConfig, corpora: Corpora) -> Vocabulary:
         return _start(config).vocab
     segments = [s for d in corpora.train for s in d]
     sample = segments[:: max(len(segments) // config.vocabulary.sample, 1)]
-    return Vocabulary.train((text for s in sample for text in (s.src, s.tgt)), config.vocabulary.size)
+    return Vocabulary.train(
+        (text for s in sample for text in (s.src, s.tgt)), config.vocabulary.size
+    )
 
 
 def _start(config: TrainConfig) -> Model:
-    """The model that `start_from` names; UsageError where its sizes are others than those of [model]."""
+    """The model that `start_from` names; UsageError where its sizes are others than those of
+    [model]."""
     model = load_model(Path(config.start_from))
     held = {"kind": "rnnsearch", **model.config["model"]}
     for name, wanted in dataclasses.asdict(config.model).items():
         if name != "dropout" and held.get(name) != wanted:
             raise UsageError(
-                f"start_from: {config.start_from}: a model of {name} = {held.get(name)}; [model] has {wanted}"
+                f"start_from: {config.start_from}: a model of {name} = {held.get(name)}; [model] "
+                f"has {wanted}"
             )
     return model
 
 
 def record(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
-    """What a run is made of and may not change while it goes on; files may move, and how long it trains may change."""
+    """What a run is made of and may not change while it goes on; files may move, and how long it
+    trains may change."""
     data, training = config.data, config.training
     made_of: dict[str, Any] = {
         "data: training pairs": digest(s for d in corpora.train for s in d),
@@ -173,26 +204,41 @@ def record(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
         "training: growth": training.growth,
         "training: grown": training.grown,
     }
-    made_of |= {f"data: {name}": getattr(data, name) for name in ("max_subwords", "max_ratio", "dev_segments")}
-    made_of |= {f"vocabulary: {key}": value for key, value in dataclasses.asdict(config.vocabulary).items()}
-    return made_of | {f"model: {key}": value for key, value in dataclasses.asdict(config.model).items()}
+    made_of |= {
+        f"data: {name}": getattr(data, name)
+        for name in ("max_subwords", "max_ratio", "dev_segments")
+    }
+    made_of |= {
+        f"vocabulary: {key}": value for key, value in dataclasses.asdict(config.vocabulary).items()
+    }
+    return made_of | {
+        f"model: {key}": value for key, value in dataclasses.asdict(config.model).items()
+    }
 
 
 def _expect_same(made_of: dict[str, Any], path: Path) -> None:
-    """UsageError where the run was made of something else. Runs of older versions keep no record: they go on."""
+    """UsageError where the run was made of something else. Runs of older versions keep no record:
+    they go on."""
     try:
         held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
         raise DataError(f"{path}: damaged: {error}") from error
     for key, value in made_of.items():
         if held.get(key, value) != value:
-            raise UsageError(f"{path}: the run was made with {key} = {held[key]}, now {value}; name another folder")
+            raise UsageError(
+                f"{path}: the run was made with {key} = {held[key]}, now {value}; name another "
+                "folder"
+            )
 
 
 def _begin(folder: Path, vocab: Vocabulary, made_of: dict[str, Any]) -> None:
-    """A run begins: what one without a checkpoint left in the folder goes. Of several processes the first writes."""
+    """A run begins: what one without a checkpoint left in the folder goes. Of several processes the
+    first writes."""
     if dist.is_initialized() and dist.get_rank():
         return
     (folder / "train.jsonl").unlink(missing_ok=True)
-    for name, content in (("spm.model", vocab.model), (RECORD, json.dumps(made_of, indent=1).encode())):
+    for name, content in (
+        ("spm.model", vocab.model),
+        (RECORD, json.dumps(made_of, indent=1).encode()),
+    ):
         write(folder / name, content, alone=True)

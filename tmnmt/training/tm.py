@@ -1,8 +1,9 @@
-"""Training of the translation memory's parameters: M, lambda, mu, nu, kappa, rho, eta, the gates; the base is fixed.
+"""Training of the translation memory's parameters: M, lambda, mu, nu, kappa, rho, eta, the gates;
+the base is fixed.
 
-Copy and fusion share all but the gates, but each has its own gate, its own coverage and its own loss, and the
-losses are summed: each of the two is right when it is used alone, as `--mode copy` or `--mode fusion` does.
-"""
+Copy and fusion share all but the gates, but each has its own gate, its own coverage and its own
+loss, and the losses are summed: each of the two is right when it is used alone, as `--mode copy` or
+`--mode fusion` does."""
 
 from __future__ import annotations
 
@@ -25,20 +26,24 @@ from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, noisy, with_itself
 from tmnmt.vocab import BOS, Vocabulary
 
-SCALARS_FASTER = (
-    10.0  # lambda, mu, nu, kappa, rho, eta, trust must travel over several units while the weights move by hundredths
-)
+# lambda, mu, nu, kappa, rho, eta, trust must travel over several units while the weights move by
+# hundredths
+SCALARS_FASTER = 10.0
 IRRELEVANT, EXACT, NOISY = " irrelevant", " exact", " noisy"  # kinds of dev figures
 MODES = ("copy", "fusion")
 
 
 def tm_log_probs(
-    tm: TranslationMemory, backbone: Backbone, batch: ForcedBatch, state: TMState | None,
+    tm: TranslationMemory,
+    backbone: Backbone,
+    batch: ForcedBatch,
+    state: TMState | None,
     remembered: Remembered | None = None,
-) -> dict[str, Tensor]:  # fmt: skip
-    """log p of every reference word (n,), in order of (sentence, position): "plain", that is without pairs, and for the
-    gates that there are "copy" and "fusion"; with `remembered`, all after the session cache. Equal to `Memories.step`
-    repeated along the references; only the coverage runs over t."""
+) -> dict[str, Tensor]:
+    """log p of every reference word (n,), in order of (sentence, position): "plain", that is
+    without pairs, and for the gates that there are "copy" and "fusion"; with `remembered`, all
+    after the session cache. Equal to `Memories.step` repeated along the references; only the
+    coverage runs over t."""
     real = batch.real
     remembered = remembered or Remembered(batch.hiddens[real])
     plain = remembered.mixed(gold_log_probs(backbone, batch, remembered.hiddens, real))
@@ -49,7 +54,9 @@ def tm_log_probs(
         q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, state)
         p_copy = (q * (state.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
         closed = ~state.mask.any(-1)[:, None]
-        found["copy"] = mix_gold(plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real])
+        found["copy"] = mix_gold(
+            plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real]
+        )
     if tm.fusion is not None:
         q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, state)
         gate = (torch.sigmoid(logits) * state.mask.any(-1)[:, None, None])[real]
@@ -61,11 +68,18 @@ def tm_log_probs(
 
 
 def fresh_keys(
-    backbone: Backbone, vocab: Vocabulary, max_subwords: int, device: torch.device, gradients: bool = False
+    backbone: Backbone,
+    vocab: Vocabulary,
+    max_subwords: int,
+    device: torch.device,
+    gradients: bool = False,
 ) -> PairKeyStore:
-    """Computes keys every time: in another batch a key has other rounding, and a resumed run is to equal an unbroken
-    one; and where the base changes, so do they. A pair may be twice as long as a sentence."""
-    return PairKeyStore(backbone, vocab, 2 * max_subwords, positions_kept=0, device=device, gradients=gradients)
+    """Computes keys every time: in another batch a key has other rounding, and a resumed run is to
+    equal an unbroken one; and where the base changes, so do they. A pair may be twice as long as a
+    sentence."""
+    return PairKeyStore(
+        backbone, vocab, 2 * max_subwords, positions_kept=0, device=device, gradients=gradients
+    )
 
 
 def state_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> TMState | None:
@@ -74,7 +88,9 @@ def state_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> TMState | 
     return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], 1, keys.device)
 
 
-def by_speed(module: nn.Module, scalars: Sequence[Tensor], learning_rate: float) -> list[dict[str, object]]:
+def by_speed(
+    module: nn.Module, scalars: Sequence[Tensor], learning_rate: float
+) -> list[dict[str, object]]:
     """Adam's groups of a module's parameters: those `scalars` among them, and the others."""
     others = [p for p in module.parameters() if all(p is not scalar for scalar in scalars)]
     return [
@@ -97,46 +113,77 @@ class PairedSentences:
     seed: int
 
     def draw(self, epoch: int) -> Drawn:
-        return draw(self.segments, self.found, self.chosen, self.pool, self.k, self.shares, f"{self.seed} {epoch}")
+        return draw(
+            self.segments,
+            self.found,
+            self.chosen,
+            self.pool,
+            self.k,
+            self.shares,
+            f"{self.seed} {epoch}",
+        )
 
     def strongest(self, i: int) -> list[Found]:
         """The pairs that decoding would give sentence i."""
         return [pair for pair in self.found[i] if pair.score >= self.shares.threshold][: self.k]
 
-    def shown_on_dev(self, sentences: Sequence[int], foreign: Random, noise: Random) -> dict[str, list[list[Found]]]:
-        """The pairs of these sentences by the kind of dev figure: what decoding would give, irrelevant ones, the pair
-        itself before the others, and with noise."""
+    def shown_on_dev(
+        self, sentences: Sequence[int], foreign: Random, noise: Random
+    ) -> dict[str, list[list[Found]]]:
+        """The pairs of these sentences by the kind of dev figure: what decoding would give,
+        irrelevant ones, the pair itself before the others, and with noise."""
         relevant = [self.strongest(i) for i in sentences]
-        own = [with_itself(self.segments[i], pairs) for i, pairs in zip(sentences, relevant, strict=True)]
+        own = [
+            with_itself(self.segments[i], pairs)
+            for i, pairs in zip(sentences, relevant, strict=True)
+        ]
         return {
             "": relevant,
-            IRRELEVANT: [irrelevant(self.segments[i], self.pool, self.k, foreign) for i in sentences],
+            IRRELEVANT: [
+                irrelevant(self.segments[i], self.pool, self.k, foreign) for i in sentences
+            ],
             EXACT: [pairs[: self.k] for pairs in own],
             NOISY: [[noisy(pair, self.pool, noise) for pair in pairs] for pairs in relevant],
         }
 
     def weights(self) -> dict[str, float]:
         """How much of training each kind is; no pair at all is none of them."""
-        kinds = {IRRELEVANT: self.shares.irrelevant, EXACT: self.shares.exact, NOISY: self.shares.noise}
+        kinds = {
+            IRRELEVANT: self.shares.irrelevant,
+            EXACT: self.shares.exact,
+            NOISY: self.shares.noise,
+        }
         return {"": 1 - self.shares.no_pair - sum(kinds.values()), **kinds}
 
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
-        return len(vocab.encode(self.segments[i].src)) + 1, len(vocab.encode(self.segments[i].tgt)) + 1
+        return len(vocab.encode(self.segments[i].src)) + 1, len(
+            vocab.encode(self.segments[i].tgt)
+        ) + 1
 
 
 class TMPart(Part):
-    """Sentences with the pairs that were found for them, leave-one-out; dev with pairs from the same memory."""
+    """Sentences with the pairs that were found for them, leave-one-out; dev with pairs from the
+    same memory."""
 
     name = "tm"
     gradients = False  # does the base learn, too?
 
     def __init__(
-        self, tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, train: PairedSentences,
-        dev: PairedSentences, batch_tokens: int,
-    ) -> None:  # fmt: skip
+        self,
+        tm: TranslationMemory,
+        backbone: Backbone,
+        vocab: Vocabulary,
+        train: PairedSentences,
+        dev: PairedSentences,
+        batch_tokens: int,
+    ) -> None:
         self.tm, self.module = tm, tm
-        self.backbone, self.vocab, self.train, self.dev, self.batch_tokens = backbone, vocab, train, dev, batch_tokens
+        self.backbone = backbone
+        self.vocab = vocab
+        self.train = train
+        self.dev = dev
+        self.batch_tokens = batch_tokens
         self.device = tm.log_eta.device
         self.keys = fresh_keys(backbone, vocab, train.max_subwords, self.device, self.gradients)
         self._drawn = lru_cache(maxsize=2)(self._draw)
@@ -145,11 +192,16 @@ class TMPart(Part):
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         tm = self.tm
-        scalars = [p for p in (tm.coverage.weight, tm.preferences, tm.pointer, tm.log_eta, *tm.trusts) if p is not None]
+        scalars = [
+            p
+            for p in (tm.coverage.weight, tm.preferences, tm.pointer, tm.log_eta, *tm.trusts)
+            if p is not None
+        ]
         return by_speed(tm, scalars, learning_rate)
 
     def units(self, epoch: int) -> Sequence[Unit]:
-        # the sizes of batches do not depend on the epoch, their order and what is shown with them does
+        # the sizes of batches do not depend on the epoch, their order and what is shown with them
+        # does
         made = batches(self._lengths, self.batch_tokens, f"{self.train.seed}")
         Random(f"{self.train.seed} {epoch}").shuffle(made)
         return [[epoch, *unit] for unit in made]
@@ -158,12 +210,16 @@ class TMPart(Part):
         epoch, *sentences = unit
         drawn = self._drawn(epoch)
         found = self._log_probs(self.train, sentences, [drawn[i] for i in sentences])
-        yield -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(), len(found["plain"])
+        yield (
+            -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(),
+            len(found["plain"]),
+        )
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Over the dev sentences that have pairs: the plain model, with their pairs, with irrelevant ones instead, with
-        the pair itself before the others, and with noisy ones. The criterion weighs these as training does."""
+        """Over the dev sentences that have pairs: the plain model, with their pairs, with
+        irrelevant ones instead, with the pair itself before the others, and with noisy ones. The
+        criterion weighs these as training does."""
         losses = self.dev_losses()
         return losses | {"criterion": self.criterion(losses)}
 
@@ -183,9 +239,13 @@ class TMPart(Part):
     def criterion(self, losses: dict[str, float]) -> float:
         """The sum over copy and fusion of what is to fall."""
         weights, modes = self.train.weights(), [mode for mode in MODES if mode in losses]
-        return sum(weight * losses[mode + kind] for mode in modes for kind, weight in weights.items())
+        return sum(
+            weight * losses[mode + kind] for mode in modes for kind, weight in weights.items()
+        )
 
-    def _log_probs(self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]) -> dict[str, Tensor]:
+    def _log_probs(
+        self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]
+    ) -> dict[str, Tensor]:
         segments = [data.segments[i] for i in sentences]
         batch = force_references(self.backbone, self.vocab, segments, self.device, self.gradients)
         return tm_log_probs(self.tm, self.backbone, batch, state_of(self.keys, pairs))
@@ -196,7 +256,8 @@ class TMPart(Part):
 
 
 def batches(sizes: dict[int, tuple[int, int]], batch_tokens: int, seed: str) -> list[list[int]]:
-    """Sentences of similar lengths together, at most `batch_tokens` padded tokens on the longer side, in random order.
+    """Sentences of similar lengths together, at most `batch_tokens` padded tokens on the longer
+    side, in random order.
 
     sizes: number of a sentence -> its subwords on either side."""
     random = Random(seed)
@@ -215,4 +276,6 @@ def batches(sizes: dict[int, tuple[int, int]], batch_tokens: int, seed: str) -> 
 
 def evenly(count: int, most: int) -> list[int]:
     """At most `most` of the numbers below `count`, evenly spaced, in order."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist() if count else []
+    return (
+        np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist() if count else []
+    )

@@ -1,8 +1,7 @@
 """The training loop of the base model: exact to resume, the same on one process and on several.
 
-Every random choice is a function of (seed, epoch) or (seed, update, process), so that a run which was interrupted
-goes on exactly as if it had not been.
-"""
+Every random choice is a function of (seed, epoch) or (seed, update, process), so that a run which
+was interrupted goes on exactly as if it had not been."""
 
 from __future__ import annotations
 
@@ -38,7 +37,8 @@ UPDATES_A_LINE = 50
 class Progress:
     """Where a run stands; saved with every checkpoint.
 
-    A report or a validation is part of it only when all of it is done: one that was interrupted is made again."""
+    A report or a validation is part of it only when all of it is done: one that was interrupted is
+    made again."""
 
     update: int = 0
     epoch: int = 0
@@ -59,18 +59,33 @@ class Trainer:
     """Trains `model` in place; `folder` gets last.safetensors, best.safetensors and train.jsonl."""
 
     def __init__(
-        self, model: Trainable, vocab: Vocabulary, train: Pairs, dev: Pairs, config: TrainingConfig, folder: Path
+        self,
+        model: Trainable,
+        vocab: Vocabulary,
+        train: Pairs,
+        dev: Pairs,
+        config: TrainingConfig,
+        folder: Path,
     ) -> None:
-        self.model, self.vocab, self.train_pairs, self.dev, self.config = model, vocab, train, dev, config
+        self.model = model
+        self.vocab = vocab
+        self.train_pairs = train
+        self.dev = dev
+        self.config = config
         self.folder, self.progress = folder, Progress()
         self.device = next(model.parameters()).device
-        self.rank, self.processes = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+        self.rank, self.processes = (
+            (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+        )
         model.dtype = torch.bfloat16 if config.precision == "bf16" else None
         self.parameters = list(model.parameters())
-        self.optimiser = torch.optim.Adam(self.parameters, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+        self.optimiser = torch.optim.Adam(
+            self.parameters, lr=config.learning_rate, betas=(0.9, 0.98), fused=True
+        )
 
     def run(self) -> Progress:
-        """Trains until the updates are done or dev stops improving. Ctrl-C saves a checkpoint first."""
+        """Trains until the updates are done or dev stops improving. Ctrl-C saves a checkpoint
+        first."""
         if not self.rank:
             keep_lines(self.folder, None, self.progress.lines)
         try:
@@ -91,7 +106,9 @@ class Trainer:
         update, config = self.progress.update, self.config
         if update % UPDATES_A_LINE == 0 and update > self.progress.reported:
             self._report()
-        if (update % config.validate_every == 0 or update == config.updates) and update > self.progress.validated:
+        if (
+            update % config.validate_every == 0 or update == config.updates
+        ) and update > self.progress.validated:
             self._validate()
         if (update and update % config.checkpoint_every == 0) or self.progress.stopped:
             self.save("last")
@@ -105,7 +122,9 @@ class Trainer:
             n = round(least * min(self.config.growth**epoch, self.config.grown))
             groups = [batches[i : i + n] for i in range(0, len(batches) - n + 1, n)]
             if not groups:
-                raise UsageError(f"batches of training pairs: {len(batches)}, fewer than one update's {n}")
+                raise UsageError(
+                    f"batches of training pairs: {len(batches)}, fewer than one update's {n}"
+                )
             for group in groups[self.progress.batch :]:
                 yield group
                 if not self._is_to_go_on():
@@ -116,7 +135,8 @@ class Trainer:
         return self.progress.update < self.config.updates and not self.progress.stopped
 
     def update(self, group: list[list[int]]) -> tuple[float, int]:
-        """One step of Adam on a group of batches, shared by the processes -> loss in nats a token, target tokens."""
+        """One step of Adam on a group of batches, shared by the processes -> loss in nats a token,
+        target tokens."""
         self.model.train()
         self.optimiser.zero_grad()  # of an update that was interrupted, too
         totals = torch.zeros(2, device=self.device)
@@ -145,12 +165,16 @@ class Trainer:
 
     def _expect_finite(self, number: float) -> None:
         if not math.isfinite(number):
-            raise DataError(f"diverged at update {self.progress.update + 1}; a smaller learning_rate helps")
+            raise DataError(
+                f"diverged at update {self.progress.update + 1}; a smaller learning_rate helps"
+            )
 
     def _sum_over_processes(self, totals: Tensor) -> None:
         if self.processes == 1:
             return
-        flat = torch.cat([totals, *(p.grad.flatten() for p in self.parameters if p.grad is not None)])
+        flat = torch.cat(
+            [totals, *(p.grad.flatten() for p in self.parameters if p.grad is not None)]
+        )
         dist.all_reduce(flat)
         totals.copy_(flat[:2])
         at = 2
@@ -160,9 +184,14 @@ class Trainer:
                 at += parameter.numel()
 
     def learning_rate(self, update: int) -> float:
-        """Linear warm-up, constant or falling with 1 / sqrt(update), linear decay over the last share of the run."""
+        """Linear warm-up, constant or falling with 1 / sqrt(update), linear decay over the last
+        share of the run."""
         config = self.config
-        falling = math.sqrt(config.warmup / max(update + 1, config.warmup)) if config.inverse_sqrt else 1.0
+        falling = (
+            math.sqrt(config.warmup / max(update + 1, config.warmup))
+            if config.inverse_sqrt
+            else 1.0
+        )
         left = (config.updates - update) / max(config.decay * config.updates, 1)
         return config.learning_rate * min((update + 1) / config.warmup, falling, left)
 
@@ -182,7 +211,13 @@ class Trainer:
         if better:
             self.save("best", then)
         self._log(then, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
-        log.info("update %d: dev loss %.4f, BLEU %.2f%s", then.update, loss, bleu, " (best)" if better else "")
+        log.info(
+            "update %d: dev loss %.4f, BLEU %.2f%s",
+            then.update,
+            loss,
+            bleu,
+            " (best)" if better else "",
+        )
         self.progress = then
 
     def _report(self) -> None:
@@ -191,8 +226,13 @@ class Trainer:
         left = (self.config.updates - then.update) * then.seconds / then.update / 60
         log.info(
             "update %d of %d, epoch %d: loss %.3f, %.0f target tokens/s, at most %.0f min left",
-            then.update, self.config.updates, then.epoch + 1, then.loss, rate, left,
-        )  # fmt: skip
+            then.update,
+            self.config.updates,
+            then.epoch + 1,
+            then.loss,
+            rate,
+            left,
+        )
         self._log(then, {"loss": then.loss, "tokens_per_second": rate})
         self.progress = then
 
@@ -205,7 +245,8 @@ class Trainer:
         add_line(self.folder, at | {k: round(v, 5) for k, v in entry.items()})
 
     def save(self, name: str, progress: Progress | None = None) -> None:
-        """The checkpoint NAME.safetensors; where the run stands by now, unless `progress` says otherwise."""
+        """The checkpoint NAME.safetensors; where the run stands by now, unless `progress` says
+        otherwise."""
         if not self.rank:
             notes = {"progress": json.dumps(asdict(progress or self.progress))}
             checkpoint.save(self.folder / f"{name}.safetensors", self.model, self.optimiser, notes)
@@ -215,7 +256,11 @@ class Trainer:
         notes = checkpoint.load(self.folder / f"{name}.safetensors", self.model, self.optimiser)
         saved = json.loads(notes["progress"])
         update = saved["update"]
-        older = {"reported": update, "validated": update, "lines": count_lines(self.folder, None)}  # did not say
+        older = {
+            "reported": update,
+            "validated": update,
+            "lines": count_lines(self.folder, None),
+        }  # did not say
         self.progress = Progress(**(older | saved))
         if self.progress.update < self.config.updates and self.progress.stopped == ALL_DONE:
             self.progress.stopped = ""  # the configuration now asks for more

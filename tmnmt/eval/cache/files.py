@@ -14,7 +14,18 @@ from tmnmt.eval.report.svg import heat_map, line_chart
 from tmnmt.formats.atomic import writing
 
 AGES_SHOWN = 100  # in the plot; the table has all
-SCORES = ("test", "slots", "overwriting", "hypotheses written", "BLEU", "chrF", "better", "worse", "p", "words/s")
+SCORES = (
+    "test",
+    "slots",
+    "overwriting",
+    "hypotheses written",
+    "BLEU",
+    "chrF",
+    "better",
+    "worse",
+    "p",
+    "words/s",
+)
 
 
 def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Found]) -> dict[str, Any]:
@@ -39,49 +50,78 @@ def score_lines(tests: Sequence[Found]) -> list[list[str]]:
     for one in tests:
         for row in one.rows:
             arm, signs = row.arm, row.signs
-            kind = [str(arm.size), *([("on" if arm.overwrite else "off"), str(arm.best)] if arm.size else ["", ""])]
-            told = [str(signs.better), str(signs.worse), f"{signs.p:.4f}"] if signs else ["", "", ""]
+            kind = [
+                str(arm.size),
+                *([("on" if arm.overwrite else "off"), str(arm.best)] if arm.size else ["", ""]),
+            ]
+            told = (
+                [str(signs.better), str(signs.worse), f"{signs.p:.4f}"] if signs else ["", "", ""]
+            )
             speed = f"{row.outcome.words / row.outcome.seconds:.1f}"
-            lines.append([one.name, *kind, f"{row.scores.bleu:.2f}", f"{row.scores.chrf:.2f}", *told, speed])
+            lines.append(
+                [one.name, *kind, f"{row.scores.bleu:.2f}", f"{row.scores.chrf:.2f}", *told, speed]
+            )
     return lines
 
 
 def size_chart(tests: Sequence[Found]) -> str:
     sizes = [str(row.arm.size) for row in tests[0].by_size]
     lines = {one.name: [row.scores.bleu for row in one.by_size] for one in tests}
-    return line_chart("BLEU over the size of the session cache", "slots (0: no cache)", "BLEU, 0 to 100", sizes, lines)
+    return line_chart(
+        "BLEU over the size of the session cache",
+        "slots (0: no cache)",
+        "BLEU, 0 to 100",
+        sizes,
+        lines,
+    )
 
 
 def age_chart(one: Found) -> str:
     lines = {
         f"{row.arm.size} slots": [mean.value for mean in row.outcome.matching[:AGES_SHOWN]]
-        for row in one.by_size if row.outcome.matching
-    }  # fmt: skip
+        for row in one.by_size
+        if row.outcome.matching
+    }
     ages = [str(age) for age in range(max(map(len, lines.values())))]
     return line_chart(
-        f"{one.name}: matching by age", "age of the slot, in slots written later", "mean matching probability", ages,
+        f"{one.name}: matching by age",
+        "age of the slot, in slots written later",
+        "mean matching probability",
+        ages,
         lines,
-    )  # fmt: skip
+    )
 
 
 def gate_chart(one: Found) -> str:
     gates = one.row(one.main).outcome.gates
     lines = {
-        where: [gate.value if gate.count else None for kind in CLASSES if (gate := gates[f"{kind}, {where}"])]
+        where: [
+            gate.value if gate.count else None
+            for kind in CLASSES
+            if (gate := gates[f"{kind}, {where}"])
+        ]
         for where in ("in the cache", "not in the cache")
     }
     return line_chart(
-        f"{one.name}: gate by class of word, slots: {one.main.name}", f"class ({FREQUENT} words are frequent)",
-        "mean gate, 0 to 1", CLASSES, lines, joined=False,
-    )  # fmt: skip
+        f"{one.name}: gate by class of word, slots: {one.main.name}",
+        f"class ({FREQUENT} words are frequent)",
+        "mean gate, 0 to 1",
+        CLASSES,
+        lines,
+        joined=False,
+    )
 
 
 def matrix_map(one: Found) -> str:
     shown = one.shown
     return heat_map(
-        f"{one.name}, segment {shown.segment}: matching probability", "subwords of the translation",
-        "slots, the latest first", [*map(_legible, shown.words)], [*map(_legible, shown.slots)], shown.weights,
-    )  # fmt: skip
+        f"{one.name}, segment {shown.segment}: matching probability",
+        "subwords of the translation",
+        "slots, the latest first",
+        [*map(_legible, shown.words)],
+        [*map(_legible, shown.slots)],
+        shown.weights,
+    )
 
 
 def _legible(subword: str) -> str:
@@ -91,13 +131,22 @@ def _legible(subword: str) -> str:
 
 def _record(one: Found) -> dict[str, Any]:
     return {
-        "segments": one.segments, "documents": one.documents, "arms": [row.record() for row in one.rows],
+        "segments": one.segments,
+        "documents": one.documents,
+        "arms": [row.record() for row in one.rows],
         "matrix": asdict(one.shown),
-    }  # fmt: skip
+    }
 
 
 def _ages(one: Found) -> Iterable[Sequence[str]]:
-    yield "slots", "overwriting", "hypotheses written", "age", "mean matching probability", "subwords"
+    yield (
+        "slots",
+        "overwriting",
+        "hypotheses written",
+        "age",
+        "mean matching probability",
+        "subwords",
+    )
     for row in one.rows:
         arm = row.arm
         kind = str(arm.size), "on" if arm.overwrite else "off", str(arm.best)

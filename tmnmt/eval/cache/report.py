@@ -1,9 +1,9 @@
 """The analyses of Tu et al. 2018, sections 4.2 to 4.5, of one model on test sets of documents.
 
-An arm is one setting of the session cache. Every arm translates every test set alone, without translation memory;
-what it gave is kept in RUNS/HASH.jsonl, a line a group of documents, so that a run that was stopped goes on. What is
-read there is checked: each line must be the results of the group whose turn it is.
-"""
+An arm is one setting of the session cache. Every arm translates every test set alone, without
+translation memory; what it gave is kept in RUNS/HASH.jsonl, a line a group of documents, so that a
+run that was stopped goes on. What is read there is checked: each line must be the results of the
+group whose turn it is."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ TOGETHER = 8  # documents side by side, and in a group
 HELD = "in the cache"
 TELLING = range(5, 26)  # subwords of a sentence whose matching matrix can be read
 FORMAT = 2  # of a line in RUNS/HASH.jsonl; files of another have other names
-PLACES = {f"{kind}, {where}": (kind, where == HELD) for kind in CLASSES for where in (HELD, "not " + HELD)}
+PLACES = {
+    f"{kind}, {where}": (kind, where == HELD) for kind in CLASSES for where in (HELD, "not " + HELD)
+}
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,23 @@ class Arm:
     def name(self) -> str:
         if not self.size:
             return "no cache"
-        return f"{self.size}{'' if self.overwrite else ', no overwriting'}{f', {self.best} best' * (self.best > 1)}"
+        kind = "" if self.overwrite else ", no overwriting"
+        return f"{self.size}{kind}{f', {self.best} best' * (self.best > 1)}"
 
 
 @dataclass
 class Outcome:
-    """What an arm gave on a test set, or on a part of it. Ages, gates: sums and counts, see `Watched`."""
+    """What an arm gave on a test set, or on a part of it. Ages, gates: sums and counts, see
+    `Watched`."""
 
     lines: list[str] = field(default_factory=list)
-    seconds: float = 0.0  # of decoding, reading and writing the cache; without the time it took to watch
+    seconds: float = (
+        0.0  # of decoding, reading and writing the cache; without the time it took to watch
+    )
     matching: list[Mean] = field(default_factory=list)
-    gates: dict[str, Mean] = field(default_factory=dict)  # "frequent word, in the cache" and the like
+    gates: dict[str, Mean] = field(
+        default_factory=dict
+    )  # "frequent word, in the cache" and the like
     by_segment: list[Mean] = field(default_factory=list)  # gate and number of subwords
 
     @property
@@ -79,7 +87,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Signs:
-    """How many segments an arm translates better or worse than no cache (Collins et al. 2005), and the p-value."""
+    """How many segments an arm translates better or worse than no cache (Collins et al. 2005), and
+    the p-value."""
 
     better: int
     worse: int
@@ -87,11 +96,18 @@ class Signs:
 
     @classmethod
     def between(
-        cls, base: Sequence[str], ours: Sequence[str], sources: Sequence[str], references: Sequence[str], tgt_lang: str
+        cls,
+        base: Sequence[str],
+        ours: Sequence[str],
+        sources: Sequence[str],
+        references: Sequence[str],
+        tgt_lang: str,
     ) -> Signs:
         """Segments that are the same count as one (`tmnmt.eval.data.distinct`)."""
         bleu, units = metrics(tgt_lang)[0], units_of(sources, [references])
-        baseline, system = (Scored(bleu, once(counts, units)) for counts in count(bleu, [references], [base, ours]))
+        baseline, system = (
+            Scored(bleu, once(counts, units)) for counts in count(bleu, [references], [base, ours])
+        )
         better, worse = signs(baseline, system)
         return cls(better, worse, binomial_two_sided(min(better, worse), better + worse))
 
@@ -108,11 +124,18 @@ class Row:
     def record(self) -> dict[str, Any]:
         outcome = self.outcome
         return {
-            "cache": asdict(self.arm), **asdict(self.scores), "sign_test": self.signs and asdict(self.signs),
-            "words": outcome.words, "seconds": outcome.seconds, "words_per_second": outcome.words / outcome.seconds,
+            "cache": asdict(self.arm),
+            **asdict(self.scores),
+            "sign_test": self.signs and asdict(self.signs),
+            "words": outcome.words,
+            "seconds": outcome.seconds,
+            "words_per_second": outcome.words / outcome.seconds,
             "matching_by_age": [mean.value for mean in outcome.matching],
-            "gates": {name: {"mean": gate.value, "subwords": gate.count} for name, gate in outcome.gates.items()},
-        }  # fmt: skip
+            "gates": {
+                name: {"mean": gate.value, "subwords": gate.count}
+                for name, gate in outcome.gates.items()
+            },
+        }
 
 
 @dataclass(frozen=True)
@@ -144,21 +167,36 @@ class Found:
     def by_size(self) -> list[Row]:
         """The rows that differ in the number of slots alone."""
         same = self.main.overwrite
-        return [row for row in self.rows if (row.arm.overwrite == same or not row.arm.size) and row.arm.best == 1]
+        return [
+            row
+            for row in self.rows
+            if (row.arm.overwrite == same or not row.arm.size) and row.arm.best == 1
+        ]
 
 
 class Analysis:
     """One model on one test set."""
 
     def __init__(
-        self, model: Model, memories: Memories, name: str, segments: Sequence[Segment], settings: Settings, runs: Path
+        self,
+        model: Model,
+        memories: Memories,
+        name: str,
+        segments: Sequence[Segment],
+        settings: Settings,
+        runs: Path,
     ) -> None:
-        self.model, self.memories, self.name, self.segments, self.runs = model, memories, name, segments, runs
+        self.model = model
+        self.memories = memories
+        self.name = name
+        self.segments = segments
+        self.runs = runs
         self.settings = replace(settings, mode="off", batch=TOGETHER, remember="own")
         self.documents = [list(group) for _, group in groupby(segments, key=lambda s: s.document)]
         if len(self.documents) == len(segments):
             raise DataError(
-                f"{name}: every document is of one segment, which has no cache to read; name documents by a column of "
+                f"{name}: every document is of one segment, which has no cache to read; name "
+                "documents by a column of "
                 "a TSV or a property of a TMX"
             )
         self.references = [s.tgt for s in segments]
@@ -168,25 +206,37 @@ class Analysis:
         """All of it; `segment` None: the most telling one."""
         rows = self.rows(arms)
         number = segment or self.telling(rows[list(arms).index(main)].outcome)
-        return Found(self.name, len(self.segments), len(self.documents), main, rows, self.shown(main, number))
+        return Found(
+            self.name, len(self.segments), len(self.documents), main, rows, self.shown(main, number)
+        )
 
     def rows(self, arms: Sequence[Arm]) -> list[Row]:
-        """Every arm's results; the sign test is against the first arm, which is to be the one without a cache."""
+        """Every arm's results; the sign test is against the first arm, which is to be the one
+        without a cache."""
         outcomes = [self.outcome(arm) for arm in arms]
         return [
-            Row(arm, found, score(found.lines, self.references), self.signs(outcomes[0], found) if arm.size else None)
+            Row(
+                arm,
+                found,
+                score(found.lines, self.references),
+                self.signs(outcomes[0], found) if arm.size else None,
+            )
             for arm, found in zip(arms, outcomes, strict=True)
         ]
 
     def signs(self, base: Outcome, ours: Outcome) -> Signs:
         """Against no cache."""
         sources = [s.src for s in self.segments]
-        return Signs.between(base.lines, ours.lines, sources, self.references, self.model.config["tgt_lang"])
+        return Signs.between(
+            base.lines, ours.lines, sources, self.references, self.model.config["tgt_lang"]
+        )
 
     def outcome(self, arm: Arm) -> Outcome:
         """What the arm gives; groups of documents that are in its file are not translated again."""
         path, total = self.runs / f"{self.digest(arm)}.jsonl", Outcome()
-        groups = [self.documents[at : at + TOGETHER] for at in range(0, len(self.documents), TOGETHER)]
+        groups = [
+            self.documents[at : at + TOGETHER] for at in range(0, len(self.documents), TOGETHER)
+        ]
         kept = _kept(path, [sum(map(len, group)) for group in groups])
         with Progress(f"{self.name}, {arm.name}", "segments", len(self.segments)) as progress:
             for number, group in enumerate(groups):
@@ -204,9 +254,13 @@ class Analysis:
     def digest(self, arm: Arm) -> str:
         """Names all that an arm's translations, and what is counted of them, depend on."""
         made_of = [
-            self.model.hash, self.memories.digest("off", arm.size > 0), asdict(arm), asdict(self.settings),
-            [(s.document, s.src, s.tgt) for s in self.segments], FORMAT,
-        ]  # fmt: skip
+            self.model.hash,
+            self.memories.digest("off", arm.size > 0),
+            asdict(arm),
+            asdict(self.settings),
+            [(s.document, s.src, s.tgt) for s in self.segments],
+            FORMAT,
+        ]
         return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
     def telling(self, outcome: Outcome) -> int:
@@ -214,33 +268,45 @@ class Analysis:
         gates = outcome.by_segment
         fit = [i for i, gate in enumerate(gates) if gate.count in TELLING]
         if not fit:
-            raise DataError(f"{self.name}: no segment of {TELLING[0]} to {TELLING[-1]} subwords has a cache to read")
+            raise DataError(
+                f"{self.name}: no segment of {TELLING[0]} to {TELLING[-1]} subwords has a cache "
+                "to read"
+            )
         return 1 + max(fit, key=lambda i: gates[i].value)
 
     def shown(self, arm: Arm, segment: int) -> Shown:
-        """What the translation of a segment (its last piece, where it is too long for one) reads, with what stands
-        before it in its document. Raises UsageError where there is no such segment or nothing before it."""
+        """What the translation of a segment (its last piece, where it is too long for one) reads,
+        with what stands before it in its document. Raises UsageError where there is no such segment
+        or nothing before it."""
         before = self.before(segment)
         translator = self._translator(arm)
         list(translator.stream([[s.src for s in [*before, self.segments[segment - 1]]]]))
         matrix = translator.watched.matrix
         if matrix is None or len(before) not in translator.watched.by_segment:
-            raise DataError(f"{self.name}: the translation of segment {segment}, or of those before it, is empty")
+            raise DataError(
+                f"{self.name}: the translation of segment {segment}, or of those before it, is "
+                "empty"
+            )
         return self._shown(segment, self.segments[segment - 1].src, matrix)
 
     def before(self, segment: int) -> list[Segment]:
-        """What stands before a segment in its document; UsageError where there is none or no such segment."""
+        """What stands before a segment in its document; UsageError where there is none or no such
+        segment."""
         if not 1 <= segment <= len(self.segments):
             raise UsageError(f"segment {segment}: {self.name} has 1 to {len(self.segments):,}")
         at = start = segment - 1
         while start and self.segments[start - 1].document == self.segments[at].document:
             start -= 1
         if start == at:
-            raise UsageError(f"segment {segment}: the first of its document in {self.name}; its cache is empty")
+            raise UsageError(
+                f"segment {segment}: the first of its document in {self.name}; its cache is empty"
+            )
         return list(self.segments[start:at])
 
     def _shown(self, segment: int, src: str, matrix: Matrix) -> Shown:
-        words, slots = ([self.model.vocab.piece(word) for word in side] for side in (matrix.words, matrix.slots))
+        words, slots = (
+            [self.model.vocab.piece(word) for word in side] for side in (matrix.words, matrix.slots)
+        )
         return Shown(segment, src, words, slots, matrix.weights.T.tolist())
 
     def _translator(self, arm: Arm) -> Watching:
@@ -251,30 +317,39 @@ class Analysis:
     def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:
         translator = self._translator(arm)
         start = time.perf_counter()
-        lines = [one.tgt for one in translator.stream([[s.src for s in document] for document in documents])]
+        lines = [
+            one.tgt
+            for one in translator.stream([[s.src for s in document] for document in documents])
+        ]
         seconds = time.perf_counter() - start - translator.seconds["watch"]
         return _outcome(lines, seconds, translator.watched)
 
 
 def arms_of(sizes: Sequence[int], at: int, best: int, overwrite: bool) -> list[Arm]:
-    """No cache, every size, and at size `at` with overwriting switched and, where `best` > 1, with k-best writes."""
+    """No cache, every size, and at size `at` with overwriting switched and, where `best` > 1, with
+    k-best writes."""
     arms = [Arm(size, overwrite) if size else Arm(0) for size in sorted({0, at, *sizes})]
     return arms + [Arm(at, not overwrite)] + [Arm(at, overwrite, best)] * (best > 1)
 
 
 def sizes_of(model: Model, memories: Memories) -> dict[str, int]:
     """Parameters of the base and, on top of it, of the session cache."""
-    return {"base": parameters(model.backbone), "cache": parameters(memories.cache) if memories.cache else 0}
+    return {
+        "base": parameters(model.backbone),
+        "cache": parameters(memories.cache) if memories.cache else 0,
+    }
 
 
 def _outcome(lines: list[str], seconds: float, watched: Watched) -> Outcome:
     gates = {place: watched.gates[seen] for place, seen in PLACES.items()}
-    return Outcome(lines, seconds, watched.matching, gates, [watched.by_segment[i] for i in range(len(lines))])
+    return Outcome(
+        lines, seconds, watched.matching, gates, [watched.by_segment[i] for i in range(len(lines))]
+    )
 
 
 def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
-    """The groups in a file, of so many segments each; a last line that was not finished is taken away. Raises DataError
-    for a line that is not the results of the group whose turn it is."""
+    """The groups in a file, of so many segments each; a last line that was not finished is taken
+    away. Raises DataError for a line that is not the results of the group whose turn it is."""
     if not path.exists():
         return []
     held, found = path.read_bytes(), []
@@ -288,7 +363,9 @@ def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
                 raise DataError("of another group")
             found.append(_read(group, sizes[number - 1]))
         except DataError as error:
-            raise DataError(f"{path}, line {number}: no results of this command ({error}); delete the file") from error
+            raise DataError(
+                f"{path}, line {number}: no results of this command ({error}); delete the file"
+            ) from error
     return found
 
 
@@ -296,10 +373,18 @@ def _read(group: Node, size: int) -> Outcome:
     """The results of a group of so many segments."""
     lines, seconds, gates = group.texts("lines"), group.number("seconds"), group.node("gates")
     by_segment = [_mean(mean) for mean in group.nodes("by_segment")]
-    if len(lines) != size or len(by_segment) != size or not seconds or seconds < 0 or {*gates.keys()} != {*PLACES}:
+    if (
+        len(lines) != size
+        or len(by_segment) != size
+        or not seconds
+        or seconds < 0
+        or {*gates.keys()} != {*PLACES}
+    ):
         raise DataError(f"{size} lines, seconds and gates are expected")
     matching = [_mean(mean) for mean in group.nodes("matching")]
-    return Outcome(lines, seconds, matching, {place: _mean(gates.node(place)) for place in PLACES}, by_segment)
+    return Outcome(
+        lines, seconds, matching, {place: _mean(gates.node(place)) for place in PLACES}, by_segment
+    )
 
 
 def _mean(mean: Node) -> Mean:

@@ -1,7 +1,8 @@
-"""What a session cache does while documents are translated: which slots are read, and how far its gate opens.
+"""What a session cache does while documents are translated: which slots are read, and how far its
+gate opens.
 
-Seen on the best hypotheses, from the contexts and states that are about to be written; nothing is decoded twice.
-"""
+Seen on the best hypotheses, from the contexts and states that are about to be written; nothing is
+decoded twice."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ from tmnmt.segments import Translation
 from tmnmt.vocab import BOS
 
 FREQUENT = 100  # words that count as frequent
-FREQUENT_WORD, OTHER_WORD, NUMBER, PUNCTUATION = CLASSES = ("frequent word", "other word", "number", "punctuation")
+FREQUENT_WORD, OTHER_WORD, NUMBER, PUNCTUATION = CLASSES = (
+    "frequent word",
+    "other word",
+    "number",
+    "punctuation",
+)
 _PARTS = re.compile(r"(?P<word>[^\W\d_]+)|(?P<number>\d+)|\S")
 
 
@@ -47,7 +53,8 @@ class Mean:
 
 @dataclass(frozen=True)
 class Matrix:
-    """P_m of one sentence: `weights` (T, C) of its subwords over the slots, the one written last first."""
+    """P_m of one sentence: `weights` (T, C) of its subwords over the slots, the one written last
+    first."""
 
     words: list[int]
     slots: list[int]  # the subword of every slot
@@ -58,24 +65,33 @@ class Matrix:
 class Watched:
     """What was seen of subwords that had a filled cache to read."""
 
-    matching: list[Mean] = field(default_factory=list)  # P_m by age: how many slots were written later
-    gates: dict[tuple[str, bool], Mean] = field(default_factory=lambda: defaultdict(Mean))  # class, has it a slot
+    matching: list[Mean] = field(
+        default_factory=list
+    )  # P_m by age: how many slots were written later
+    gates: dict[tuple[str, bool], Mean] = field(
+        default_factory=lambda: defaultdict(Mean)
+    )  # class, has it a slot
     by_segment: dict[int, Mean] = field(default_factory=lambda: defaultdict(Mean))  # gate
     matrix: Matrix | None = None  # of the sentence seen last
 
 
 class Watching(Translator):
-    """A translator without translation memory that fills `watched`; documents go side by side even without a cache, so
-    that times compare.
+    """A translator without translation memory that fills `watched`; documents go side by side even
+    without a cache, so that times compare.
 
-    frequent: the words of the first class. The time it takes to watch is `seconds["watch"]`, apart from "decode"."""
+    frequent: the words of the first class. The time it takes to watch is `seconds["watch"]`, apart
+    from "decode"."""
 
-    def __init__(self, model: Model, memories: Memories | None, settings: Settings, frequent: Set[str]) -> None:
+    def __init__(
+        self, model: Model, memories: Memories | None, settings: Settings, frequent: Set[str]
+    ) -> None:
         super().__init__(model, memories, [], settings)
         self.frequent, self.watched = frequent, Watched()
         self._latest: Sequence[list[int]] = ()
 
-    def batches(self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool) -> Iterator[list[Piece]]:
+    def batches(
+        self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
+    ) -> Iterator[list[Piece]]:
         return side_by_side(prepared, self.settings.batch, self.retrieve)
 
     def translate_batch(
@@ -84,20 +100,26 @@ class Watching(Translator):
         self._latest = [session.cache.latest for session in sessions]
         return super().translate_batch(batch, sessions, explain)
 
-    def decode(self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False) -> list[Hypothesis]:
+    def decode(
+        self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
+    ) -> list[Hypothesis]:
         found = super().decode(pieces, memory, explain)
         if memory.cache is not None:
             with self._timed("watch"), torch.inference_mode():
                 self._watch(pieces, found, memory.cache)
         return found
 
-    def _watch(self, pieces: Sequence[Piece], found: Sequence[Hypothesis], state: CacheState) -> None:
+    def _watch(
+        self, pieces: Sequence[Piece], found: Sequence[Hypothesis], state: CacheState
+    ) -> None:
         """P_m and lambda of every subword of the best hypotheses, once more, all at once."""
         assert self.memories is not None and self.memories.cache is not None
         cache, lengths = self.memories.cache, torch.tensor([len(best.ids) for best in found])
         contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
         hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
-        before = [BOS if not at else best.ids[at - 1] for best in found for at in range(len(best.ids))]
+        before = [
+            BOS if not at else best.ids[at - 1] for best in found for at in range(len(best.ids))
+        ]
         prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
         rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
@@ -112,7 +134,9 @@ class Watching(Translator):
         ):
             if latest and best.ids:
                 self._note(
-                    piece.segment, Matrix(list(best.ids), ids[latest].tolist(), weight[:, latest]), gate.tolist()
+                    piece.segment,
+                    Matrix(list(best.ids), ids[latest].tolist(), weight[:, latest]),
+                    gate.tolist(),
                 )
 
     def _note(self, segment: int, matrix: Matrix, gates: list[float]) -> None:
@@ -123,20 +147,26 @@ class Watching(Translator):
         for mean, total in zip(watched.matching, matrix.weights.sum(0).tolist(), strict=False):
             mean.add(total, len(gates))
         subwords = [self.vocab.piece(word) for word in matrix.words]
-        for word, kind, gate in zip(matrix.words, classes(subwords, self.frequent), gates, strict=True):
+        for word, kind, gate in zip(
+            matrix.words, classes(subwords, self.frequent), gates, strict=True
+        ):
             watched.gates[kind, word in slots].add(gate)
 
 
 def frequent_words(texts: Iterable[str], most: int = FREQUENT) -> frozenset[str]:
-    """The `most` most frequent words of letters, in lower case; of equals the first in the alphabet.
+    """The `most` most frequent words of letters, in lower case; of equals the first in the
+    alphabet.
 
     OURS: they stand for function words, since they are found for any language without a list."""
-    counts = Counter(part[0].lower() for text in texts for part in _PARTS.finditer(text) if part["word"])
+    counts = Counter(
+        part[0].lower() for text in texts for part in _PARTS.finditer(text) if part["word"]
+    )
     return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:most])
 
 
 def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
-    """The class of the word, number or mark that each subword of a sentence begins in; a bare space is punctuation."""
+    """The class of the word, number or mark that each subword of a sentence begins in; a bare space
+    is punctuation."""
     text, found = "".join(subwords).replace("▁", " "), dict[int, str]()
     for part in _PARTS.finditer(text):
         word = FREQUENT_WORD if part[0].lower() in frequent else OTHER_WORD

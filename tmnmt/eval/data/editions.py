@@ -1,4 +1,5 @@
-"""Which files of a folder are the JRC-Acquis of two languages: its alignments, a TMX or a pair of plain files."""
+"""Which files of a folder are the JRC-Acquis of two languages: its alignments, a TMX or a pair of
+plain files."""
 
 from __future__ import annotations
 
@@ -9,9 +10,29 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.languages import normal_code
 
 LANGUAGES = (
-    "bg", "cs", "da", "de", "el", "en", "es", "et", "fi", "fr", "hu",
-    "it", "lt", "lv", "mt", "nl", "pl", "pt", "ro", "sk", "sl", "sv",
-)  # fmt: skip
+    "bg",
+    "cs",
+    "da",
+    "de",
+    "el",
+    "en",
+    "es",
+    "et",
+    "fi",
+    "fr",
+    "hu",
+    "it",
+    "lt",
+    "lv",
+    "mt",
+    "nl",
+    "pl",
+    "pt",
+    "ro",
+    "sk",
+    "sl",
+    "sv",
+)
 
 _PACKINGS = ("", ".gz")
 
@@ -19,9 +40,8 @@ _PACKINGS = ("", ".gz")
 def find_edition(folder: Path, src_lang: str, tgt_lang: str) -> Path:
     """The edition to be read, alignments before all others: they alone name the documents.
 
-    UsageError: a language that the JRC-Acquis does not have. DataError: none is there; the message names what is
-    looked for.
-    """
+    UsageError: a language that the JRC-Acquis does not have. DataError: none is there; the message
+    names what is looked for."""
     for code in (src_lang, tgt_lang):
         if normal_code(code) not in LANGUAGES:
             raise UsageError(f"the JRC-Acquis has no {code!r}; it has {', '.join(LANGUAGES)}")
@@ -33,14 +53,22 @@ def find_edition(folder: Path, src_lang: str, tgt_lang: str) -> Path:
             return folder / name
     wanted = ", ".join(name for name in names if not name.endswith(_PACKINGS[1]))
     raise DataError(
-        f"{folder}: no JRC-Acquis {src_lang}-{tgt_lang} in it; none of these is there, nor packed: {wanted}"
+        f"{folder}: no JRC-Acquis {src_lang}-{tgt_lang} in it; none of these is there, nor "
+        f"packed: {wanted}"
     )
 
 
 def _names(src: str, tgt: str) -> Iterator[str]:
     """File names by preference; the last two are the PREFIX of a pair of plain files."""
     pairs = (f"{src}-{tgt}", f"{tgt}-{src}")
-    for stem in ("jrc-{}_withText.xml", "jrc-{}.xml", "jrc-{}.tmx", "JRC-Acquis.{}.tmx", "{}.tmx", "{}.txt.zip"):
+    for stem in (
+        "jrc-{}_withText.xml",
+        "jrc-{}.xml",
+        "jrc-{}.tmx",
+        "JRC-Acquis.{}.tmx",
+        "{}.tmx",
+        "{}.txt.zip",
+    ):
         yield from (stem.format(pair) + packing for pair in pairs for packing in _PACKINGS)
     yield from (f"JRC-Acquis.{pair}" for pair in pairs)
 

@@ -21,10 +21,11 @@ class Leak:
 
 
 def leaks(test: Iterable[str], memory: Iterable[str]) -> list[Leak]:
-    """Every source of `test` that equals one of `memory` as `tmnmt.text.normalise` sees them, in the order of `test`.
+    """Every source of `test` that equals one of `memory` as `tmnmt.text.normalise` sees them, in
+    the order of `test`.
 
-    A source without any match token equals nothing. Memory: the test sources; `memory` is read once, as a stream.
-    """
+    A source without any match token equals nothing. Memory: the test sources; `memory` is read
+    once, as a stream."""
     wanted: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, src in enumerate(test, 1):
         if key := normalise(src):
@@ -36,5 +37,7 @@ def leaks(test: Iterable[str], memory: Iterable[str]) -> list[Leak]:
         if key in wanted:
             first.setdefault(key, (place, src))
             times[key] += 1
-    found = [Leak(number, src, *first[key], times[key]) for key in first for number, src in wanted[key]]
+    found = [
+        Leak(number, src, *first[key], times[key]) for key in first for number, src in wanted[key]
+    ]
     return sorted(found, key=lambda leak: leak.number)

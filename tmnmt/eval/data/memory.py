@@ -1,4 +1,5 @@
-"""A memory as evaluation reads it: once and whole, so that references which stand in it are found."""
+"""A memory as evaluation reads it: once and whole, so that references which stand in it
+are found."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ TEACHING = 30_000  # pairs of a memory that the aligner is given
 
 
 class Memory:
-    """An open memory, read through once: a digest of its content, the aligner's pairs and its pairs as hashes."""
+    """An open memory, read through once: a digest of its content, the aligner's pairs and its pairs
+    as hashes."""
 
     def __init__(self, index: OpenIndex, progress: Progress) -> None:
         self.index = index
@@ -42,11 +44,13 @@ class Memory:
         return list(self.index.segments())
 
     def leaks(self, test: TestSet) -> list[int]:
-        """The numbers of the test segments that stand in the memory, source and reference (any of several)."""
+        """The numbers of the test segments that stand in the memory, source and reference (any of
+        several)."""
         return [
-            number for number, src in enumerate(test.sources)
+            number
+            for number, src in enumerate(test.sources)
             if any(_pair(src, reference) in self._known for reference in test.of(number))
-        ]  # fmt: skip
+        ]
 
 
 def _pair(src: str, tgt: str) -> int:
@@ -54,14 +58,18 @@ def _pair(src: str, tgt: str) -> int:
 
 
 def leak_warnings(test: TestSet, name: str, memory: Memory, allowed: bool, how: str) -> list[str]:
-    """A warning that counts and names the segments of `test` that stand in the memory `name` with their reference, none
-    where there are none. Raises DataError, which says `how` they are allowed, where they are not."""
+    """A warning that counts and names the segments of `test` that stand in the memory `name` with
+    their reference, none where there are none. Raises DataError, which says `how` they are allowed,
+    where they are not."""
     leaks = memory.leaks(test)
     if not leaks:
         return []
     named = "; ".join(repr(test.sources[number][:60]) for number in leaks[:SHOWN])
     stand = "stands" if len(leaks) == 1 else "stand"
-    what = f"{len(leaks):,} of {len(test):,} segments of {test.name} {stand} in the memory {name} with "
+    what = (
+        f"{len(leaks):,} of {len(test):,} segments of {test.name} {stand} in the memory "
+        f"{name} with "
+    )
     what += f"{'its' if len(leaks) == 1 else 'their'} reference: {named}"
     if not allowed:
         raise DataError(f"{what}; to measure all the same, {how}")

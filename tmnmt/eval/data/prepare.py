@@ -1,8 +1,9 @@
-"""Train, dev, test and memory of an evaluation: whole documents kept out, and nothing of them left where it may not be.
+"""Train, dev, test and memory of an evaluation: whole documents kept out, and nothing of them left
+where it may not be.
 
-Two regimes. *research*: every pair whose source (as `tmnmt.text.normalise` sees it) stands in dev or test is dropped
-from training and memory. *translator*: from training only, since at work exact matches do come.
-"""
+Two regimes. *research*: every pair whose source (as `tmnmt.text.normalise` sees it) stands in dev
+or test is dropped from training and memory. *translator*: from training only, since at work exact
+matches do come."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ MANIFEST_FILE = "manifest.json"
 NEAR = 0.95  # fuzzy score from which on a match is called a near-duplicate
 
 _STORE, _INDEX = "store", "index"
-_FILES = (*(f"{part}.tsv.gz" for part in ("train", "memory", *KINDS)), *(f"{kind}.txt" for kind in KINDS))
+_FILES = (
+    *(f"{part}.tsv.gz" for part in ("train", "memory", *KINDS)),
+    *(f"{kind}.txt" for kind in KINDS),
+)
 _QUERIES = 500
 
 SAME_SOURCE, AGAIN = "source in dev or test", "the same pair again"
@@ -46,18 +50,26 @@ SAME_SOURCE, AGAIN = "source in dev or test", "the same pair again"
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides what goes where; lengths are those of training pairs, in subwords of `vocab`, else match tokens."""
+    """What decides what goes where; lengths are those of training pairs, in subwords of `vocab`,
+    else match tokens."""
 
     regime: Literal["research", "translator"] = "research"
     segments: int = 2500  # of dev and of test, about
-    splits: Path | None = None  # a folder with lists of dev and test documents, instead of a fresh split
+    splits: Path | None = (
+        None  # a folder with lists of dev and test documents, instead of a fresh split
+    )
     max_length: int = 80  # as the papers
-    max_ratio: float = 2.0  # of the lengths, where the longer side has more than ten, as in training
+    max_ratio: float = (
+        2.0  # of the lengths, where the longer side has more than ten, as in training
+    )
     vocab: Path | None = None  # a sentencepiece model
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
-        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in asdict(self).items()
+        }
 
 
 def prepare(
@@ -68,19 +80,21 @@ def prepare(
     settings: Settings,
     columns: Columns | None = None,
 ) -> tuple[dict[str, Any], Report]:
-    """Writes train, memory, dev and test (.tsv.gz), the lists of dev and test documents and manifest.json into a new
-    folder `out`, whole or not at all; the manifest (settings, counts of every step, sha256 of every input and output)
-    and what became of the units of the memory files `paths`.
+    """Writes train, memory, dev and test (.tsv.gz), the lists of dev and test documents and
+    manifest.json into a new folder `out`, whole or not at all; the manifest (settings, counts of
+    every step, sha256 of every input and output) and what became of the units of the memory files
+    `paths`.
 
-    The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes a training pair and the index by
-    which near-duplicates are found; on disk meanwhile, beside `out`, three times the text. FormatError: an input or the
-    disk; DataError: two documents with one id, or lists that do not fit; UsageError: `out` is there, or too much is
-    asked for.
-    """
+    The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes a training
+    pair and the index by which near-duplicates are found; on disk meanwhile, beside `out`, three
+    times the text. FormatError: an input or the disk; DataError: two documents with one id, or
+    lists that do not fit; UsageError: `out` is there, or too much is asked for."""
     length = _length(settings.vocab)
     with _whole_folder(out) as folder:
         with Progress("reading", "units") as progress:
-            reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress.advance)
+            reader = read_memories(
+                paths, src_lang, tgt_lang, columns=columns, progress=progress.advance
+            )
             pairs = _Pairs(reader, folder / _STORE)
         with closing(pairs):
             split = _split(settings, pairs.sizes)
@@ -93,7 +107,12 @@ def prepare(
 
 
 def _manifest(
-    reader: Reader, settings: Settings, split: Split, sizes: Counter[str], counts: dict[str, Any], folder: Path
+    reader: Reader,
+    settings: Settings,
+    split: Split,
+    sizes: Counter[str],
+    counts: dict[str, Any],
+    folder: Path,
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -119,24 +138,31 @@ class _Pairs:
 
     def __init__(self, reader: Reader, path: Path) -> None:
         self.sizes: Counter[str] = Counter()
-        self._runs: list[tuple[str, int, int]] = []  # document, first and last id of consecutive segments
+        self._runs: list[
+            tuple[str, int, int]
+        ] = []  # document, first and last id of consecutive segments
         path.mkdir()
         with closing(NewStore(path)) as store:
             for some in in_runs(self._watched(reader)):
                 store.add(some)
             store.seal()
         if not self.sizes:
-            raise DataError(f"{', '.join(map(str, reader.paths))}: no pair can be used: {reader.report.lines()[0]}")
+            raise DataError(
+                f"{', '.join(map(str, reader.paths))}: no pair can be used: "
+                f"{reader.report.lines()[0]}"
+            )
         self._store = Store(path)
 
     def _watched(self, reader: Reader) -> Iterator[Segment]:
-        """The same segments. DataError where a position of a document comes again: two documents with one id."""
+        """The same segments. DataError where a position of a document comes again: two documents
+        with one id."""
         places, last = Seen(), ("", -1)
         for number, segment in enumerate(reader, 1):
             place = segment.document, segment.position
             if place != last and not places.add(Segment("", "", *place)):
                 raise DataError(
-                    f"two documents with one id: {segment.document!r} has its position {segment.position} again in "
+                    f"two documents with one id: {segment.document!r} has its position "
+                    f"{segment.position} again in "
                     f"{segment.origin or 'the input'}; give each document an id of its own"
                 )
             if place[0] != last[0] or not self._runs:
@@ -167,9 +193,15 @@ def _split(settings: Settings, sizes: Counter[str]) -> Split:
 
 
 def _write(
-    pairs: _Pairs, split: Split, folder: Path, settings: Settings, languages: tuple[str, str], length: _Length
+    pairs: _Pairs,
+    split: Split,
+    folder: Path,
+    settings: Settings,
+    languages: tuple[str, str],
+    length: _Length,
 ) -> dict[str, Any]:
-    """All files but the manifest; the counts of training and memory, and what of dev and test is also in the memory."""
+    """All files but the manifest; the counts of training and memory, and what of dev and test is
+    also in the memory."""
     sources = {}
     for kind, documents in (("dev", split.dev), ("test", split.test)):
         sources[kind] = [segment.src for segment in pairs.of(documents)]
@@ -207,11 +239,20 @@ class _Rest:
         self._seen = Seen()
         self._read = self._memory = 0
         self._dropped = dict.fromkeys(
-            (SAME_SOURCE, AGAIN, f"over {settings.max_length} {self._unit}", f"ratio over {settings.max_ratio:g}"), 0
+            (
+                SAME_SOURCE,
+                AGAIN,
+                f"over {settings.max_length} {self._unit}",
+                f"ratio over {settings.max_ratio:g}",
+            ),
+            0,
         )
 
     def sorted(
-        self, segments: Iterable[Segment], to_memory: Callable[[Segment], None], to_train: Callable[[Segment], None]
+        self,
+        segments: Iterable[Segment],
+        to_memory: Callable[[Segment], None],
+        to_train: Callable[[Segment], None],
     ) -> Iterator[Segment]:
         """The pairs of the memory; all of it is written where it belongs as it passes."""
         for segment in segments:
@@ -243,7 +284,10 @@ class _Rest:
         trained = self._read - sum(self._dropped.values())
         if not trained or not self._memory:
             reasons = ", ".join(f"{why} {count:,}" for why, count in self._dropped.items() if count)
-            raise DataError(f"nothing is left for training: of {counted(self._read, 'pair')}: {reasons or 'none'}")
+            raise DataError(
+                f"nothing is left for training: of {counted(self._read, 'pair')}: "
+                f"{reasons or 'none'}"
+            )
 
     def counts(self) -> dict[str, dict[str, Any]]:
         """Of the manifest: what was read, dropped and kept."""
@@ -251,13 +295,16 @@ class _Rest:
         return {
             "train": {"read": self._read, "dropped": self._dropped, "kept": trained},
             "memory": {
-                "read": self._read, "dropped": {SAME_SOURCE: self._read - self._memory}, "kept": self._memory,
+                "read": self._read,
+                "dropped": {SAME_SOURCE: self._read - self._memory},
+                "kept": self._memory,
             },
-        }  # fmt: skip
+        }
 
 
 def _overlap(index: MemoryIndex, kind: str, sources: list[str]) -> dict[str, int]:
-    """How many of the sources have an exact match in the memory, and how many a near-duplicate at best."""
+    """How many of the sources have an exact match in the memory, and how many a near-duplicate at
+    best."""
     exact = near = 0
     with Progress(f"near-duplicates of {kind}", "segments", len(sources)) as progress:
         for first in range(0, len(sources), _QUERIES):
@@ -281,7 +328,11 @@ def _length(vocab: Path | None) -> _Length:
 
 def _read_counts(report: Report) -> dict[str, Any]:
     """The stages of reading; links and how many of them are 1-1 where the input is an alignment."""
-    links = {"links": sum(report.links.values()), "1-1": report.links.get("1-1", 0)} if report.links else {}
+    links = (
+        {"links": sum(report.links.values()), "1-1": report.links.get("1-1", 0)}
+        if report.links
+        else {}
+    )
     return {"units": report.read, **links, "dropped": dict(report.skipped), "kept": report.kept}
 
 
@@ -298,7 +349,11 @@ def _inputs(reader: Reader, settings: Settings) -> list[Path]:
 
 def _described(path: Path, name: str) -> dict[str, Any]:
     with path.open("rb") as file:
-        return {"file": name, "bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return {
+            "file": name,
+            "bytes": path.stat().st_size,
+            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+        }
 
 
 @contextmanager
@@ -329,9 +384,15 @@ def _remove_partial(partial: Path) -> None:
         return
     ours = {*_FILES, MANIFEST_FILE, _STORE, _INDEX}
     names = [path.name for path in partial.iterdir()] if partial.is_dir() else [partial.name]
-    foreign = [name for name in names if not any(name == one or name.startswith(f".{one}.") for one in ours)]
+    foreign = [
+        name
+        for name in names
+        if not any(name == one or name.startswith(f".{one}.") for one in ours)
+    ]
     if foreign:
-        raise UsageError(f"{partial}: is in the way: it holds {foreign[0]}, which no unfinished run left")
+        raise UsageError(
+            f"{partial}: is in the way: it holds {foreign[0]}, which no unfinished run left"
+        )
     shutil.rmtree(partial)
 
 

@@ -1,13 +1,14 @@
-"""Lexical consistency: is a term that comes again in a document translated as before? (Lyu et al. 2021)
+"""Lexical consistency: is a term that comes again in a document translated as before? (Lyu et al.
+2021)
 
-LTCR is the share of pairs of a term's occurrences in a document that are translated alike, LTCR-1 the share of
-occurrences after the first that agree with the first; pairs and occurrences of all documents are counted together.
-The translation of an occurrence is the target word that an aligner gives it, the same aligner for every system and for
-the reference. A term is a word of three letters or more that is none of the commonest words (ours: the paper tags parts
-of speech). The variant by strings needs no aligner: a term counts as translated alike in the segments whose outputs
-share a word, the one that most of them share and that is no commoner elsewhere in the document; so it is an upper
-figure.
-"""
+LTCR is the share of pairs of a term's occurrences in a document that are translated alike, LTCR-1
+the share of occurrences after the first that agree with the first; pairs and occurrences of all
+documents are counted together. The translation of an occurrence is the target word that an aligner
+gives it, the same aligner for every system and for the reference. A term is a word of three letters
+or more that is none of the commonest words (ours: the paper tags parts of speech). The variant by
+strings needs no aligner: a term counts as translated alike in the segments whose outputs share a
+word, the one that most of them share and that is no commoner elsewhere in the document; so it is an
+upper figure."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Consistency:
 
 def function_words(texts: Iterable[Sequence[str]]) -> set[str]:
     """The COMMONEST words of texts in tokens."""
-    return {word for word, _ in Counter(word for text in texts for word in text).most_common(COMMONEST)}
+    return {
+        word for word, _ in Counter(word for text in texts for word in text).most_common(COMMONEST)
+    }
 
 
 def is_term(word: str, common: Set[str]) -> bool:
@@ -48,7 +51,9 @@ class Terms:
     def __init__(self, sources: Sequence[str], documents: Sequence[str], common: Set[str]) -> None:
         self.common = common
         self.sources = [tokens(src) for src in sources]
-        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)  # (segment, position), in order
+        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(
+            list
+        )  # (segment, position), in order
         for segment, (words, document) in enumerate(zip(self.sources, documents, strict=True)):
             for position, word in enumerate(words):
                 if is_term(word, common):
@@ -62,7 +67,10 @@ class Terms:
         """LTCR and LTCR-1 by an aligner; an occurrence that it gives no word to is left out."""
         words = [tokens(output) for output in outputs]
         wanted = {segment for places in self.repeated.values() for segment, _ in places}
-        aligned = {segment: aligner.translations(self.sources[segment], words[segment]) for segment in wanted}
+        aligned = {
+            segment: aligner.translations(self.sources[segment], words[segment])
+            for segment in wanted
+        }
         groups = []
         for places in self.repeated.values():
             positions = [(segment, aligned[segment][at]) for segment, at in places]
@@ -71,7 +79,9 @@ class Terms:
 
     def by_strings(self, outputs: Sequence[str]) -> Consistency:
         """LTCR alone, by the word that most of the outputs share."""
-        words = [{word for word in tokens(output) if is_term(word, self.common)} for output in outputs]
+        words = [
+            {word for word in tokens(output) if is_term(word, self.common)} for output in outputs
+        ]
         frequency = {
             document: Counter(word for segment in segments for word in words[segment])
             for document, segments in self.segments_of.items()

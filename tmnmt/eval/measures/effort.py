@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from tmnmt.index.fuzzy import edit_distance
 from tmnmt.text import match_tokens, words
 
-# Of a CAT analysis, where the recipe gives none: what a word costs by the band of its segment's best match.
+# Of a CAT analysis, where the recipe gives none: what a word costs by the band of its segment's
+# best match.
 WEIGHTS = {"exact": 0.3, "0.9-1": 0.6, "0.8-0.9": 0.6, "0.7-0.8": 0.8}
 
 
 @dataclass(frozen=True)
 class Edits:
-    """Word edits from an output to the nearest of its references, and that reference's words (match tokens)."""
+    """Word edits from an output to the nearest of its references, and that reference's words (match
+    tokens)."""
 
     edits: int
     words: int
@@ -29,7 +31,10 @@ def edits_to(output: str, references: Sequence[str]) -> Edits:
     """The edits to the reference of the lowest rate."""
     split = match_tokens(output)
     each = (match_tokens(reference) for reference in references)
-    return min((Edits(edit_distance(split, tokens), len(tokens)) for tokens in each), key=lambda found: found.rate)
+    return min(
+        (Edits(edit_distance(split, tokens), len(tokens)) for tokens in each),
+        key=lambda found: found.rate,
+    )
 
 
 def words_by_band(texts: Sequence[str], bands: Sequence[str]) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""Everything that is measured of the systems on one test set: what `tmnmt evaluate` writes into a report."""
+"""Everything that is measured of the systems on one test set: what `tmnmt evaluate` writes into a
+report."""
 
 from __future__ import annotations
 
@@ -18,7 +19,17 @@ from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
 from tmnmt.eval.measures.metrics import MAIN, Metric, count, metrics, sentence_bleu
 from tmnmt.eval.measures.origin import origins
 from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, holm
-from tmnmt.eval.measures.slices import BANDS, HALVES, LENGTHS, NONE, POSITIONS, band_of, half_of, parts, places
+from tmnmt.eval.measures.slices import (
+    BANDS,
+    HALVES,
+    LENGTHS,
+    NONE,
+    POSITIONS,
+    band_of,
+    half_of,
+    parts,
+    places,
+)
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens, words
@@ -26,10 +37,11 @@ from tmnmt.text import match_tokens, words
 
 @dataclass(frozen=True)
 class TestSet:
-    """What systems translate: as many sources (none where unknown), references (R lists) and documents as segments.
+    """What systems translate: as many sources (none where unknown), references (R lists) and
+    documents as segments.
 
-    best: for every segment the best match of its memory at any score, None where it has no memory. pairs: sources and
-    targets of that memory, for the aligner."""
+    best: for every segment the best match of its memory at any score, None where it has no memory.
+    pairs: sources and targets of that memory, for the aligner."""
 
     __test__ = False  # no test of pytest's
 
@@ -53,18 +65,22 @@ class TestSet:
     @cached_property
     def bands(self) -> list[str]:
         """The band of every segment."""
-        return [band_of(match) for match in self.best] if self.best is not None else [NONE] * len(self)
+        return (
+            [band_of(match) for match in self.best] if self.best is not None else [NONE] * len(self)
+        )
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """What lengths and words are counted in: the sources, the references where those are unknown."""
+        """What lengths and words are counted in: the sources, the references where those are
+        unknown."""
         return self.sources or self.references[0]
 
 
 @dataclass(frozen=True)
 class Output:
-    """What one system wrote. records: reads again, segment by segment, {"matches": [...], "tokens": [...]}, as
-    `tmnmt translate --json` says them; None for a system of which only the text is known."""
+    """What one system wrote. records: reads again, segment by segment, {"matches": [...], "tokens":
+    [...]}, as `tmnmt translate --json` says them; None for a system of which only the text is
+    known."""
 
     name: str
     lines: Sequence[str]
@@ -75,24 +91,36 @@ class Output:
 
 
 class Measured:
-    """The outputs of several systems on one test set, counted; `entry` is their part of report.json, `lines` theirs of
-    segments.jsonl. baseline: the name of the system that the others are compared with."""
+    """The outputs of several systems on one test set, counted; `entry` is their part of
+    report.json, `lines` theirs of segments.jsonl. baseline: the name of the system that the others
+    are compared with."""
 
     def __init__(
-        self, test: TestSet, outputs: Sequence[Output], baseline: str, weights: Mapping[str, float],
+        self,
+        test: TestSet,
+        outputs: Sequence[Output],
+        baseline: str,
+        weights: Mapping[str, float],
         progress: ReadProgress | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.test, self.outputs, self.weights = test, outputs, weights
         self.baseline = next(i for i, output in enumerate(outputs) if output.name == baseline)
         self.metrics = metrics(test.tgt_lang)
         written = [output.lines for output in outputs]
-        self.counts = {metric.name: count(metric, test.references, written, progress) for metric in self.metrics}
+        self.counts = {
+            metric.name: count(metric, test.references, written, progress)
+            for metric in self.metrics
+        }
         self.units = units_of(test.sources, test.references)
-        whole = {name: [together(rows, self.units) for rows in counts] for name, counts in self.counts.items()}
+        whole = {
+            name: [together(rows, self.units) for rows in counts]
+            for name, counts in self.counts.items()
+        }
         self.whole = Compared(self.metrics, whole, self.baseline)
         self.distinct = self._part(range(len(test)))
         self.edits = [
-            [edits_to(line, test.of(segment)) for segment, line in enumerate(output.lines)] for output in outputs
+            [edits_to(line, test.of(segment)) for segment, line in enumerate(output.lines)]
+            for output in outputs
         ]
 
     @property
@@ -102,32 +130,49 @@ class Measured:
     def entry(self) -> dict[str, Any]:
         """The test set and its systems, in the form of report.json."""
         test, consistency = self.test, self._consistency()
-        versus, bands, halves = self._versus(), self._grouped(test.bands, (*BANDS, NONE)), self._halves()
+        versus = self._versus()
+        bands = self._grouped(test.bands, (*BANDS, NONE))
+        halves = self._halves()
         by_band, by_half = self._compared(bands), self._compared(halves)
         by_position = self._parts(places(test.documents), POSITIONS)
         by_length = self._parts([len(match_tokens(text)) for text in test.texts], LENGTHS)
         return {
-            "name": test.name, "src_lang": test.src_lang, "tgt_lang": test.tgt_lang, "segments": len(test),
+            "name": test.name,
+            "src_lang": test.src_lang,
+            "tgt_lang": test.tgt_lang,
+            "segments": len(test),
             "distinct": self.distinct.units,
-            "documents": len(set(test.documents)), "words": sum(map(words, test.references[0])),
-            "has_sources": bool(test.sources), "warnings": [*test.warnings, *self._few()],
-            "bands": self._sizes(bands), "halves": self._sizes(halves),
+            "documents": len(set(test.documents)),
+            "words": sum(map(words, test.references[0])),
+            "has_sources": bool(test.sources),
+            "warnings": [*test.warnings, *self._few()],
+            "bands": self._sizes(bands),
+            "halves": self._sizes(halves),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
                 {
-                    "name": output.name, "settings": dict(output.settings), "baseline": number == self.baseline,
-                    "metrics": self._scores(number), "gain": self.whole.gains(number), "versus": versus[number],
-                    "by_band": by_band[number], "by_half": by_half[number],
-                    "by_position": by_position[number], "by_length": by_length[number],
-                    "origin": self._origin(output), "consistency": consistency(output.lines) if consistency else None,
-                    "effort": self._effort(number), "cost": output.cost,
+                    "name": output.name,
+                    "settings": dict(output.settings),
+                    "baseline": number == self.baseline,
+                    "metrics": self._scores(number),
+                    "gain": self.whole.gains(number),
+                    "versus": versus[number],
+                    "by_band": by_band[number],
+                    "by_half": by_half[number],
+                    "by_position": by_position[number],
+                    "by_length": by_length[number],
+                    "origin": self._origin(output),
+                    "consistency": consistency(output.lines) if consistency else None,
+                    "effort": self._effort(number),
+                    "cost": output.cost,
                 }
                 for number, output in enumerate(self.outputs)
             ],
-        }  # fmt: skip
+        }
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """The segments in order, in the form of segments.jsonl; "position" counts from 1 in the document."""
+        """The segments in order, in the form of segments.jsonl; "position" counts from 1 in the
+        document."""
         test = self.test
         bleu = [sentence_bleu(counts) for counts in self.counts["BLEU"]]
         records = [output.records() if output.records else None for output in self.outputs]
@@ -136,23 +181,34 @@ class Measured:
             systems = {}
             for number, (output, more) in enumerate(zip(self.outputs, records, strict=True)):
                 systems[output.name] = {
-                    "hyp": output.lines[segment], "bleu": round(float(bleu[number][segment]), 2),
+                    "hyp": output.lines[segment],
+                    "bleu": round(float(bleu[number][segment]), 2),
                     "edit_rate": round(self.edits[number][segment].rate, 4),
                     **(_told(next(more), output.explained) if more else {}),
-                }  # fmt: skip
+                }
             yield {
-                "test": test.name, "document": test.documents[segment], "position": place,
-                "src": test.sources[segment] if test.sources else None, "ref": references[0],
+                "test": test.name,
+                "document": test.documents[segment],
+                "position": place,
+                "src": test.sources[segment] if test.sources else None,
+                "ref": references[0],
                 **({"refs": references} if len(references) > 1 else {}),
-                "band": test.bands[segment], "best": self._best(segment), "systems": systems,
-            }  # fmt: skip
+                "band": test.bands[segment],
+                "best": self._best(segment),
+                "systems": systems,
+            }
 
     def _best(self, segment: int) -> dict[str, Any] | None:
         match = self.test.best[segment] if self.test.best is not None else None
         if match is None:
             return None
         found = match.segment
-        return {"score": round(match.score, 4), "src": found.src, "tgt": found.tgt, "document": found.document}
+        return {
+            "score": round(match.score, 4),
+            "src": found.src,
+            "tgt": found.tgt,
+            "document": found.document,
+        }
 
     def _scores(self, number: int) -> dict[str, dict[str, Any]]:
         """Of all segments, with intervals by resampled units."""
@@ -160,14 +216,17 @@ class Measured:
         references = len(self.test.references)
         return {
             metric.name: {
-                "score": scores[metric.name], **intervals[metric.name], "signature": metric.signature(references),
+                "score": scores[metric.name],
+                **intervals[metric.name],
+                "signature": metric.signature(references),
             }
             for metric in self.metrics
-        }  # fmt: skip
+        }
 
     def _versus(self) -> list[list[dict[str, Any]]]:
-        """For every system how it differs from the baseline, every unit counted once; Holm's correction is for the
-        number of systems. The bootstrap has no p where there are too few units to draw from."""
+        """For every system how it differs from the baseline, every unit counted once; Holm's
+        correction is for the number of systems. The bootstrap has no p where there are too few
+        units to draw from."""
         found: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
         others = [number for number in range(len(self.outputs)) if number != self.baseline]
         against = self.outputs[self.baseline].name
@@ -177,11 +236,16 @@ class Measured:
                 p = [p_value(scored[self.baseline], scored[number]) for number in others]
                 shown = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
                 for number, one, corrected in zip(others, p, holm(p), strict=True):
-                    found[number].append({
-                        "test": test, "metric": metric.name, "against": against,
-                        "difference": scored[number].score - scored[self.baseline].score,
-                        "p": one if shown else None, "p_holm": corrected if shown else None,
-                    })  # fmt: skip
+                    found[number].append(
+                        {
+                            "test": test,
+                            "metric": metric.name,
+                            "against": against,
+                            "difference": scored[number].score - scored[self.baseline].score,
+                            "p": one if shown else None,
+                            "p_holm": corrected if shown else None,
+                        }
+                    )
         return found
 
     def _few(self) -> list[str]:
@@ -192,7 +256,8 @@ class Measured:
         return [f"{units}: no p is given of the {BOOTSTRAP}, which wants {FEWEST_UNITS}"]
 
     def _halves(self) -> dict[str, list[int]]:
-        """The segments below and above what is looked up by default; none where there is no memory."""
+        """The segments below and above what is looked up by default; none where there
+        is no memory."""
         return self._grouped([half_of(band) for band in self.test.bands], HALVES)
 
     def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
@@ -201,19 +266,22 @@ class Measured:
         return {value: some for value, some in of.items() if some}
 
     def _sizes(self, groups: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
-        """How many segments a part has, how many words they have, and what share of all that is; a segment that is
-        there several times counts once."""
+        """How many segments a part has, how many words they have, and what share of all that is; a
+        segment that is there several times counts once."""
         seen = dict(zip(self.units.tolist(), self.test.texts, strict=True))
         of = {name: {int(self.units[segment]) for segment in some} for name, some in groups.items()}
         counted = {name: sum(words(seen[unit]) for unit in units) for name, units in of.items()}
         total = max(sum(words(text) for text in seen.values()), 1)
         return [
             {
-                "band": name, "segments": len(units), "words": counted[name],
-                "share": len(units) / len(seen), "word_share": counted[name] / total,
+                "band": name,
+                "segments": len(units),
+                "words": counted[name],
+                "share": len(units) / len(seen),
+                "word_share": counted[name] / total,
             }
             for name, units in of.items()
-        ]  # fmt: skip
+        ]
 
     def _compared(self, groups: Mapping[str, Sequence[int]]) -> list[list[dict[str, Any]]]:
         """For every system its scores in every part, with intervals, and what it gains there."""
@@ -221,13 +289,16 @@ class Measured:
         return [
             [
                 {
-                    "band": name, "segments": part.units, "metrics": part.scores(number),
-                    "intervals": part.intervals(number), "gain": part.gains(number),
+                    "band": name,
+                    "segments": part.units,
+                    "metrics": part.scores(number),
+                    "intervals": part.intervals(number),
+                    "gain": part.gains(number),
                 }
                 for name, part in parts
             ]
             for number in range(len(self.outputs))
-        ]  # fmt: skip
+        ]
 
     def _parts(self, values: Sequence[int], starts: Sequence[int]) -> list[list[dict[str, Any]]]:
         """For every system its scores in the parts that begin at `starts`."""
@@ -243,7 +314,10 @@ class Measured:
     def _part(self, some: Sequence[int]) -> Compared:
         """All systems on some segments, each unit of them counted once."""
         rows = np.array(some)
-        counts = {m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]] for m in self.main}
+        counts = {
+            m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]]
+            for m in self.main
+        }
         return Compared(self.main, counts, self.baseline)
 
     def _origin(self, output: Output) -> dict[str, Any] | None:
@@ -257,8 +331,9 @@ class Measured:
         counted = words_by_band(self.test.texts, self.test.bands)
         return {
             "edit_rate": sum(one.edits for one in edits) / max(sum(one.words for one in edits), 1),
-            "words_by_band": counted, "weighted_words": weighted_words(counted, self.weights),
-        }  # fmt: skip
+            "words_by_band": counted,
+            "weighted_words": weighted_words(counted, self.weights),
+        }
 
     def _consistency(self) -> Callable[[Sequence[str]], dict[str, float | None]] | None:
         """What gives the shares of a text; None where no sources are known."""
@@ -267,18 +342,25 @@ class Measured:
             return None
         taught = [*test.pairs, *zip(test.sources, test.references[0], strict=True)]
         aligner = Aligner(taught)
-        common = set().union(*(function_words([tokens(text) for text in side]) for side in zip(*taught, strict=True)))
+        common = set().union(
+            *(function_words([tokens(text) for text in side]) for side in zip(*taught, strict=True))
+        )
         terms = Terms(test.sources, test.documents, common)
 
         def shares(lines: Sequence[str]) -> dict[str, float | None]:
             aligned = terms.by_alignment(lines, aligner)
             return {
-                "LTCR": aligned.ltcr, "LTCR-1": aligned.ltcr_1, "LTCR (string)": terms.by_strings(lines).ltcr
-            }  # fmt: skip
+                "LTCR": aligned.ltcr,
+                "LTCR-1": aligned.ltcr_1,
+                "LTCR (string)": terms.by_strings(lines).ltcr,
+            }
 
         return shares
 
 
 def _told(record: Mapping[str, Any], explained: bool) -> dict[str, Any]:
-    matches = [{name: match[name] for name in ("src", "tgt", "score", "document")} for match in record["matches"]]
+    matches = [
+        {name: match[name] for name in ("src", "tgt", "score", "document")}
+        for match in record["matches"]
+    ]
     return {"matches": matches, **({"tokens": record["tokens"]} if explained else {})}

@@ -1,8 +1,8 @@
-"""BLEU, chrF++ and TER by sacrebleu, kept as counts a segment, so that every subset and resample is a sum of rows.
+"""BLEU, chrF++ and TER by sacrebleu, kept as counts a segment, so that every subset and resample is
+a sum of rows.
 
-sacrebleu counts; the formulas over summed counts stand here as well, for many sums at once (the tests hold them to
-sacrebleu's own, and to its command line).
-"""
+sacrebleu counts; the formulas over summed counts stand here as well, for many sums at once (the
+tests hold them to sacrebleu's own, and to its command line)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ Counts = NDArray[np.float64]  # (segments, k): what a score is computed from, to
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: `scorer` counts, `formula` turns summed counts (m, k) into scores (m,) in [0, 100] (TER: or more)."""
+    """One metric: `scorer` counts, `formula` turns summed counts (m, k) into scores (m,) in [0,
+    100] (TER: or more)."""
 
     name: str
     scorer: Any  # a sacrebleu Metric
@@ -41,7 +42,11 @@ class Metric:
         """sacrebleu's signature, for so many references a segment."""
         self.scorer.num_refs = references
         signature = str(self.scorer.get_signature())
-        return signature.replace("tok:none", "tok:match-tokens") if self.name == TOKENISED else signature
+        return (
+            signature.replace("tok:none", "tok:match-tokens")
+            if self.name == TOKENISED
+            else signature
+        )
 
     def score(self, counts: Counts) -> float:
         """The corpus score of all rows together."""
@@ -49,32 +54,43 @@ class Metric:
 
 
 def metrics(tgt_lang: str) -> list[Metric]:
-    """The metrics for a target language, the main ones first. Raises UsageError where sacrebleu lacks a package that
-    splits this language into words."""
+    """The metrics for a target language, the main ones first. Raises UsageError where sacrebleu
+    lacks a package that splits this language into words."""
     try:
-        bleu, lower = (sacrebleu.BLEU(trg_lang=tgt_lang, lowercase=lower) for lower in (False, True))
+        bleu, lower = (
+            sacrebleu.BLEU(trg_lang=tgt_lang, lowercase=lower) for lower in (False, True)
+        )
     except (ImportError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
-        raise UsageError(f"BLEU of {tgt_lang} needs pip install 'sacrebleu[{tgt_lang}]': {reason}") from error
+        raise UsageError(
+            f"BLEU of {tgt_lang} needs pip install 'sacrebleu[{tgt_lang}]': {reason}"
+        ) from error
     plain = sacrebleu.BLEU(tokenize="none", smooth_method="none", force=True)
     return [
-        Metric("BLEU", bleu, bleu_of), Metric("chrF2++", sacrebleu.CHRF(word_order=2), chrf_of),
-        Metric("TER", TER(), ter_of), Metric(LOWER_CASED, lower, bleu_of),
+        Metric("BLEU", bleu, bleu_of),
+        Metric("chrF2++", sacrebleu.CHRF(word_order=2), chrf_of),
+        Metric("TER", TER(), ter_of),
+        Metric(LOWER_CASED, lower, bleu_of),
         Metric(TOKENISED, plain, unsmoothed_bleu_of, lambda text: " ".join(match_tokens(text))),
-    ]  # fmt: skip
+    ]
 
 
 def count(
-    metric: Metric, references: Sequence[Sequence[str]], systems: Sequence[Sequence[str]],
+    metric: Metric,
+    references: Sequence[Sequence[str]],
+    systems: Sequence[Sequence[str]],
     progress: ReadProgress | None = None,
-) -> list[Counts]:  # fmt: skip
-    """The counts of every system; `references` are R lists and `systems` N lists of as many segments.
+) -> list[Counts]:
+    """The counts of every system; `references` are R lists and `systems` N lists of as many
+    segments.
 
     Segment by segment, so that a reference is read once and equal hypotheses are counted once."""
     rows: list[list[list[float]]] = [[] for _ in systems]
     scorer = metric.scorer
     for number, segment in enumerate(zip(*references, strict=True)):
-        info = scorer._extract_reference_info([scorer._preprocess_segment(metric.prepare(ref)) for ref in segment])
+        info = scorer._extract_reference_info(
+            [scorer._preprocess_segment(metric.prepare(ref)) for ref in segment]
+        )
         known: dict[str, list[float]] = {}
         for row, hypotheses in zip(rows, systems, strict=True):
             hypothesis = hypotheses[number]
@@ -88,15 +104,18 @@ def count(
 
 
 def bleu_of(sums: Counts, effective_order: bool = False, smooth: bool = True) -> Counts:
-    """BLEU of summed counts (m, 10) -> (m,): hypothesis length, reference length, matches and totals of four orders.
+    """BLEU of summed counts (m, 10) -> (m,): hypothesis length, reference length, matches and
+    totals of four orders.
 
-    A precision without a match is smoothed as in mteval-v13a (sacrebleu's "exp"). effective_order: for single
-    segments, only the orders that the hypothesis has."""
+    A precision without a match is smoothed as in mteval-v13a (sacrebleu's "exp"). effective_order:
+    for single segments, only the orders that the hypothesis has."""
     lengths, matches, totals = sums[:, :2], sums[:, 2 : 2 + ORDER], sums[:, 2 + ORDER :]
     with np.errstate(divide="ignore", invalid="ignore"):
         missed = (matches == 0) & (totals > 0)
         smoothed = 0.5 ** np.cumsum(missed, 1) if smooth else 0.0
-        logs = np.log(np.where(missed, smoothed, matches) / totals)  # nan where there is no n-gram of the order
+        logs = np.log(
+            np.where(missed, smoothed, matches) / totals
+        )  # nan where there is no n-gram of the order
         orders = (totals > 0).sum(1) if effective_order else np.full(len(sums), ORDER)
         logs = np.where(totals > 0, logs, 0.0 if effective_order else -np.inf)
         brevity = np.minimum(0.0, 1 - lengths[:, 1] / lengths[:, 0])
@@ -110,7 +129,8 @@ def unsmoothed_bleu_of(sums: Counts) -> Counts:
 
 
 def chrf_of(sums: Counts) -> Counts:
-    """chrF of summed counts (m, 3 orders) -> (m,): n-grams of hypothesis, of reference, matches, order by order."""
+    """chrF of summed counts (m, 3 orders) -> (m,): n-grams of hypothesis, of reference, matches,
+    order by order."""
     hypothesis, reference, matches = sums[:, 0::3], sums[:, 1::3], sums[:, 2::3]
     there = (hypothesis > 0) & (reference > 0)
     orders = np.maximum(there.sum(1), 1)

@@ -1,4 +1,5 @@
-"""How much came from the memory, from the session cache and from the model, and how much of each was right."""
+"""How much came from the memory, from the session cache and from the model, and how much of each
+was right."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ def origins(
 ) -> dict[str, dict[str, float | int | None]]:
     """{origin: {"tokens", "share", "precision"}} of outputs as (token records, references).
 
-    Words are counted (as match tokens): a word has the origin of the greater part of its subwords, and a subword that
-    of the largest part of the mixture it was drawn from. Precision is the share that stands in the segment's reference
-    (in any of several), each of its words used once, in the order of the output."""
+    Words are counted (as match tokens): a word has the origin of the greater part of its subwords,
+    and a subword that of the largest part of the mixture it was drawn from. Precision is the share
+    that stands in the segment's reference (in any of several), each of its words used once, in the
+    order of the output."""
     counts: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for tokens, references in outputs:

@@ -23,7 +23,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     of_bleu = bleu.corpus_score(list(hypotheses), [list(references)])
     of_chrf = chrf.corpus_score(list(hypotheses), [list(references)])
-    return Scores(of_bleu.score, of_chrf.score, str(bleu.get_signature()), str(chrf.get_signature()))
+    return Scores(
+        of_bleu.score, of_chrf.score, str(bleu.get_signature()), str(chrf.get_signature())
+    )
 
 
 def closeness(hypothesis: str, reference: str) -> float:

@@ -1,15 +1,16 @@
-"""Whether two systems differ: paired bootstrap, approximate randomisation, sign test; and Holm's correction.
+"""Whether two systems differ: paired bootstrap, approximate randomisation, sign test; and Holm's
+correction.
 
-The first two draw what sacrebleu draws (`sacrebleu.significance`), by products of matrices instead of one sum after
-another, so that a hundred thousand segments fit; the tests hold them to sacrebleu's own classes. Two things are
-otherwise. Samples as large as the real difference count too, as in Noreen 1989: sacrebleu counts larger ones only, and
-so calls identical outputs different, with p = 0.0001, and systems of few segments too often. And the bootstrap's
-differences are centred before their sign is dropped: sacrebleu drops the sign first, which leaves out one of the two
-tails and calls one pair of equal systems in nine different at 5 % (eval/calibration.py).
+The first two draw what sacrebleu draws (`sacrebleu.significance`), by products of matrices instead
+of one sum after another, so that a hundred thousand segments fit; the tests hold them to
+sacrebleu's own classes. Two things are otherwise. Samples as large as the real difference count
+too, as in Noreen 1989: sacrebleu counts larger ones only, and so calls identical outputs different,
+with p = 0.0001, and systems of few segments too often. And the bootstrap's differences are centred
+before their sign is dropped: sacrebleu drops the sign first, which leaves out one of the two tails
+and calls one pair of equal systems in nine different at 5 % (eval/calibration.py).
 
-A row of counts is what is drawn, or changes sides: a segment, or all segments that are the same one again
-(`tmnmt.eval.data.distinct`).
-"""
+A row of counts is what is drawn, or changes sides: a segment, or all segments that are the same one
+again (`tmnmt.eval.data.distinct`)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ from numpy.typing import NDArray
 from tmnmt.eval.measures.metrics import Counts, Metric
 
 BOOTSTRAP = "paired bootstrap"
-FEWEST_UNITS = 30  # of what is drawn, for a p of the bootstrap: resamples of few units are too much alike
+FEWEST_UNITS = (
+    30  # of what is drawn, for a p of the bootstrap: resamples of few units are too much alike
+)
 SEED = 12345  # sacrebleu's
 RESAMPLES = 1000
 TRIALS = 10_000
@@ -34,7 +37,8 @@ ROUNDING = 1e-9  # differences of scores that are none
 
 @dataclass(frozen=True)
 class Scored:
-    """A system's counts under a metric, and what is computed of them once: its score and those of the resamples."""
+    """A system's counts under a metric, and what is computed of them once: its score and those of
+    the resamples."""
 
     metric: Metric
     counts: Counts
@@ -45,7 +49,8 @@ class Scored:
 
     @cached_property
     def resampled(self) -> Counts:
-        """The scores of RESAMPLES bootstrap resamples; the same segments are drawn for every system."""
+        """The scores of RESAMPLES bootstrap resamples; the same segments are drawn for every
+        system."""
         sums = np.concatenate([drawn @ self.counts for drawn in _resamples(len(self.counts))])
         return self.metric.formula(sums)
 
@@ -55,7 +60,8 @@ class Scored:
 
 
 def gain_interval(baseline: Scored, system: Scored) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the system's score less the baseline's, by the same resamples of both."""
+    """The 95 % bootstrap interval of the system's score less the baseline's, by the same resamples
+    of both."""
     return _middle(system.resampled - baseline.resampled)
 
 
@@ -80,22 +86,28 @@ def _blocks(total: int, n: int) -> Iterator[int]:
 
 
 def paired_bootstrap(baseline: Scored, system: Scored) -> float:
-    """The two-sided p-value of paired bootstrap resampling (Koehn 2004; centred as in Riezler and Maxwell 2005): how
-    often a resample's difference is as far from their mean as the real one is from 0."""
+    """The two-sided p-value of paired bootstrap resampling (Koehn 2004; centred as in Riezler and
+    Maxwell 2005): how often a resample's difference is as far from their mean as the real one is
+    from 0."""
     differences = system.resampled - baseline.resampled
     return _p_value(np.abs(differences - differences.mean()), abs(baseline.score - system.score))
 
 
-def approximate_randomisation(baseline: Scored, system: Scored, trials: int = TRIALS, seed: int | None = SEED) -> float:
-    """The two-sided p-value of approximate randomisation (Riezler and Maxwell 2005): how often a difference as large
-    comes when each segment's two translations change sides by the toss of a coin."""
+def approximate_randomisation(
+    baseline: Scored, system: Scored, trials: int = TRIALS, seed: int | None = SEED
+) -> float:
+    """The two-sided p-value of approximate randomisation (Riezler and Maxwell 2005): how often a
+    difference as large comes when each segment's two translations change sides by the toss of a
+    coin."""
     rng, n = np.random.default_rng(seed), len(system.counts)
     total = baseline.counts.sum(0), system.counts.sum(0)
     apart = baseline.counts - system.counts
     found = []
     for rows in _blocks(trials, n):
         moved = rng.integers(2, size=(rows, n), dtype=bool).astype(np.float64) @ apart
-        found.append(baseline.metric.formula(total[1] + moved) - baseline.metric.formula(total[0] - moved))
+        found.append(
+            baseline.metric.formula(total[1] + moved) - baseline.metric.formula(total[0] - moved)
+        )
     return _p_value(np.abs(np.concatenate(found)), abs(baseline.score - system.score))
 
 
@@ -104,14 +116,16 @@ def _p_value(sampled: Counts, real: float) -> float:
 
 
 def sign_test(baseline: Scored, system: Scored) -> float:
-    """The two-sided p-value of the sign test of Collins et al. 2005: for every segment the sign of the corpus score's
-    change when the system's translation of it takes the place of the baseline's; ties are dropped."""
+    """The two-sided p-value of the sign test of Collins et al. 2005: for every segment the sign of
+    the corpus score's change when the system's translation of it takes the place of the baseline's;
+    ties are dropped."""
     better, worse = signs(baseline, system)
     return binomial_two_sided(min(better, worse), better + worse)
 
 
 def signs(baseline: Scored, system: Scored) -> tuple[int, int]:
-    """How many segments raise the baseline's corpus score when they are replaced, and how many lower it."""
+    """How many segments raise the baseline's corpus score when they are replaced, and how many
+    lower it."""
     total = baseline.counts.sum(0)
     replaced = baseline.metric.formula(total + (system.counts - baseline.counts))
     change = replaced - baseline.metric.formula(total[None])[0]
@@ -122,7 +136,9 @@ def binomial_two_sided(fewer: int, n: int) -> float:
     """P(as uneven or more) for `fewer` heads of `n` tosses of a fair coin; exact, 1 for no toss."""
     if 2 * fewer >= n:
         return 1.0
-    logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1)]
+    logs = [
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1)
+    ]
     largest = max(logs)
     tail = sum(math.exp(one - largest) for one in logs)
     return min(1.0, math.exp(math.log(2 * tail) + largest - n * math.log(2)))

@@ -1,4 +1,5 @@
-"""The parts of a test set that are told apart: by best match, by position in the document, by length."""
+"""The parts of a test set that are told apart: by best match, by position in the document, by
+length."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ LENGTHS = (1, 11, 21, 31, 41, 61)  # source tokens
 
 
 def band_of(match: Match | None) -> str:
-    """The band of a best match: "0.5-0.6" holds 0.5 and not 0.6; "0-0.2" also what nothing is like."""
+    """The band of a best match: "0.5-0.6" holds 0.5 and not 0.6; "0-0.2" also what
+    nothing is like."""
     return BANDS[bisect_right(EDGES, match.score + 1e-9) - 1] if match is not None else BANDS[0]
 
 
 def half_of(band: str) -> str:
-    """Whether the matches of a band are read where nothing else is set: one of HALVES; NONE without a memory."""
+    """Whether the matches of a band are read where nothing else is set: one of HALVES; NONE without
+    a memory."""
     if band == NONE:
         return NONE
     return HALVES[BANDS.index(band) >= EDGES.index(MIDDLE)]
@@ -40,11 +43,14 @@ def places(documents: Sequence[str]) -> list[int]:
 
 
 def parts(values: Sequence[int], starts: Sequence[int]) -> list[tuple[int, int | None, list[int]]]:
-    """(from, to, the segments whose value lies in it) for every part that is not empty; the last one ends nowhere."""
+    """(from, to, the segments whose value lies in it) for every part that is not empty; the last
+    one ends nowhere."""
     members: list[list[int]] = [[] for _ in starts]
     for segment, value in enumerate(values):
         members[max(bisect_right(starts, value) - 1, 0)].append(segment)
     ends = [start - 1 for start in starts[1:]]
     return [
-        (start, end, some) for start, end, some in zip(starts, [*ends, None], members, strict=True) if some
-    ]  # fmt: skip
+        (start, end, some)
+        for start, end, some in zip(starts, [*ends, None], members, strict=True)
+        if some
+    ]

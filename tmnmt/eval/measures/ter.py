@@ -1,4 +1,5 @@
-"""TER as sacrebleu counts it, with its edit distance compiled: long segments take a twentieth of the time."""
+"""TER as sacrebleu counts it, with its edit distance compiled: long segments take a twentieth of
+the time."""
 
 from __future__ import annotations
 
@@ -13,25 +14,29 @@ from sacrebleu.metrics import lib_ter
 from tmnmt.index.kernels.compiling import compiled
 
 NOT_REACHED = 1 << 30
-_MATCH, _SUBSTITUTE, _INSERT, _DELETE = (ord(op) for op in (
-    lib_ter._OP_NOP, lib_ter._OP_SUB, lib_ter._OP_INS, lib_ter._OP_DEL
-))  # fmt: skip
+_MATCH, _SUBSTITUTE, _INSERT, _DELETE = (
+    ord(op) for op in (lib_ter._OP_NOP, lib_ter._OP_SUB, lib_ter._OP_INS, lib_ter._OP_DEL)
+)
 
 
 class TER(sacrebleu.TER):
-    """sacrebleu's TER with its defaults; what it looks for and the order in which it does are sacrebleu's."""
+    """sacrebleu's TER with its defaults; what it looks for and the order in which it does are
+    sacrebleu's."""
 
-    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[float]:
+    def _compute_segment_statistics(
+        self, hypothesis: str, ref_kwargs: dict[str, Any]
+    ) -> list[float]:
         """[edits to the nearest reference, mean length of the references]."""
         words, references = hypothesis.split(), ref_kwargs["ref_words"]
         return [
             min(edits(words, reference) for reference in references),
             sum(map(len, references)) / len(references),
-        ]  # fmt: skip
+        ]
 
 
 def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-    """The edits and shifts of word sequences that make `hypothesis` the `reference`, as Tercom looks for them."""
+    """The edits and shifts of word sequences that make `hypothesis` the `reference`, as Tercom
+    looks for them."""
     if not reference:
         return len(hypothesis)
     words, wanted = list(hypothesis), list(reference)
@@ -48,7 +53,9 @@ class BeamEditDistance:
 
     def __init__(self, reference: Sequence[str]) -> None:
         self._numbers: dict[str, int] = {}
-        self._reference = np.array([self._numbers.setdefault(w, len(self._numbers)) for w in reference], np.int64)
+        self._reference = np.array(
+            [self._numbers.setdefault(w, len(self._numbers)) for w in reference], np.int64
+        )
 
     def __call__(self, hypothesis: Sequence[str]) -> tuple[int, str]:
         """The edits near the diagonal, and which they are: a letter of `lib_ter` each."""
@@ -61,8 +68,9 @@ class BeamEditDistance:
 def beam_edits(
     hypothesis: NDArray[np.int64], reference: NDArray[np.int64], width: int
 ) -> tuple[int, NDArray[np.uint8]]:
-    """Levenshtein distance over the cells at most `width` from the (stretched) diagonal, and the operations of one such
-    alignment: of equal ones substitution before deletion before insertion."""
+    """Levenshtein distance over the cells at most `width` from the (stretched) diagonal, and the
+    operations of one such alignment: of equal ones substitution before deletion before
+    insertion."""
     n, m = len(hypothesis), len(reference)
     cost = np.full((n + 1, m + 1), NOT_REACHED, np.int32)
     op = np.zeros((n + 1, m + 1), np.uint8)
@@ -77,7 +85,8 @@ def beam_edits(
             best, chosen = NOT_REACHED, 0
             if j > 0:
                 same = hypothesis[i - 1] == reference[j - 1]
-                best, chosen = cost[i - 1, j - 1] + (0 if same else 1), _MATCH if same else _SUBSTITUTE
+                best = cost[i - 1, j - 1] + (0 if same else 1)
+                chosen = _MATCH if same else _SUBSTITUTE
             if cost[i - 1, j] + 1 < best or j == 0:
                 best, chosen = cost[i - 1, j] + 1, _DELETE
             if j > 0 and cost[i, j - 1] + 1 < best:

@@ -1,9 +1,11 @@
-"""When two systems are called different: one rule for the star of report.md, the marks of the page, and `compare`."""
+"""When two systems are called different: one rule for the star of report.md, the marks of the page,
+and `compare`."""
 
 from __future__ import annotations
 
 LEVEL = 0.05
-TEST = "approximate randomisation"  # of the three tests the one that says; the table "Significance" has all
+# of the three tests the one that says; the table "Significance" has all
+TEST = "approximate randomisation"
 RULE = f"p <= {LEVEL} by {TEST}, corrected by Holm"
 
 

@@ -1,9 +1,10 @@
-"""report.html of an evaluated run: one file that needs no network, for a browser, for paper, and for a screen reader.
+"""report.html of an evaluated run: one file that needs no network, for a browser, for paper, and
+for a screen reader.
 
-Tables and plots are plain HTML and SVG and need no script. The segments are packed (`report_segments`) and unpacked by
-report/page.js while one reads. A content security policy allows this style sheet and this script, by their hashes, and
-nothing else; the script puts text into the page as text only.
-"""
+Tables and plots are plain HTML and SVG and need no script. The segments are packed
+(`report_segments`) and unpacked by report/page.js while one reads. A content security policy allows
+this style sheet and this script, by their hashes, and nothing else; the script puts text into the
+page as text only."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ from tmnmt.progress import Progress
 def write_report(run: Path, output: Path | None = None) -> Path:
     """Writes the report of a run folder, to `output` or report.html in it, and gives its path.
 
-    DataError when report.json or segments.jsonl is missing or not what it should be; UsageError when `output` is one
-    of them. What was at `output` is replaced when all is written, else kept.
+    DataError when report.json or segments.jsonl is missing or not what it should be; UsageError
+    when `output` is one of them. What was at `output` is replaced when all is written, else kept.
     """
     report, path = read_report(run), output or run / "report.html"
     if path.resolve() in {(run / name).resolve() for name in (REPORT, SEGMENTS)}:
@@ -44,7 +45,11 @@ def write_report(run: Path, output: Path | None = None) -> Path:
 def _write(report: Node, run: Path, to: TextIO) -> None:
     style, script = _resource("page.css"), _resource("page.js")
     to.write(_head(report.text("name"), style, script))
-    for part in (_top(report), *(_test(number, test) for number, test in enumerate(report.nodes("tests"))), _browser()):
+    for part in (
+        _top(report),
+        *(_test(number, test) for number, test in enumerate(report.nodes("tests"))),
+        _browser(),
+    ):
         to.write(_clean(html(part)) + "\n")
     columns = Columns(report)
     for chunk in chunks(_counted(report, run), columns):
@@ -52,7 +57,10 @@ def _write(report: Node, run: Path, to: TextIO) -> None:
     if not columns.rows:
         raise DataError(f"{run / SEGMENTS}: no segment in it")
     to.write(_data("columns", columns.packed()))
-    to.write(f'<script type="application/json" id="index">{in_script(_index(report, columns))}</script>\n')
+    to.write(
+        '<script type="application/json" '
+        f'id="index">{in_script(_index(report, columns))}</script>\n'
+    )
     to.write(f"<script>{script}</script>\n</body>\n</html>\n")
 
 
@@ -65,7 +73,8 @@ def _counted(report: Node, run: Path) -> Iterator[Node]:
 
 
 def in_script(value: Any) -> str:
-    """`value` as JSON in which nothing can end, or open, a script element, nor end a line for a script."""
+    """`value` as JSON in which nothing can end, or open, a script element, nor end a line for a
+    script."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -85,14 +94,22 @@ def _index(report: Node, columns: Columns) -> dict[str, Any]:
     tests = []
     for test in report.nodes("tests"):
         baseline = baseline_of(test)
-        tests.append({
-            "name": test.name("name"), "src": test.text("src_lang"), "tgt": test.text("tgt_lang"),
-            "systems": [columns.systems[system.name("name")] for system in test.nodes("systems")],
-            "baseline": None if baseline is None else columns.systems[baseline.name("name")],
-            "best": columns.systems[best_of(test).name("name")],
-        })  # fmt: skip
+        tests.append(
+            {
+                "name": test.name("name"),
+                "src": test.text("src_lang"),
+                "tgt": test.text("tgt_lang"),
+                "systems": [
+                    columns.systems[system.name("name")] for system in test.nodes("systems")
+                ],
+                "baseline": None if baseline is None else columns.systems[baseline.name("name")],
+                "best": columns.systems[best_of(test).name("name")],
+            }
+        )
     names = {"systems": columns.systems, "bands": columns.bands, "documents": columns.documents}
-    return {"rows": columns.rows, "chunk": CHUNK, "tests": tests} | {key: list(value) for key, value in names.items()}
+    return {"rows": columns.rows, "chunk": CHUNK, "tests": tests} | {
+        key: list(value) for key, value in names.items()
+    }
 
 
 def _resource(name: str) -> str:
@@ -101,7 +118,8 @@ def _resource(name: str) -> str:
 
 def _head(name: str, style: str, script: str) -> str:
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri "
+        "'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     metas = (
@@ -115,12 +133,18 @@ def _head(name: str, style: str, script: str) -> str:
         _clean(html(e("title", f"{name or 'Evaluation'} · tmnmt")))
     ]
     return "\n".join(
-        ('<!doctype html>\n<html lang="en">\n<head>', *parts, f"<style>{style}</style>\n</head>\n<body>\n")
+        (
+            '<!doctype html>\n<html lang="en">\n<head>',
+            *parts,
+            f"<style>{style}</style>\n</head>\n<body>\n",
+        )
     )
 
 
 def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
+    return (
+        f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
+    )
 
 
 def _top(report: Node) -> Element:
@@ -144,32 +168,48 @@ def _made(made: Node) -> list[tuple[str, Child]]:
         ("Took", "" if seconds is None else f"{figure(seconds, 1)} seconds"),
         ("Machine", made.text("machine")),
         ("tmnmt", made.text("version")),
-        ("Recipe sha256", e("code", made.text("recipe_sha256")) if made.text("recipe_sha256") else ""),
+        (
+            "Recipe sha256",
+            e("code", made.text("recipe_sha256")) if made.text("recipe_sha256") else "",
+        ),
     ]
     return [(name, fact) for name, fact in facts if fact != ""]
 
 
 def _facts(facts: list[tuple[str, Child]]) -> Element:
-    return e("dl", *(e("div", e("dt", name), e("dd", fact)) for name, fact in facts), class_="facts")
+    return e(
+        "dl", *(e("div", e("dt", name), e("dd", fact)) for name, fact in facts), class_="facts"
+    )
 
 
 _SIZES = (
-    ("segments", "segment"), ("distinct", "distinct segment"), ("documents", "document"), ("words", "reference word"),
-)  # fmt: skip
+    ("segments", "segment"),
+    ("distinct", "distinct segment"),
+    ("documents", "document"),
+    ("words", "reference word"),
+)
 
 
 def _test(number: int, test: Node) -> Element:
     languages = " → ".join(filter(None, (test.text("src_lang"), test.text("tgt_lang"))))
-    sizes = [counted(int(count), unit) for key, unit in _SIZES if (count := test.number(key)) is not None]
+    sizes = [
+        counted(int(count), unit) for key, unit in _SIZES if (count := test.number(key)) is not None
+    ]
     drawn = list(plots(test))
     return e(
         "section",
         e("h2", test.name("name"), id=f"test-{number}"),
         e("p", " · ".join(filter(None, (languages, *sizes)))),
-        *(e("p", e("strong", "Note: "), warning, class_="warning") for warning in test.texts("warnings")),
+        *(
+            e("p", e("strong", "Note: "), warning, class_="warning")
+            for warning in test.texts("warnings")
+        ),
         summary(test),
         *([e("div", *drawn, class_="plots")] if drawn else []),
-        *(e("details", e("summary", title), content, class_="more") for title, content in tables(test)),
+        *(
+            e("details", e("summary", title), content, class_="more")
+            for title, content in tables(test)
+        ),
     )
 
 
@@ -178,6 +218,9 @@ def _browser() -> Element:
     return e(
         "section",
         e("h2", "Segments", id="segments", tabindex="-1"),
-        e("noscript", e("p", "The segments are unpacked by the script in this page: allow it to read them.")),
+        e(
+            "noscript",
+            e("p", "The segments are unpacked by the script in this page: allow it to read them."),
+        ),
         e("div", id="browser", aria_busy="true"),
     )

@@ -1,8 +1,8 @@
 """Plots as inline SVG: lines over named places, and points over a logarithmic axis.
 
-Nothing is told by colour alone: every series has a colour, a marker and a dash of its own, every point a title. Colours
-are classes (`s0` … `s7`, the Okabe-Ito palette), so that the page's style sheet has one set for light and one for dark.
-"""
+Nothing is told by colour alone: every series has a colour, a marker and a dash of its own, every
+point a title. Colours are classes (`s0` … `s7`, the Okabe-Ito palette), so that the page's style
+sheet has one set for light and one for dark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A line, or a point of a scatter plot. `style` picks colour and marker; a `reference` is dashed."""
+    """A line, or a point of a scatter plot. `style` picks colour and marker; a `reference` is
+    dashed."""
 
     name: str
     points: list[Point]
@@ -50,8 +51,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """`places`: names of the x axis at 0, 1, 2 …, each of one or two lines; none: x is logarithmic. `bars`: a share in
-    [0, 1] of each place, drawn behind the lines. `level`: a y that is always in sight and has a line of its own."""
+    """`places`: names of the x axis at 0, 1, 2 …, each of one or two lines; none: x is logarithmic.
+    `bars`: a share in [0, 1] of each place, drawn behind the lines. `level`: a y that is always in
+    sight and has a line of its own."""
 
     title: str
     x_label: str
@@ -65,7 +67,9 @@ class Plot:
 def svg(plot: Plot) -> Element:
     """The plot as an <svg> with a title for those who do not see it."""
     root = Element("svg", {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "class": "plot"})
-    SubElement(root, "title").text = f"{plot.title}: {', '.join(series.name for series in plot.series)}"
+    SubElement(
+        root, "title"
+    ).text = f"{plot.title}: {', '.join(series.name for series in plot.series)}"
     scale = _Scale.of(plot)
     _bars(root, plot, scale)
     _y_axis(root, plot, scale)
@@ -86,7 +90,8 @@ def swatch(series: Series, line: bool) -> Element:
 
 
 def ticks(low: float, high: float, about: int = 6) -> list[float]:
-    """Two or more round numbers, evenly spaced, from at most `low` to at least `high`; some `about` of them."""
+    """Two or more round numbers, evenly spaced, from at most `low` to at least `high`; some `about`
+    of them."""
     if high <= low:
         low, high = low - (abs(low) or 1) / 10, low + (abs(low) or 1) / 10
     step = 10 ** math.floor(math.log10((high - low) / about))
@@ -96,13 +101,15 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten, or 1 and 3 times over a wide range, from at most `low` to at least `high`, both
-    above 0."""
+    """1, 2 and 5 times powers of ten, or 1 and 3 times over a wide range, from at most `low` to at
+    least `high`, both above 0."""
     factors = (1, 2, 5) if high / low <= WIDE else (1, 3)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [factor * 10.0**power for power in powers for factor in factors]
     first = max(i for i, step in enumerate(steps) if step <= low * (1 + 1e-9))
-    last = min((i for i, step in enumerate(steps) if step >= high * (1 - 1e-9)), default=len(steps) - 1)
+    last = min(
+        (i for i, step in enumerate(steps) if step >= high * (1 - 1e-9)), default=len(steps) - 1
+    )
     return steps[first : max(last, first + 1) + 1]
 
 
@@ -120,7 +127,9 @@ class _Scale:
         values = [v for point in points for v in (point.y, point.low, point.high) if v is not None]
         values += [] if plot.level is None else [plot.level]
         low, high = min(values), max(values)
-        room = max(0.5 - (high - low) / 2, 0)  # a plot of nearly equal values does not blow their difference up
+        room = max(
+            0.5 - (high - low) / 2, 0
+        )  # a plot of nearly equal values does not blow their difference up
         xs = [float(i) for i in range(len(plot.places))] or log_ticks(
             min(p.x for p in points), max(p.x for p in points)
         )
@@ -178,7 +187,9 @@ def _draw(root: Element, series: Series, plot: Plot, scale: _Scale) -> None:
             _mark(group, point.y, point, series, plot, scale)
 
 
-def _mark(group: Element, value: float, point: Point, series: Series, plot: Plot, scale: _Scale) -> None:
+def _mark(
+    group: Element, value: float, point: Point, series: Series, plot: Plot, scale: _Scale
+) -> None:
     x, y = scale.x(point.x), scale.y(value)
     if point.low is not None and point.high is not None:
         ends = _numbers(x1=x, x2=x, y1=scale.y(point.low), y2=scale.y(point.high))

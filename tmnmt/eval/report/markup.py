@@ -12,7 +12,9 @@ Child = Element | str
 
 def e(tag: str, *children: Child, **attributes: str) -> Element:
     """An element with its children; `class_` is the attribute class, `data_x` is data-x."""
-    element = Element(tag, {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()})
+    element = Element(
+        tag, {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    )
     last: Element | None = None
     for child in children:
         if isinstance(child, Element):
@@ -31,7 +33,8 @@ def html(element: Element) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure; `below` stands under it in small, `mark` behind it, with `told` for those who do not see it."""
+    """A figure; `below` stands under it in small, `mark` behind it, with `told` for those who do
+    not see it."""
 
     text: str
     below: str = ""
@@ -41,14 +44,27 @@ class Cell:
 
 
 def table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[Child | Cell]], text_columns: int = 1
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Child | Cell]],
+    text_columns: int = 1,
 ) -> Element:
-    """A table in a frame that scrolls by itself; the first cell of a row is its header. The first `text_columns`
-    columns are text, the others figures."""
+    """A table in a frame that scrolls by itself; the first cell of a row is its header. The first
+    `text_columns` columns are text, the others figures."""
     head = e(
-        "thead", e("tr", *(e("th", name, scope="col", class_=_kind(i, text_columns)) for i, name in enumerate(columns)))
+        "thead",
+        e(
+            "tr",
+            *(
+                e("th", name, scope="col", class_=_kind(i, text_columns))
+                for i, name in enumerate(columns)
+            ),
+        ),
     )
-    body = e("tbody", *(e("tr", *(_cell(i, cell, text_columns) for i, cell in enumerate(row))) for row in rows))
+    body = e(
+        "tbody",
+        *(e("tr", *(_cell(i, cell, text_columns) for i, cell in enumerate(row))) for row in rows),
+    )
     whole = e("table", e("caption", e("span", caption)), head, body)
     return e("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
@@ -62,7 +78,15 @@ def _cell(column: int, cell: Child | Cell, text_columns: int) -> Element:
 def _figure(cell: Cell) -> list[Child]:
     shown: list[Child] = [e("strong", cell.text) if cell.best else cell.text]
     if cell.mark:
-        shown += [e("span", cell.mark, e("span", f" {cell.told}", class_="told"), class_="mark", title=cell.told)]
+        shown += [
+            e(
+                "span",
+                cell.mark,
+                e("span", f" {cell.told}", class_="told"),
+                class_="mark",
+                title=cell.told,
+            )
+        ]
     if cell.below:
         shown.append(e("small", cell.below))
     return shown

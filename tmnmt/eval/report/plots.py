@@ -12,14 +12,19 @@ from tmnmt.eval.report.markup import UNKNOWN, e, figure, table
 from tmnmt.eval.report.run_folder import Node
 
 METRIC = "BLEU"  # what is plotted
-OUTPUTS = "translations"  # a setting that says where outputs are kept, and nothing of how they were made
+OUTPUTS = (
+    "translations"  # a setting that says where outputs are kept, and nothing of how they were made
+)
 TALLEST_BAR = 0.35  # of the plot's height, for the largest band
 
 
 def plots(test: Node) -> Iterator[Element]:
-    """The plots that the data of a test set allow, each a <figure> with a legend and a table of its figures."""
+    """The plots that the data of a test set allow, each a <figure> with a legend and a table of its
+    figures."""
     for plot in (_by_band(test), *_by_setting(test), *_gains(test), _speed(test)):
-        if plot is not None and any(point.y is not None for series in plot.series for point in series.points):
+        if plot is not None and any(
+            point.y is not None for series in plot.series for point in series.points
+        ):
             yield _figure(plot)
 
 
@@ -46,26 +51,36 @@ def _by_band(test: Node) -> Plot | None:
         return None
     series = []
     for style, system in enumerate(test.nodes("systems")):
-        scores = {row.text("band"): row.node("metrics").number(METRIC) for row in system.nodes("by_band")}
+        scores = {
+            row.text("band"): row.node("metrics").number(METRIC) for row in system.nodes("by_band")
+        }
         points = [Point(place, scores.get(band)) for place, band in enumerate(bands)]
         series.append(Series(system.name("name"), points, style, is_paste(system)))
     most = max(bands.values()) or 1
     return Plot(
-        f"{METRIC} by the best match in the memory", "best fuzzy match; segments below it, as bars", METRIC,
-        series, [(band, f"{count:,.0f}") for band, count in bands.items()],
+        f"{METRIC} by the best match in the memory",
+        "best fuzzy match; segments below it, as bars",
+        METRIC,
+        series,
+        [(band, f"{count:,.0f}") for band, count in bands.items()],
         [count / most * TALLEST_BAR for count in bands.values()],
-    )  # fmt: skip
+    )
 
 
 def _by_setting(test: Node) -> Iterator[Plot]:
-    """One plot for every number in the settings in which some systems differ, and in nothing else."""
+    """One plot for every number in the settings in which some systems differ, and in
+    nothing else."""
     systems = [system for system in test.nodes("systems") if not is_paste(system)]
-    for setting in dict.fromkeys(key for system in systems for key in system.node("settings").keys()):
+    for setting in dict.fromkeys(
+        key for system in systems for key in system.node("settings").keys()
+    ):
         alike: dict[str, list[tuple[float, Node, int]]] = {}
         for style, system in enumerate(systems):
             value = _as_number(system.node("settings").raw(setting))
             if value is not None:
-                alike.setdefault(_other_settings(system, setting), []).append((value, system, style))
+                alike.setdefault(_other_settings(system, setting), []).append(
+                    (value, system, style)
+                )
         groups = [group for group in alike.values() if len({value for value, _, _ in group}) > 1]
         if groups:
             yield _setting_plot(setting, groups)
@@ -80,7 +95,11 @@ def _other_settings(system: Node, setting: str) -> str:
 def _as_number(value: object) -> float | None:
     """A number, also where it is told as text."""
     try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        number = (
+            float(value)
+            if isinstance(value, str | int | float) and not isinstance(value, bool)
+            else math.nan
+        )
     except ValueError:
         return None
     return number if math.isfinite(number) else None
@@ -93,8 +112,17 @@ def _setting_plot(setting: str, groups: list[list[tuple[float, Node, int]]]) -> 
         points = []
         for value, system, _ in sorted(group, key=lambda one: one[0]):
             score = system.node("metrics").node(METRIC)
-            points.append(Point(values.index(value), score.number("score"), score.number("low"), score.number("high")))
-        series.append(Series(" / ".join(system.name("name") for _, system, _ in group), points, group[0][2]))
+            points.append(
+                Point(
+                    values.index(value),
+                    score.number("score"),
+                    score.number("low"),
+                    score.number("high"),
+                )
+            )
+        series.append(
+            Series(" / ".join(system.name("name") for _, system, _ in group), points, group[0][2])
+        )
     name = setting.replace("_", " ")
     places: list[tuple[str, ...]] = [(f"{value:,g}",) for value in values]
     return Plot(f"{METRIC} over {name}", name, f"{METRIC}, with 95 % intervals", series, places)
@@ -112,14 +140,23 @@ def _gains(test: Node) -> Iterator[Plot]:
         places = [span(row) for row in baseline.nodes(key)]
         before = _scores(baseline, key)
         series = [
-            Series(system.name("name"), _differences(places, before, _scores(system, key)), style, is_paste(system))
+            Series(
+                system.name("name"),
+                _differences(places, before, _scores(system, key)),
+                style,
+                is_paste(system),
+            )
             for style, system in enumerate(test.nodes("systems"))
             if not system.flag("baseline")
         ]
         yield Plot(
-            f"Gain in {METRIC} over {baseline.name('name')} {title}", label, f"{METRIC}, difference", series,
-            [(place,) for place in places], level=0,
-        )  # fmt: skip
+            f"Gain in {METRIC} over {baseline.name('name')} {title}",
+            label,
+            f"{METRIC}, difference",
+            series,
+            [(place,) for place in places],
+            level=0,
+        )
 
 
 def span(row: Node) -> str:
@@ -134,7 +171,9 @@ def _scores(system: Node, key: str) -> dict[str, float | None]:
     return {span(row): row.node("metrics").number(METRIC) for row in system.nodes(key)}
 
 
-def _differences(places: list[str], before: dict[str, float | None], after: dict[str, float | None]) -> list[Point]:
+def _differences(
+    places: list[str], before: dict[str, float | None], after: dict[str, float | None]
+) -> list[Point]:
     points = []
     for place, name in enumerate(places):
         old, new = before.get(name), after.get(name)

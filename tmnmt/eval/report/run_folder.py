@@ -1,4 +1,5 @@
-"""The files of an evaluated run as readers see them: report.json a checked tree, segments.jsonl line by line."""
+"""The files of an evaluated run as readers see them: report.json a checked tree, segments.jsonl
+line by line."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ REPORT, SEGMENTS = "report.json", "segments.jsonl"
 
 
 class Node:
-    """A JSON object at a place in a file. What is null or absent is None, "" or empty; a wrong type is a DataError that
-    says where."""
+    """A JSON object at a place in a file. What is null or absent is None, "" or empty; a wrong type
+    is a DataError that says where."""
 
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, dict):
@@ -45,7 +46,9 @@ class Node:
 
     def number(self, key: str) -> float | None:
         value = self._value.get(key)
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST):
+        if value is None or (
+            isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+        ):
             return value
         self._wrong(key, "a number")
 
@@ -64,7 +67,11 @@ class Node:
 
     def texts(self, key: str) -> list[str]:
         items = self._list(key)
-        return items if all(isinstance(item, str) for item in items) else self._wrong(key, "a list of texts")
+        return (
+            items
+            if all(isinstance(item, str) for item in items)
+            else self._wrong(key, "a list of texts")
+        )
 
     def _list(self, key: str) -> list[Any]:
         value = self._value.get(key)
@@ -73,16 +80,21 @@ class Node:
         self._wrong(key, "a list")
 
     def _wrong(self, key: str, wanted: str) -> NoReturn:
-        raise DataError(f"{self.where}.{key}: {wanted} is expected, not {_kind(self._value.get(key))}")
+        raise DataError(
+            f"{self.where}.{key}: {wanted} is expected, not {_kind(self._value.get(key))}"
+        )
 
 
 def read_report(run: Path) -> Node:
-    """report.json of a run folder. DataError when it is missing, no JSON, of another format, or without tests, and when
-    two test sets, or two systems of one, have the same name."""
+    """report.json of a run folder. DataError when it is missing, no JSON, of another format, or
+    without tests, and when two test sets, or two systems of one, have the same name."""
     path = run / REPORT
     report = Node(parsed(_read(path), str(path)), str(path))
     if report.raw("format") != FORMAT:
-        raise DataError(f"{path}: format {report.raw('format')!r} is not known; this version reads format {FORMAT}")
+        raise DataError(
+            f"{path}: format {report.raw('format')!r} is not known; this version reads format "
+            f"{FORMAT}"
+        )
     if not report.nodes("tests"):
         raise DataError(f"{path}: no test set in it")
     _all_named(report.nodes("tests"), "test sets")
@@ -96,11 +108,14 @@ def read_report(run: Path) -> Node:
 def _all_named(nodes: list[Node], what: str) -> None:
     name, count = Counter(node.name("name") for node in nodes).most_common(1)[0]
     if count > 1:
-        raise DataError(f"{nodes[0].where}: {count} {what} are named {name!r}; a name stands for one")
+        raise DataError(
+            f"{nodes[0].where}: {count} {what} are named {name!r}; a name stands for one"
+        )
 
 
 def read_segments(run: Path) -> Iterator[Node]:
-    """The lines of segments.jsonl, in constant memory. DataError names the line that is no JSON object."""
+    """The lines of segments.jsonl, in constant memory. DataError names the line that is no JSON
+    object."""
     path = run / SEGMENTS
     try:
         with path.open("rb") as lines:
@@ -118,7 +133,10 @@ def _read(path: Path) -> bytes:
 
 
 def _unreadable(path: Path, error: OSError) -> str:
-    return f"{path}: cannot be read: {error.strerror or error}; a run folder holds {REPORT} and {SEGMENTS}"
+    return (
+        f"{path}: cannot be read: {error.strerror or error}; a run folder holds {REPORT} and "
+        f"{SEGMENTS}"
+    )
 
 
 def parsed(data: bytes, where: str) -> Any:
@@ -134,5 +152,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    kinds = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        type(None): "nothing",
+    }
     return kinds.get(type(value), "a number")

@@ -1,8 +1,8 @@
-"""Segments packed for a page that unpacks them when they are looked at: chunks of rows, and columns to sort them by.
+"""Segments packed for a page that unpacks them when they are looked at: chunks of rows, and columns
+to sort them by.
 
-A chunk is JSON, gzipped, in base64: a hundred thousand segments take a third of their size, and the browser holds the
-few chunks that it shows. No character of base64 means anything to HTML.
-"""
+A chunk is JSON, gzipped, in base64: a hundred thousand segments take a third of their size, and the
+browser holds the few chunks that it shows. No character of base64 means anything to HTML."""
 
 from __future__ import annotations
 
@@ -23,22 +23,33 @@ CHUNK = 250  # segments that are unpacked together
 def packed(value: Any) -> str:
     """`value` as JSON, gzipped, in base64; the same value always gives the same text."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode(
+        "ascii"
+    )
 
 
 class Columns:
-    """What the page sorts and filters by, one entry a segment, and the names that its numbers stand for."""
+    """What the page sorts and filters by, one entry a segment, and the names that its numbers stand
+    for."""
 
     def __init__(self, report: Node) -> None:
         self._tests = {test.name("name"): i for i, test in enumerate(report.nodes("tests"))}
-        names = [system.name("name") for test in report.nodes("tests") for system in test.nodes("systems")]
+        names = [
+            system.name("name")
+            for test in report.nodes("tests")
+            for system in test.nodes("systems")
+        ]
         self.systems = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        bands = [band.text("band") for test in report.nodes("tests") for band in test.nodes("bands")]
+        bands = [
+            band.text("band") for test in report.nodes("tests") for band in test.nodes("bands")
+        ]
         self.bands = {name: i for i, name in enumerate(dict.fromkeys(bands))}
         self.documents: dict[str, int] = {}
         self.rows = 0
         self._table: dict[str, list[int]] = {"test": [], "document": [], "band": [], "position": []}
-        self._scores: dict[str, list[list[float | None]]] = {key: [[] for _ in self.systems] for key in _DIGITS}
+        self._scores: dict[str, list[list[float | None]]] = {
+            key: [[] for _ in self.systems] for key in _DIGITS
+        }
 
     def add(self, segment: Node) -> None:
         """DataError when the segment's test set or a system is not in report.json."""
@@ -89,7 +100,10 @@ def _row(segment: Node, systems: dict[str, int]) -> dict[str, Any]:
         "src": segment.text("src"),
         "refs": segment.texts("refs") or [segment.text("ref")],
         "best": _match(best, matches) if best else None,
-        "out": {systems[name]: _output(segment.node("systems").node(name), matches) for name in _names(segment)},
+        "out": {
+            systems[name]: _output(segment.node("systems").node(name), matches)
+            for name in _names(segment)
+        },
     }
     return row | {"matches": list(matches)}
 
@@ -100,7 +114,11 @@ def _names(segment: Node) -> list[str]:
 
 def _output(output: Node, matches: dict[tuple[str, str, str, float | None], int]) -> list[Any]:
     given = [_match(match, matches) for match in output.nodes("matches")]
-    return [output.text("hyp"), given, runs((t.text("text"), t.text("origin")) for t in output.nodes("tokens"))]
+    return [
+        output.text("hyp"),
+        given,
+        runs((t.text("text"), t.text("origin")) for t in output.nodes("tokens")),
+    ]
 
 
 def _match(match: Node, matches: dict[tuple[str, str, str, float | None], int]) -> int:

@@ -1,4 +1,5 @@
-"""Plots as SVG text: lines over ordered points, and a heat map; legible on light and dark grounds alike."""
+"""Plots as SVG text: lines over ordered points, and a heat map; legible on light and dark grounds
+alike."""
 
 from __future__ import annotations
 
@@ -18,11 +19,15 @@ LETTER = 7.0  # pixels, about the width of one
 
 
 def line_chart(
-    title: str, x_title: str, y_title: str, labels: Sequence[str], series: Mapping[str, Sequence[float | None]],
+    title: str,
+    x_title: str,
+    y_title: str,
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
     joined: bool = True,
-) -> str:  # fmt: skip
-    """An SVG of one line a series; points stand at equal distances under `labels`, a series may have fewer,
-    and None where it has no point.
+) -> str:
+    """An SVG of one line a series; points stand at equal distances under `labels`, a series may
+    have fewer, and None where it has no point.
 
     `joined` False: points only, where what lies between two labels is nothing.
 
@@ -39,10 +44,14 @@ def line_chart(
 
     parts = [_text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 15)]
     for tick in lines_at:
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" {GRID}/>')
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" {GRID}/>'
+        )
         parts.append(_text(LEFT - 8, y(tick) + 4, f"{tick:.6g}", "end"))
     every = -(-len(labels) // TICKS)
-    parts += [_text(x(i), HEIGHT - BOTTOM + 18, labels[i], "middle") for i in range(0, len(labels), every)]
+    parts += [
+        _text(x(i), HEIGHT - BOTTOM + 18, labels[i], "middle") for i in range(0, len(labels), every)
+    ]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_title, "middle"))
     parts.append(_text(18, (TOP + HEIGHT - BOTTOM) / 2, y_title, "middle", turned=-90))
     for number, (name, line) in enumerate(series.items()):
@@ -57,25 +66,37 @@ def line_chart(
 
 
 def heat_map(
-    title: str, x_title: str, y_title: str, columns: Sequence[str], rows: Sequence[str],
+    title: str,
+    x_title: str,
+    y_title: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
     values: Sequence[Sequence[float]],
-) -> str:  # fmt: skip
-    """An SVG of values[row][column] >= 0, the greatest fully coloured; there must be a row and a column."""
+) -> str:
+    """An SVG of values[row][column] >= 0, the greatest fully coloured; there must be a row and a
+    column."""
     greatest = max(max(row) for row in values) or 1.0
     left = 40 + LETTER * max(map(len, rows))
     top = 40 + LETTER * max(map(len, columns))
     bottom = top + CELL * len(rows)
-    width = max(left + CELL * len(columns) + 30, LETTER * 1.4 * len(title) + 20, LETTER * len(x_title) + left + 20)
+    width = max(
+        left + CELL * len(columns) + 30,
+        LETTER * 1.4 * len(title) + 20,
+        LETTER * len(x_title) + left + 20,
+    )
     parts = [_text(width / 2, 22, title, "middle", 15)]
     for c, column in enumerate(columns):
         parts.append(_text(left + CELL * (c + 0.5) + 4, top - 8, column, turned=-90))
     for r, row in enumerate(rows):
         parts.append(_text(left - 6, top + CELL * (r + 0.5) + 4, row, "end"))
         for c, value in enumerate(values[r]):
-            place = f'x="{left + CELL * c:.1f}" y="{top + CELL * r:.1f}" width="{CELL}" height="{CELL}"'
+            place = (
+                f'x="{left + CELL * c:.1f}" y="{top + CELL * r:.1f}" width="{CELL}" height="{CELL}"'
+            )
             paint = f'fill="{COLOURS[0]}" fill-opacity="{value / greatest:.3f}" {GRID}'
             parts.append(
-                f"<rect {place} {paint}><title>{escape(row)} / {escape(columns[c])}: {value:.4f}</title></rect>"
+                f"<rect {place} {paint}><title>{escape(row)} / {escape(columns[c])}: "
+                f"{value:.4f}</title></rect>"
             )
     parts.append(_text(left, bottom + 22, x_title))
     parts.append(_text(left, bottom + 40, f"full colour: {greatest:.3f}; no colour: 0"))
@@ -92,7 +113,9 @@ def _dots(points: Sequence[tuple[float, float]], colour: str) -> list[str]:
     return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 12, turned: int = 0) -> str:
+def _text(
+    x: float, y: float, text: str, anchor: str = "start", size: int = 12, turned: int = 0
+) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"'
     turn = f' transform="rotate({turned} {x:.1f} {y:.1f})"' if turned else ""
     return f'<text {place} fill="{INK}"{turn}>{escape(text)}</text>'

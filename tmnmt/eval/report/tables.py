@@ -17,29 +17,51 @@ ORIGINS = ("memory", "cache", "model")
 
 
 def summary(test: Node) -> Element:
-    """Every system with its metrics: the best in bold, intervals below, ▲ and ▼ where it differs from the baseline."""
+    """Every system with its metrics: the best in bold, intervals below, ▲ and ▼ where it differs
+    from the baseline."""
     names = metrics_of(test)
-    more = [column for column in _MORE if any(column[1](system) is not None for system in test.nodes("systems"))]
+    more = [
+        column
+        for column in _MORE
+        if any(column[1](system) is not None for system in test.nodes("systems"))
+    ]
     rows: list[list[Child | Cell]] = []
     for system in test.nodes("systems"):
-        rows.append([
-            _named(test, system), *(_score(test, system, name) for name in names),
-            *(Cell(show(value(system))) for _, value, show in more), _links(test, system),
-        ])  # fmt: skip
-    columns = ["System", *(_headed(name) for name in names), *(title for title, _, _ in more), "Segments"]
+        rows.append(
+            [
+                _named(test, system),
+                *(_score(test, system, name) for name in names),
+                *(Cell(show(value(system))) for _, value, show in more),
+                _links(test, system),
+            ]
+        )
+    columns = [
+        "System",
+        *(_headed(name) for name in names),
+        *(title for title, _, _ in more),
+        "Segments",
+    ]
     return table(f"{test.name('name')}: scores of all segments. {_legend(test)}", columns, rows)
 
 
 _MORE: list[tuple[str, Callable[[Node], float | None], Callable[[float | None], str]]] = [
     ("Edit rate ↓", lambda system: system.node("effort").number("edit_rate"), share),
     ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), share),
-    ("Words a second", lambda system: system.node("cost").number("words_per_second"), lambda value: figure(value, 0)),
+    (
+        "Words a second",
+        lambda system: system.node("cost").number("words_per_second"),
+        lambda value: figure(value, 0),
+    ),
 ]
 
 
 def metrics_of(test: Node) -> list[str]:
     """Names of all metrics, in the order in which the systems have them."""
-    return list(dict.fromkeys(name for system in test.nodes("systems") for name in system.node("metrics").keys()))
+    return list(
+        dict.fromkeys(
+            name for system in test.nodes("systems") for name in system.node("metrics").keys()
+        )
+    )
 
 
 def _lower_is_better(metric: str) -> bool:
@@ -61,7 +83,9 @@ def _score(test: Node, system: Node, metric: str) -> Cell:
     if value is None:
         return Cell(UNKNOWN)
     mark, told = _difference(test, system, metric)
-    return Cell(figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, told)
+    return Cell(
+        figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, told
+    )
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -69,7 +93,9 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _best(test: Node, metric: str) -> str:
-    scores = (system.node("metrics").node(metric).number("score") for system in test.nodes("systems"))
+    scores = (
+        system.node("metrics").node(metric).number("score") for system in test.nodes("systems")
+    )
     known = [score for score in scores if score is not None]
     return figure((min if _lower_is_better(metric) else max)(known))
 
@@ -80,11 +106,19 @@ def _difference(test: Node, system: Node, metric: str) -> tuple[str, str]:
     if baseline is None:
         return "", ""
     name = baseline.name("name")
-    made = [v for v in system.nodes("versus") if v.text("metric") == metric and v.text("against") == name]
+    made = [
+        v
+        for v in system.nodes("versus")
+        if v.text("metric") == metric and v.text("against") == name
+    ]
     if not any(differs(v.text("test"), v.number("p_holm")) for v in made):
         return "", ""
     better = ((made[0].number("difference") or 0) > 0) != _lower_is_better(metric)
-    return ("▲", f"significantly better than {name}") if better else ("▼", f"significantly worse than {name}")
+    return (
+        ("▲", f"significantly better than {name}")
+        if better
+        else ("▼", f"significantly worse than {name}")
+    )
 
 
 def _legend(test: Node) -> str:
@@ -97,7 +131,9 @@ def _legend(test: Node) -> str:
 
 def _links(test: Node, system: Node) -> Element:
     def link(text: str, order: str) -> Element:
-        where = urlencode({"test": test.name("name"), "system": system.name("name"), "order": order})
+        where = urlencode(
+            {"test": test.name("name"), "system": system.name("name"), "order": order}
+        )
         return e("a", text, href=f"#{where}")
 
     if system.flag("baseline") or baseline_of(test) is None:
@@ -108,15 +144,24 @@ def _links(test: Node, system: Node) -> Element:
 def tables(test: Node) -> Iterator[tuple[str, Element]]:
     """(title, table) of everything else that is known of a test set."""
     for title, make in (
-        ("Gain by match band", _gains), ("Significance", _significance), ("Match bands", _bands),
+        ("Gain by match band", _gains),
+        ("Significance", _significance),
+        ("Match bands", _bands),
         ("Where the words come from", _origins),
-        ("Lexical consistency", _consistency), ("Post-editing effort", _effort), ("Cost", _cost),
-        ("Settings", _settings), ("Signatures", _signatures),
-    ):  # fmt: skip
+        ("Lexical consistency", _consistency),
+        ("Post-editing effort", _effort),
+        ("Cost", _cost),
+        ("Settings", _settings),
+        ("Signatures", _signatures),
+    ):
         made = make(test)
         if made is not None:
             yield title, made
-    for key, title in (("by_band", "match band"), ("by_position", "position"), ("by_length", "length")):
+    for key, title in (
+        ("by_band", "match band"),
+        ("by_position", "position"),
+        ("by_length", "length"),
+    ):
         by_metric = [_by_place(test, key, title, metric) for metric in _place_metrics(test, key)]
         if by_metric:
             yield f"By {title}", e("div", *by_metric)
@@ -125,12 +170,17 @@ def tables(test: Node) -> Iterator[tuple[str, Element]]:
 def _significance(test: Node) -> Element | None:
     rows = [
         [
-            system.name("name"), versus.text("against"), versus.text("metric"), versus.text("test"),
-            figure(versus.number("difference")), _p(versus.number("p")), _p(versus.number("p_holm")),
+            system.name("name"),
+            versus.text("against"),
+            versus.text("metric"),
+            versus.text("test"),
+            figure(versus.number("difference")),
+            _p(versus.number("p")),
+            _p(versus.number("p_holm")),
         ]
         for system in test.nodes("systems")
         for versus in system.nodes("versus")
-    ]  # fmt: skip
+    ]
     columns = ["System", "Against", "Metric", "Test", "Difference", "p", "p after Holm"]
     return table("Tests of the differences", columns, rows, text_columns=4) if rows else None
 
@@ -142,35 +192,54 @@ def _p(value: float | None) -> str:
 def _bands(test: Node) -> Element | None:
     rows: list[list[Child | Cell]] = [
         [
-            band.text("band"), figure(band.number("segments"), 0), share(band.number("share")),
-            figure(band.number("words"), 0), share(band.number("word_share")),
+            band.text("band"),
+            figure(band.number("segments"), 0),
+            share(band.number("share")),
+            figure(band.number("words"), 0),
+            share(band.number("word_share")),
         ]
         for band in (*test.nodes("halves"), *test.nodes("bands"))
-    ]  # fmt: skip
+    ]
     words = "Source words" if test.flag("has_sources") else "Reference words"
     columns = ["Best fuzzy match", "Segments", "Share", words, "Share of them"]
-    return table("Segments by their best match in the memory, each once", columns, rows) if rows else None
+    return (
+        table("Segments by their best match in the memory, each once", columns, rows)
+        if rows
+        else None
+    )
 
 
 def _gains(test: Node) -> Element | None:
-    """What every system gains over the baseline, of all segments and by the best match, and what share has it."""
+    """What every system gains over the baseline, of all segments and by the best match, and what
+    share has it."""
     baseline = baseline_of(test)
     others = [system for system in test.nodes("systems") if not system.flag("baseline")]
     parts = (part for system in others for part in system.nodes("by_band"))
     metrics = list(dict.fromkeys(name for part in parts for name in part.node("gain").keys()))
     if baseline is None or not metrics:
         return None
-    return e("div", *(_gain_table(test, others, baseline.name("name"), metric) for metric in metrics))
+    return e(
+        "div", *(_gain_table(test, others, baseline.name("name"), metric) for metric in metrics)
+    )
 
 
 def _gain_table(test: Node, others: list[Node], baseline: str, metric: str) -> Element:
-    rows: list[list[Child | Cell]] = [["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in others)]]
+    rows: list[list[Child | Cell]] = [
+        ["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in others)]
+    ]
     for size, by in (("halves", "by_half"), ("bands", "by_band")):
         for part in test.nodes(size):
             if (band := part.text("band")) != NONE:
-                gains = (next((p for p in s.nodes(by) if p.text("band") == band), None) for s in others)
-                cells = [Cell(UNKNOWN) if own is None else _gain(own.node("gain"), metric) for own in gains]
-                rows.append([band, share(part.number("share")), share(part.number("word_share")), *cells])
+                gains = (
+                    next((p for p in s.nodes(by) if p.text("band") == band), None) for s in others
+                )
+                cells = [
+                    Cell(UNKNOWN) if own is None else _gain(own.node("gain"), metric)
+                    for own in gains
+                ]
+                rows.append(
+                    [band, share(part.number("share")), share(part.number("word_share")), *cells]
+                )
     columns = ["Best fuzzy match", "Segments", "Words", *(system.name("name") for system in others)]
     return table(f"{metric}: gain over {baseline}", columns, rows)
 
@@ -180,7 +249,10 @@ def _gain(gains: Node, metric: str) -> Cell:
     value = gain.number("difference")
     if value is None:
         return Cell(UNKNOWN)
-    return Cell(f"{'+' if value >= 0 else ''}{figure(value)}", _interval(gain.number("low"), gain.number("high")))
+    return Cell(
+        f"{'+' if value >= 0 else ''}{figure(value)}",
+        _interval(gain.number("low"), gain.number("high")),
+    )
 
 
 def _origins(test: Node) -> Element | None:
@@ -189,8 +261,12 @@ def _origins(test: Node) -> Element | None:
         for origin in ORIGINS:
             found = system.node("origin").node(origin)
             if found:
-                tokens, part, precision = (found.number(key) for key in ("tokens", "share", "precision"))
-                rows.append([system.name("name"), origin, figure(tokens, 0), share(part), share(precision)])
+                tokens, part, precision = (
+                    found.number(key) for key in ("tokens", "share", "precision")
+                )
+                rows.append(
+                    [system.name("name"), origin, figure(tokens, 0), share(part), share(precision)]
+                )
     columns = ["System", "From", "Tokens", "Share", "Precision"]
     caption = "Output tokens by origin; precision: the share of them that the reference has"
     return table(caption, columns, rows, text_columns=2) if rows else None
@@ -214,12 +290,21 @@ def _effort(test: Node) -> Element | None:
         effort = system.node("effort")
         words = effort.node("words_by_band")
         counts = "; ".join(f"{band}: {figure(words.number(band), 0)}" for band in words.keys())
-        rows.append([
-            system.name("name"), share(effort.number("edit_rate")), figure(effort.number("weighted_words"), 0), counts,
-        ])  # fmt: skip
+        rows.append(
+            [
+                system.name("name"),
+                share(effort.number("edit_rate")),
+                figure(effort.number("weighted_words"), 0),
+                counts,
+            ]
+        )
     columns = ["System", "Edit rate", "Weighted words", "Words by band"]
     return (
-        table("Word edits against the reference, and words as a CAT analysis counts them", columns, rows)
+        table(
+            "Word edits against the reference, and words as a CAT analysis counts them",
+            columns,
+            rows,
+        )
         if rows
         else None
     )
@@ -234,14 +319,25 @@ def _cost(test: Node) -> Element | None:
         if cost:
             rate, seconds = cost.number("words_per_second"), cost.number("seconds")
             rows.append([system.name("name"), figure(seconds, 1), figure(rate, 1), memory])
-    return table("Time and memory", ["System", "Seconds", "Words a second", "Peak memory"], rows) if rows else None
+    return (
+        table("Time and memory", ["System", "Seconds", "Words a second", "Peak memory"], rows)
+        if rows
+        else None
+    )
 
 
 def _settings(test: Node) -> Element | None:
     systems = test.nodes("systems")
     keys = list(dict.fromkeys(key for system in systems for key in system.node("settings").keys()))
-    rows = [[system.name("name"), *(_value(system.node("settings").raw(key)) for key in keys)] for system in systems]
-    return table("Settings of the systems", ["System", *keys], rows, text_columns=len(keys) + 1) if keys else None
+    rows = [
+        [system.name("name"), *(_value(system.node("settings").raw(key)) for key in keys)]
+        for system in systems
+    ]
+    return (
+        table("Settings of the systems", ["System", *keys], rows, text_columns=len(keys) + 1)
+        if keys
+        else None
+    )
 
 
 def _value(value: object) -> str:
@@ -264,7 +360,9 @@ def _signatures(test: Node) -> Element | None:
         for (metric, signature), names in found.items()
     ]
     return (
-        table("Signatures of the metrics", ["Metric", "Signature", "Systems"], rows, text_columns=3) if rows else None
+        table("Signatures of the metrics", ["Metric", "Signature", "Systems"], rows, text_columns=3)
+        if rows
+        else None
     )
 
 
@@ -284,9 +382,15 @@ def _by_place(test: Node, key: str, title: str, metric: str) -> Element:
             places.setdefault(place, row.number("segments"))
             around = row.node("intervals").node(metric)
             interval = _interval(around.number("low"), around.number("high"))
-            scores[place, system.name("name")] = Cell(figure(row.node("metrics").number(metric)), interval)
+            scores[place, system.name("name")] = Cell(
+                figure(row.node("metrics").number(metric)), interval
+            )
     rows: list[list[Child | Cell]] = [
-        [place, figure(count, 0), *(scores.get((place, system), Cell(UNKNOWN)) for system in systems)]
+        [
+            place,
+            figure(count, 0),
+            *(scores.get((place, system), Cell(UNKNOWN)) for system in systems),
+        ]
         for place, count in places.items()
     ]
     return table(f"{metric} by {title}", [title.capitalize(), "Segments", *systems], rows)

@@ -27,26 +27,44 @@ PAPERS = {LOWER_CASED: "as Tu et al. 2018", TOKENISED: "as Gu et al. 2018"}
 
 
 def made(seconds: float, recipe_sha256: str | None) -> dict[str, Any]:
-    """What made a report: version, UTC date, machine, seconds it took, the command, and the recipe's hash."""
+    """What made a report: version, UTC date, machine, seconds it took, the command, and the
+    recipe's hash."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     command = shlex.join(["tmnmt", *sys.argv[1:]])
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
-        "version": __version__, "date": date, "machine": machine, "seconds": round(seconds, 1), "command": command,
+        "version": __version__,
+        "date": date,
+        "machine": machine,
+        "seconds": round(seconds, 1),
+        "command": command,
         "recipe_sha256": recipe_sha256,
-    }  # fmt: skip
+    }
 
 
 def write_report(
-    folder: Path, name: str, description: str, measured: Sequence[Measured], start: float, recipe_sha256: str | None
+    folder: Path,
+    name: str,
+    description: str,
+    measured: Sequence[Measured],
+    start: float,
+    recipe_sha256: str | None,
 ) -> dict[str, Any]:
-    """Writes the three files; what report.json holds. start: by `time.monotonic`, of the whole command. Raises
-    FormatError where they cannot be written."""
+    """Writes the three files; what report.json holds. start: by `time.monotonic`, of the whole
+    command. Raises FormatError where they cannot be written."""
     tests = [one.entry() for one in measured]
     said = made(time.monotonic() - start, recipe_sha256)
-    report = {"format": FORMAT, "name": name, "description": description, "made": said, "tests": tests}
+    report = {
+        "format": FORMAT,
+        "name": name,
+        "description": description,
+        "made": said,
+        "tests": tests,
+    }
     folder.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps(line, ensure_ascii=False) + "\n" for one in measured for line in one.lines())
+    lines = (
+        json.dumps(line, ensure_ascii=False) + "\n" for one in measured for line in one.lines()
+    )
     _write(folder / SEGMENTS, lines)
     _write(folder / TABLE, [table(report)])
     _write(folder / REPORT, [json.dumps(report, ensure_ascii=False, indent=1) + "\n"])
@@ -61,20 +79,31 @@ def _write(path: Path, parts: Iterable[str]) -> None:
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """The report as Markdown: for every test set the systems, the bands, and what the numbers are."""
+    """The report as Markdown: for every test set the systems, the bands, and what the
+    numbers are."""
     made = report["made"]
     lines = [f"# {report['name']}", ""]
     lines += [report["description"], ""] if report["description"] else []
     for test in report["tests"]:
         lines += [f"## {test['name']}", "", *_test(test), ""]
-    lines += [f"`{made['command']}`", "", f"tmnmt {made['version']}, {made['date']}, {made['machine']}", ""]
+    lines += [
+        f"`{made['command']}`",
+        "",
+        f"tmnmt {made['version']}, {made['date']}, {made['machine']}",
+        "",
+    ]
     return "\n".join(lines)
 
 
 def _test(test: Mapping[str, Any]) -> Iterable[str]:
     nouns = {"documents": "document", "words": "reference word"}
-    again = f", {test['distinct']:,} of them distinct" if test["distinct"] < test["segments"] else ""
-    count = [counted(test["segments"], "segment") + again, *(counted(test[key], noun) for key, noun in nouns.items())]
+    again = (
+        f", {test['distinct']:,} of them distinct" if test["distinct"] < test["segments"] else ""
+    )
+    count = [
+        counted(test["segments"], "segment") + again,
+        *(counted(test[key], noun) for key, noun in nouns.items()),
+    ]
     languages = " to ".join(filter(None, (test["src_lang"], test["tgt_lang"])))
     yield f"{', '.join([*count, *([languages] if languages else [])])}."
     for warning in test["warnings"]:
@@ -114,14 +143,17 @@ def _share(share: float | None) -> str:
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU by the score of the best match, with intervals."""
-    yield from _head(["best match", *_counted(test), *(system["name"] for system in test["systems"])])
+    yield from _head(
+        ["best match", *_counted(test), *(system["name"] for system in test["systems"])]
+    )
     for number, band in enumerate(test["bands"]):
         scores = (_in_band(system["by_band"][number]) for system in test["systems"])
         yield _row([band["band"], f"{band['segments']:,}", f"{band['words']:,}", *scores])
 
 
 def _gains(test: Mapping[str, Any]) -> Iterable[str]:
-    """What is gained over the baseline, of all segments and by the best match, beside the share that has such one."""
+    """What is gained over the baseline, of all segments and by the best match, beside the share
+    that has such one."""
     others = [system for system in test["systems"] if not system["baseline"]]
     if not others:
         return
@@ -132,7 +164,13 @@ def _gains(test: Mapping[str, Any]) -> Iterable[str]:
         for number, part in enumerate(test[size]):
             if part["band"] != NONE:
                 shares = (f"{100 * part[key]:.1f} %" for key in ("share", "word_share"))
-                yield _row([part["band"], *shares, *(_gain(system[by][number]["gain"]) for system in others)])
+                yield _row(
+                    [
+                        part["band"],
+                        *shares,
+                        *(_gain(system[by][number]["gain"]) for system in others),
+                    ]
+                )
 
 
 def _head(columns: Sequence[str]) -> Iterable[str]:
@@ -166,9 +204,13 @@ def _side(test: Mapping[str, Any]) -> str:
 
 def _notes(test: Mapping[str, Any]) -> Iterable[str]:
     baseline = _baseline(test)
-    yield "- in brackets: 95 % bootstrap interval; by best match: BLEU, not comparable from band to band"
     yield (
-        "- scores are of all segments; those of one source and reference are drawn as one for intervals and tests, and "
+        "- in brackets: 95 % bootstrap interval; by best match: BLEU, not comparable from band "
+        "to band"
+    )
+    yield (
+        "- scores are of all segments; those of one source and reference are drawn as one for "
+        "intervals and tests, and "
         "count once by best match"
     )
     if len(test["systems"]) > 1:

@@ -1,4 +1,5 @@
-"""Where an Elasticsearch index lives, as one text: `elasticsearch+https://host1:9200,host2:9200/NAME`."""
+"""Where an Elasticsearch index lives, as one text:
+`elasticsearch+https://host1:9200,host2:9200/NAME`."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from tmnmt.errors import UsageError
 PREFIX = "elasticsearch+"
 PORT = 9200
 _FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")  # what Elasticsearch allows, and no more letters than everybody reads
+_NAME = re.compile(
+    r"[a-z0-9][a-z0-9._-]{0,199}"
+)  # what Elasticsearch allows, and no more letters than everybody reads
 USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
 
 
@@ -29,7 +32,8 @@ class ElasticAddress:
 
     def __str__(self) -> str:
         scheme = self.hosts[0].partition("://")[0]
-        return f"{PREFIX}{scheme}://{','.join(host.partition('://')[2] for host in self.hosts)}/{self.name}"
+        hosts = ",".join(host.partition("://")[2] for host in self.hosts)
+        return f"{PREFIX}{scheme}://{hosts}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ def is_address(text: object) -> bool:
 
 
 def parse_address(text: str) -> ElasticAddress:
-    """The parts of an address. Raises UsageError where it is not of the form, or has a password in it."""
+    """The parts of an address. Raises UsageError where it is not of the form, or has a password in
+    it."""
     shown = _without_secrets(text)
     if "@" in text:
         where = f"{USER} and {PASSWORD}, or {API_KEY}"
@@ -63,8 +68,11 @@ def parse_address(text: str) -> ElasticAddress:
 
 
 def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
-    """The secrets of the environment. Raises UsageError where they are incomplete or contradict each other."""
-    user, password, key, ca = (environment.get(name) or None for name in (USER, PASSWORD, API_KEY, CA))
+    """The secrets of the environment. Raises UsageError where they are incomplete or contradict
+    each other."""
+    user, password, key, ca = (
+        environment.get(name) or None for name in (USER, PASSWORD, API_KEY, CA)
+    )
     if (user is None) != (password is None):
         raise UsageError(f"{USER} and {PASSWORD} must both be set, or neither")
     if user is not None and key is not None:
@@ -100,7 +108,12 @@ def _host(scheme: str, host: str, shown: str) -> str:
 
 
 def _without_secrets(text: str) -> str:
-    """The text without what stands before an @, after a ? or #, and in the place of a port that is none."""
+    """The text without what stands before an @, after a ? or #, and in the place of a port that is
+    none."""
     _, at, rest = text.rpartition("@")
     shown = re.sub(r"[?#].*", "...", f"{PREFIX}...@{rest}" if at else text, flags=re.DOTALL)
-    return re.sub(r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*", lambda found: found[1] or ":...", shown)
+    return re.sub(
+        r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*",
+        lambda found: found[1] or ":...",
+        shown,
+    )

@@ -1,4 +1,5 @@
-"""Building an index on a server: a new generation beside the old one, valid from one atomic change of the alias on."""
+"""Building an index on a server: a new generation beside the old one, valid from one atomic change
+of the alias on."""
 
 from __future__ import annotations
 
@@ -20,8 +21,24 @@ from tmnmt.counted import counted
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError
 from tmnmt.index.elastic.address import ElasticAddress
 from tmnmt.index.elastic.generation import read_generation
-from tmnmt.index.elastic.layout import COUNTER, ElasticManifest, document, key, mappings, only, written
-from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason, reason_in
+from tmnmt.index.elastic.layout import (
+    COUNTER,
+    ElasticManifest,
+    document,
+    key,
+    mappings,
+    only,
+    written,
+)
+from tmnmt.index.elastic.server import (
+    BUSY,
+    PATIENCE,
+    SECONDS_TO_ANSWER,
+    Server,
+    Waiting,
+    reason,
+    reason_in,
+)
 from tmnmt.index.embedded.build import IndexExistsError, in_runs
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
@@ -49,13 +66,13 @@ def build_elastic(
     seconds_to_answer: float = SECONDS_TO_ANSWER,
     progress: ReadProgress | None = None,
 ) -> ElasticManifest:
-    """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given order.
-    `progress` is told of the segments that the server has taken.
+    """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given
+    order. `progress` is told of the segments that the server has taken.
 
-    Until the end the index that was there answers. Raises IndexExistsError where there is one, LockedError where a
-    build is under way or was stopped (`force` replaces both), MemoryIndexError where the name belongs to something
-    else, ServerError with what was done and how to go on; an error of `segments` leaves everything as it was.
-    """
+    Until the end the index that was there answers. Raises IndexExistsError where there is one,
+    LockedError where a build is under way or was stopped (`force` replaces both), MemoryIndexError
+    where the name belongs to something else, ServerError with what was done and how to go on; an
+    error of `segments` leaves everything as it was."""
     with (
         closing(Server(address, patience, seconds_to_answer)) as server,
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
@@ -66,7 +83,9 @@ def build_elastic(
         try:
             return _build(server, groups, (src_lang, tgt_lang), force, (shards, replicas), progress)
         except ServerError as error:
-            said = "the build is unfinished, what answered before still does: build again with --force"
+            said = (
+                "the build is unfinished, what answered before still does: build again with --force"
+            )
             raise ServerError(f"{error}; {said}") from error
 
 
@@ -93,7 +112,8 @@ def _build(
 
 
 class _Groups:
-    """Segments on disk, read back by token sequence as an embedded index groups them, those of one newest first."""
+    """Segments on disk, read back by token sequence as an embedded index groups them, those of one
+    newest first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._inversion = folder, Inversion(folder)
@@ -108,13 +128,16 @@ class _Groups:
     def add(self, segments: Iterable[Segment]) -> None:
         for some in in_runs(segments):
             numbers = range(self.segments + 1, self.segments + 1 + len(some))
-            pairs = [written(segment, number) for segment, number in zip(some, numbers, strict=True)]
+            pairs = [
+                written(segment, number) for segment, number in zip(some, numbers, strict=True)
+            ]
             self._inversion.add(numbers, some)
             self._pairs.write(b"".join(pairs))
             self._ends.extend(accumulate(map(len, pairs), initial=self._ends.pop()))
 
     def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
-        """(key, document, number of pairs) of every distinct token sequence; of those without tokens, each its own."""
+        """(key, document, number of pairs) of every distinct token sequence; of those without
+        tokens, each its own."""
         if not self.segments:
             return  # an empty file cannot be mapped
         self.sources, self.tokens = self._inversion.write(self._folder / "postings")
@@ -124,7 +147,9 @@ class _Groups:
                 Postings.open(self._folder / "postings").groups(),
                 (((), [number]) for number in self._inversion.without_tokens),
             ):
-                found = [(number, pairs[self._ends[number - 1] : self._ends[number]]) for number in ids]
+                found = [
+                    (number, pairs[self._ends[number - 1] : self._ends[number]]) for number in ids
+                ]
                 yield key(" ".join(tokens), ids[0]), document(tokens, found), len(ids)
 
     def close(self) -> None:
@@ -139,17 +164,28 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
     name = server.address.name
     try:
         found = server.ask(
-            server.client.indices.get_alias, expected=(404,), index=f"{name},{name}-*", ignore_unavailable=True
+            server.client.indices.get_alias,
+            expected=(404,),
+            index=f"{name},{name}-*",
+            ignore_unavailable=True,
         )
     except NotFoundError:
         return {}
     aliases = {index: list(entry["aliases"]) for index, entry in found.items()}
-    ours = {index: names for index, names in aliases.items() if re.fullmatch(rf"{re.escape(name)}-\d+", index)}
+    ours = {
+        index: names
+        for index, names in aliases.items()
+        if re.fullmatch(rf"{re.escape(name)}-\d+", index)
+    }
     if name in found or any(name in names for index, names in aliases.items() if index not in ours):
-        raise MemoryIndexError(f"{server.address}: {name} is there, but not made by tmnmt; use another name")
+        raise MemoryIndexError(
+            f"{server.address}: {name} is there, but not made by tmnmt; use another name"
+        )
     if not force:
         if any(name in aliases for aliases in ours.values()):
-            raise IndexExistsError(f"{server.address}: there is an index already; --force replaces it")
+            raise IndexExistsError(
+                f"{server.address}: there is an index already; --force replaces it"
+            )
         if ours:
             left = f"{min(ours)} is being built, or a build was stopped"
             raise LockedError(f"{server.address}: {left}; --force starts again without it")
@@ -167,22 +203,31 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
         server.ask(server.client.indices.delete, index=index, ignore_unavailable=True)
     concrete = f"{name}-{max((int(index.rpartition('-')[2]) for index in ours), default=0) + 1}"
     settings = {
-        "number_of_shards": shards, "number_of_replicas": 0, "refresh_interval": "-1", "translog.durability": "async",
-    }  # fmt: skip
+        "number_of_shards": shards,
+        "number_of_replicas": 0,
+        "refresh_interval": "-1",
+        "translog.durability": "async",
+    }
     aliases = {only(concrete): {"is_hidden": True}}
     mark = {"build": uuid4().hex}  # until the manifest takes its place
     content = mappings() | {"_meta": mark}
     try:
         server.ask(
-            server.client.indices.create, expected=(400,), index=concrete, settings=settings, mappings=content,
+            server.client.indices.create,
+            expected=(400,),
+            index=concrete,
+            settings=settings,
+            mappings=content,
             aliases=aliases,
-        )  # fmt: skip
+        )
     except BadRequestError as error:
         if error.error != "resource_already_exists_exception":
             raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
         there = server.ask(server.client.indices.get_mapping, index=concrete)[concrete]["mappings"]
         if there.get("_meta") != mark:  # else it was made, and the answer was lost
-            raise LockedError(f"{server.address}: somebody else has just begun to build {concrete}") from error
+            raise LockedError(
+                f"{server.address}: somebody else has just begun to build {concrete}"
+            ) from error
     return concrete, previous
 
 
@@ -205,12 +250,18 @@ def _fill(
         finally:
             for future, _ in under_way:
                 future.cancel()
-    send(server, only(concrete), [(f'{{"index":{{"_id":"{COUNTER}"}}}}', b'{"last_id":%d}' % groups.segments)])
+    send(
+        server,
+        only(concrete),
+        [(f'{{"index":{{"_id":"{COUNTER}"}}}}', b'{"last_id":%d}' % groups.segments)],
+    )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return ElasticManifest(*languages, groups.segments, groups.sources, groups.tokens, now)
 
 
-def _finish(under_way: deque[tuple[Future[None], int]], groups: _Groups, progress: ReadProgress | None) -> None:
+def _finish(
+    under_way: deque[tuple[Future[None], int]], groups: _Groups, progress: ReadProgress | None
+) -> None:
     future, segments = under_way.popleft()
     future.result()
     groups.sent += segments
@@ -233,7 +284,8 @@ def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, bytes]], int]]:
 
 
 def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> None:
-    """All operations are done by the server; what it refuses because it is busy is sent again, slower and slower."""
+    """All operations are done by the server; what it refuses because it is busy is sent again,
+    slower and slower."""
     from elasticsearch import ApiError
 
     waiting = Waiting(server)
@@ -241,9 +293,13 @@ def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> Non
         lines = [line for operation in operations for line in operation]
         try:
             answer = server.ask(
-                server.client.bulk, expected=(TOO_LARGE,), operations=lines, index=index, require_alias=True,
+                server.client.bulk,
+                expected=(TOO_LARGE,),
+                operations=lines,
+                index=index,
+                require_alias=True,
                 filter_path=ASKED,
-            )  # fmt: skip
+            )
         except ApiError as error:
             half = len(operations) // 2
             if not half:
@@ -256,17 +312,30 @@ def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> Non
         for (operation, _), result in zip(operations, results, strict=True):
             if result["status"] >= 300 and result["status"] not in BUSY:
                 raise server.error(f"{operation} was refused: {reason_in(result['error'])}")
-        refused = [operation for operation, result in zip(operations, results, strict=True) if result["status"] in BUSY]
+        refused = [
+            operation
+            for operation, result in zip(operations, results, strict=True)
+            if result["status"] in BUSY
+        ]
         if refused:
-            waiting.pause(f"is too busy: {len(refused):,} of {counted(len(operations), 'document')} refused")
+            waiting.pause(
+                f"is too busy: {len(refused):,} of {counted(len(operations), 'document')} refused"
+            )
         operations = refused
 
 
-def _switch(server: Server, concrete: str, previous: list[str], manifest: ElasticManifest, replicas: int) -> None:
-    """From here on the new generation answers, and the old one is gone: one change of the cluster's state."""
+def _switch(
+    server: Server, concrete: str, previous: list[str], manifest: ElasticManifest, replicas: int
+) -> None:
+    """From here on the new generation answers, and the old one is gone: one change of the cluster's
+    state."""
     from elasticsearch import NotFoundError
 
-    settings = {"refresh_interval": REFRESH, "translog.durability": "request", "number_of_replicas": replicas}
+    settings = {
+        "refresh_interval": REFRESH,
+        "translog.durability": "request",
+        "number_of_replicas": replicas,
+    }
     server.ask(server.client.indices.put_mapping, index=concrete, meta=manifest.meta())
     server.ask(server.client.indices.put_settings, index=concrete, settings=settings)
     server.ask(server.client.indices.flush, index=concrete)

@@ -1,16 +1,18 @@
-"""Changes of an index on a server, beside other writers, and repeated where the answer to a request was lost.
+"""Changes of an index on a server, beside other writers, and repeated where the answer to a request
+was lost.
 
-A document is written only if nobody has changed it since it was read (its sequence number), else read and changed
-again. So of two who change a segment at once, the second works on what the first has left. A document keeps the names
-of the last requests that have changed it: where an answer was lost, the repeated request finds its own work done,
-whatever others have made of it since; where too many have followed, it says that it cannot know. A document that holds
-nothing any more stays for a while for that alone.
+A document is written only if nobody has changed it since it was read (its sequence number), else
+read and changed again. So of two who change a segment at once, the second works on what the first
+has left. A document keeps the names of the last requests that have changed it: where an answer was
+lost, the repeated request finds its own work done, whatever others have made of it since; where too
+many have followed, it says that it cannot know. A document that holds nothing any more stays for a
+while for that alone.
 
-A correction of the source moves a segment to another document, and there is no change of two documents at once. So the
-move is first written into the document that holds the segment, beside it: from then on it is decided. Then the new
-version comes into its document, and the old one leaves. Whoever wants to change a segment that is moving first carries
-the move to its end; so one that was broken off waits for nothing but that.
-"""
+A correction of the source moves a segment to another document, and there is no change of two
+documents at once. So the move is first written into the document that holds the segment, beside it:
+from then on it is decided. Then the new version comes into its document, and the old one leaves.
+Whoever wants to change a segment that is moving first carries the move to its end; so one that was
+broken off waits for nothing but that."""
 
 from __future__ import annotations
 
@@ -28,32 +30,48 @@ from tmnmt.counted import counted
 from tmnmt.errors import DataError, MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
 from tmnmt.index.elastic.generation import HITS_A_PAGE, MOVING, ElasticGeneration, read_generation
-from tmnmt.index.elastic.layout import COUNTER, becoming, changes, document, emptied, key, read, written
+from tmnmt.index.elastic.layout import (
+    COUNTER,
+    becoming,
+    changes,
+    document,
+    emptied,
+    key,
+    read,
+    written,
+)
 from tmnmt.index.elastic.server import BUSY, Server, Waiting, reason_in
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 
 SEGMENTS_A_REQUEST = 500
-REQUESTS_KEPT = 100  # that a document knows to have changed it: fewer may come between a lost answer and the next try
+# that a document knows to have changed it: fewer may come between a lost answer and the next try
+REQUESTS_KEPT = 100
 KEPT_EMPTY = "1h"  # longer than anybody waits for an answer, and than clocks differ
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
-Refresh = Literal["wait_for", False]  # whether a request returns when its changes can be found, or at once
+Refresh = Literal[
+    "wait_for", False
+]  # whether a request returns when its changes can be found, or at once
 
 
 @dataclass
 class _Document:
-    """A document as it was read, being changed. `moving`: what some of its segments are to become in another one."""
+    """A document as it was read, being changed. `moving`: what some of its segments are to become
+    in another one."""
 
     name: str
-    version: dict[str, int]  # the condition that it is as it was read; empty where there is none yet
+    version: dict[
+        str, int
+    ]  # the condition that it is as it was read; empty where there is none yet
     pairs: dict[int, Segment]
     moving: dict[int, Segment]
     corrected: set[int]
     requests: list[str]  # that have changed it, the last at the end
 
     def put(self, segment: Segment) -> None:
-        """Takes a segment, or a new version of one of its own: to keep it or, where it belongs elsewhere, to move."""
+        """Takes a segment, or a new version of one of its own: to keep it or, where it belongs
+        elsewhere, to move."""
         if _name(segment) != self.name:
             self.moving[segment.id] = segment
         elif segment.id not in self.pairs or self.pairs[segment.id].changed < segment.changed:
@@ -70,7 +88,8 @@ class _Document:
             self.remove(number)
 
     def operation(self, built: int, request: str) -> list[bytes]:
-        """The lines of a bulk request of this name that write it, in an index of `built` segments."""
+        """The lines of a bulk request of this name that write it, in an index of
+        `built` segments."""
         condition = {"_id": self.name, **self.version}
         action = orjson.dumps({"index" if self.version else "create": condition})
         requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
@@ -78,15 +97,20 @@ class _Document:
             return [action, emptied(requests)]
         ordered = sorted(self.pairs.values(), key=lambda segment: segment.id)
         ordered.sort(key=lambda segment: segment.changed, reverse=True)
-        of_the_build = [number for number in self.pairs if number <= built and number in self.corrected]
+        of_the_build = [
+            number for number in self.pairs if number <= built and number in self.corrected
+        ]
         fields = changes(self.pairs, built, of_the_build, self.moving, requests)
-        pairs = ((segment.id, written(segment, segment.id, self.moving.get(segment.id))) for segment in ordered)
+        pairs = (
+            (segment.id, written(segment, segment.id, self.moving.get(segment.id)))
+            for segment in ordered
+        )
         return [action, document(match_tokens(ordered[0].src), pairs, fields)]
 
 
 class Writer:
-    """Changes one generation of an index. Every method raises ServerError with how much of it was done for certain,
-    and MemoryIndexError where the index is built anew meanwhile."""
+    """Changes one generation of an index. Every method raises ServerError with how much of it was
+    done for certain, and MemoryIndexError where the index is built anew meanwhile."""
 
     def __init__(self, server: Server, generation: ElasticGeneration) -> None:
         self._server, self._generation = server, generation
@@ -98,7 +122,8 @@ class Writer:
         _check_texts(numbered)
         if len(numbered) <= SEGMENTS_A_REQUEST:
             self._step_by_step(numbered, self._add, "added")
-        else:  # visible once, at the end: waiting for that after every request would take most of the time
+        # visible once, at the end: waiting for that after every request would take most of the time
+        else:
             self._step_by_step(numbered, partial(self._add, refresh=False), "added")
             try:
                 self._ask(self._server.client.indices.refresh)
@@ -108,9 +133,10 @@ class Writer:
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids; the new segments. `change` is
-        called more than once: to check first, and again where somebody else has changed the segment meanwhile. Raises
-        UnknownIdError, DataError: nothing was changed; or an UnknownIdError that says what was deleted meanwhile."""
+        """Puts `change(segment)` in the place of every segment with one of these ids; the new
+        segments. `change` is called more than once: to check first, and again where somebody else
+        has changed the segment meanwhile. Raises UnknownIdError, DataError: nothing was changed; or
+        an UnknownIdError that says what was deleted meanwhile."""
         numbers = list(dict.fromkeys(ids))
         changed = [change(segment) for segment in self.get(numbers)]
         check_sources(changed)
@@ -124,10 +150,13 @@ class Writer:
             held.put(new[number])
 
         gone: set[int] = set()
-        self._step_by_step(numbers, lambda some: gone.update(self._change(some, correct)), "corrected")
+        self._step_by_step(
+            numbers, lambda some: gone.update(self._change(some, correct)), "corrected"
+        )
         if gone:
             raise UnknownIdError(
-                f"{self._server.address}: segment {min(gone)} was deleted meanwhile ({len(numbers) - len(gone):,} of "
+                f"{self._server.address}: segment {min(gone)} was deleted meanwhile "
+                f"({len(numbers) - len(gone):,} of "
                 f"{counted(len(numbers), 'segment')} corrected)"
             )
         return [new[number] for number in numbers]
@@ -139,7 +168,8 @@ class Writer:
         self._step_by_step(numbers, partial(self._change, change=_Document.remove), "deleted")
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order, as a search finds them. Raises UnknownIdError."""
+        """The segments with these ids, in their order, as a search finds them. Raises
+        UnknownIdError."""
         wanted = list(ids)
         found: dict[int, Segment] = {}
         rest = iter(dict.fromkeys(wanted))
@@ -153,23 +183,37 @@ class Writer:
         return [found[number] for number in wanted]
 
     def finish(self) -> None:
-        """Carries every move that was broken off to its end, and removes documents that hold nothing any more."""
+        """Carries every move that was broken off to its end, and removes documents that hold
+        nothing any more."""
         self._ask(self._server.client.indices.refresh)
         before: list[str] = []
-        while names := [hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)]:
-            if names == before and not any(one.moving for one in self._read(names, by_primaries=True).values()):
+        while names := [
+            hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)
+        ]:
+            if names == before and not any(
+                one.moving for one in self._read(names, by_primaries=True).values()
+            ):
                 said = f"document {names[0]} is found by a segment that moves, and holds none"
-                raise MemoryIndexError(f"{self._server.address}: {said}; build the index again with --force")
+                raise MemoryIndexError(
+                    f"{self._server.address}: {said}; build the index again with --force"
+                )
             self._finish(names)
             before = names
         empty = {"range": {"emptied": {"lt": f"now-{KEPT_EMPTY}"}}}
         waiting = Waiting(self._server)
-        while hits := self._search(query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True):
-            lines = [orjson.dumps({"delete": {"_id": hit["_id"], **_unless_changed(hit)}}) for hit in hits]
+        while hits := self._search(
+            query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True
+        ):
+            lines = [
+                orjson.dumps({"delete": {"_id": hit["_id"], **_unless_changed(hit)}})
+                for hit in hits
+            ]
             if len(self._bulk(lines, waiting, "wait_for")) < len(hits):
                 waiting = Waiting(self._server)
 
-    def _step_by_step(self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str) -> None:
+    def _step_by_step(
+        self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str
+    ) -> None:
         rest = iter(all_of_them)
         before = 0
         while some := list(islice(rest, SEGMENTS_A_REQUEST)):
@@ -191,8 +235,8 @@ class Writer:
             left = [segment for segment in left if _name(segment) not in taken]
 
     def _change(self, ids: Iterable[int], change: Callable[[_Document, int], None]) -> set[int]:
-        """Has every one of these segments changed in the document that holds it, again where that was changed
-        meanwhile; those that are gone."""
+        """Has every one of these segments changed in the document that holds it, again where that
+        was changed meanwhile; those that are gone."""
         left, gone = set(ids), set[int]()
         waiting = Waiting(self._server)
         while left:
@@ -201,14 +245,18 @@ class Writer:
             held = {one.name: one for one in held_by.values()}
             for number, one in held_by.items():
                 change(one, number)
-            # a new name in every round: a segment may come into a document that the round before has changed already
-            taken = self._write(held.values(), waiting, _new_request())  # a move is seen before anything of it is
+            # a new name in every round: a segment may come into a document that the round before
+            # has changed already
+            taken = self._write(
+                held.values(), waiting, _new_request()
+            )  # a move is seen before anything of it is
             self._finish([name for name in taken if held[name].moving])
             left = {number for number, one in held_by.items() if one.name not in taken}
         return gone
 
     def _held_by(self, ids: Iterable[int], waiting: Waiting) -> dict[int, _Document]:
-        """The documents that hold these segments now, none of which is moving any more; without those that are gone."""
+        """The documents that hold these segments now, none of which is moving any more; without
+        those that are gone."""
         wanted = list(ids)
         up_to_date = False
         while True:
@@ -217,17 +265,30 @@ class Writer:
                 for number in hit["_source"]["ids"]:
                     found[number].append(hit["_id"])
             held = self._read({name for number in wanted for name in found[number]})
-            if moving := [name for name, one in held.items() if not one.moving.keys().isdisjoint(wanted)]:
+            if moving := [
+                name for name, one in held.items() if not one.moving.keys().isdisjoint(wanted)
+            ]:
                 self._finish(moving)
                 up_to_date = False
                 continue
-            held_by = {number: held[name] for number in wanted for name in found[number] if number in held[name].pairs}
-            unclear = [number for number in wanted if number not in held_by and (found[number] or not up_to_date)]
+            held_by = {
+                number: held[name]
+                for number in wanted
+                for name in found[number]
+                if number in held[name].pairs
+            }
+            unclear = [
+                number
+                for number in wanted
+                if number not in held_by and (found[number] or not up_to_date)
+            ]
             if not unclear:
                 return held_by
             if up_to_date:
                 waiting.pause(f"others change segment {unclear[0]} too fast")
-            self._ask(self._server.client.indices.refresh)  # what has moved since is found where it is
+            self._ask(
+                self._server.client.indices.refresh
+            )  # what has moved since is found where it is
             up_to_date = True
 
     def _finish(self, names: Sequence[str]) -> None:
@@ -240,12 +301,15 @@ class Writer:
                 self._ask(self._server.client.indices.refresh)
                 return
             targets = self._read(map(_name, decided))
-            if self._make([name for name, target in targets.items() if not target.version], waiting):
+            if self._make(
+                [name for name, target in targets.items() if not target.version], waiting
+            ):
                 continue
             # read after the targets: what still moves now came to none of them before it was read
             now = self._read(names, by_primaries=True)
             origins = {name: origin for name, origin in now.items() if origin.moving}
-            # what others have written of this is to be seen before it goes on: the decision before the target
+            # what others have written of this is to be seen before it goes on: the decision before
+            # the target
             self._ask(self._server.client.indices.refresh)
             before = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
@@ -253,16 +317,23 @@ class Writer:
                     if target := targets.get(_name(new)):
                         target.put(new)
             grown = [target for target in targets.values() if target.pairs != before[target.name]]
-            there = targets.keys() - {target.name for target in grown}  # written again, a cycle would never end
+            there = targets.keys() - {
+                target.name for target in grown
+            }  # written again, a cycle would never end
             arrived = there | self._write(grown, waiting)
             for origin in origins.values():
                 origin.arrived(arrived)
-            left = self._write((origin for origin in origins.values() if not origin.moving), waiting)
+            left = self._write(
+                (origin for origin in origins.values() if not origin.moving), waiting
+            )
             names = [name for name in origins if name not in left]
 
     def _make(self, names: Sequence[str], waiting: Waiting) -> bool:
-        """Makes empty documents, whose versions tell whether they were changed since; whether any had to be made."""
-        lines = [line for name in names for line in (orjson.dumps({"create": {"_id": name}}), emptied())]
+        """Makes empty documents, whose versions tell whether they were changed since; whether any
+        had to be made."""
+        lines = [
+            line for name in names for line in (orjson.dumps({"create": {"_id": name}}), emptied())
+        ]
         if lines:
             self._bulk(lines, waiting, False)
         return bool(lines)
@@ -286,17 +357,21 @@ class Writer:
             last = int(held["_source"]["last_id"])
             try:
                 self._ask(
-                    client.index, expected=(409,), id=COUNTER, document={"last_id": last + count}, require_alias=True,
+                    client.index,
+                    expected=(409,),
+                    id=COUNTER,
+                    document={"last_id": last + count},
+                    require_alias=True,
                     **_unless_changed(held),
-                )  # fmt: skip
+                )
             except ConflictError as error:
                 waiting.pause("others add too fast", error)
             else:
                 return last + 1
 
     def _read(self, names: Iterable[str], *, by_primaries: bool = False) -> dict[str, _Document]:
-        """These documents as they are now, seen by searches or not. A replica may lag behind what nobody has been told
-        of yet; primaries do not, and are slower to read."""
+        """These documents as they are now, seen by searches or not. A replica may lag behind what
+        nobody has been told of yet; primaries do not, and are slower to read."""
         found: dict[str, _Document] = {}
         wanted, waiting = list(dict.fromkeys(names)), Waiting(self._server)
         while left := [name for name in wanted if name not in found]:
@@ -305,7 +380,11 @@ class Writer:
             errors = [answer["error"] for answer in answers.values() if "error" in answer]
             if any(error["type"] == "index_not_found_exception" for error in errors):
                 self._check_current()
-            found |= {name: _document(name, answer) for name, answer in answers.items() if "error" not in answer}
+            found |= {
+                name: _document(name, answer)
+                for name, answer in answers.items()
+                if "error" not in answer
+            }
             if errors:
                 waiting.pause(f"changes cannot be prepared: {reason_in(errors[0])}")
         return found
@@ -316,41 +395,57 @@ class Writer:
     def _ask_primaries(self, names: Sequence[str]) -> list[Any]:
         """By updates that change nothing, which primaries alone answer."""
         lines = [
-            line for name in names for line in (orjson.dumps({"update": {"_id": name, "_source": True}}), b'{"doc":{}}')
+            line
+            for name in names
+            for line in (orjson.dumps({"update": {"_id": name, "_source": True}}), b'{"doc":{}}')
         ]
         items = self._ask(self._server.client.bulk, operations=lines, require_alias=True)["items"]
         answers = [item["update"].get("get") or item["update"] for item in items]
         return [{"found": False} if _is_missing(answer) else answer for answer in answers]
 
     def _write(
-        self, documents: Iterable[_Document], waiting: Waiting, request: str = "", refresh: Refresh = "wait_for"
+        self,
+        documents: Iterable[_Document],
+        waiting: Waiting,
+        request: str = "",
+        refresh: Refresh = "wait_for",
     ) -> set[str]:
-        """Writes documents; the names of those that are as wanted. The others were changed meanwhile: the time for
-        another try has come."""
+        """Writes documents; the names of those that are as wanted. The others were changed
+        meanwhile: the time for another try has come."""
         held = {one.name: one for one in documents}
         built = self._generation.manifest.segments
         lines = [line for one in held.values() for line in one.operation(built, request)]
         refused = self._bulk(lines, waiting, refresh) if lines else set[str]()
-        if request and refused and (done := self._done_before([held[name] for name in refused], request)):
+        if (
+            request
+            and refused
+            and (done := self._done_before([held[name] for name in refused], request))
+        ):
             refused -= done
             if refresh:
                 self._ask(self._server.client.indices.refresh)
         return held.keys() - refused
 
     def _done_before(self, refused: Sequence[_Document], request: str) -> set[str]:
-        """The names of those documents that were refused because this request has written them before, and the answer
-        was lost. Raises ServerError where too many have changed one since to know that."""
+        """The names of those documents that were refused because this request has written them
+        before, and the answer was lost. Raises ServerError where too many have changed one since to
+        know that."""
         now = self._read([one.name for one in refused], by_primaries=True)
         for one in refused:
             known = now[one.name].requests
             followed = not one.requests or one.requests[-1] not in known
             if request not in known and len(known) == REQUESTS_KEPT and followed:
-                raise self._server.error("so many others have changed the same pairs that it is unknown what was done")
+                raise self._server.error(
+                    "so many others have changed the same pairs that it is unknown what was done"
+                )
         return {one.name for one in refused if request in now[one.name].requests}
 
     def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
-        """Sends a bulk request; the names of the documents that were not written now, after a pause."""
-        answer = self._ask(self._server.client.bulk, operations=lines, require_alias=True, refresh=refresh)
+        """Sends a bulk request; the names of the documents that were not written now, after a
+        pause."""
+        answer = self._ask(
+            self._server.client.bulk, operations=lines, require_alias=True, refresh=refresh
+        )
         refused: dict[str, Any] = {}
         for item in answer["items"]:
             (result,) = item.values()
@@ -366,14 +461,18 @@ class Writer:
             waiting.pause(f"did not take {counted(len(refused), 'change')} yet: {said}")
         return set(refused)
 
-    def _ask(self, request: Callable[..., Any], *, expected: Sequence[int] = (), **parameters: Any) -> Any:
+    def _ask(
+        self, request: Callable[..., Any], *, expected: Sequence[int] = (), **parameters: Any
+    ) -> Any:
         """As `Server.ask`, of this generation alone; again where a host does not know it yet."""
         from elasticsearch import NotFoundError
 
         waiting = Waiting(self._server)
         while True:
             try:
-                return self._server.ask(request, expected=(404, *expected), index=self._generation.only, **parameters)
+                return self._server.ask(
+                    request, expected=(404, *expected), index=self._generation.only, **parameters
+                )
             except NotFoundError as error:
                 self._check_current()
                 waiting.pause("does not know its indexes yet", error)

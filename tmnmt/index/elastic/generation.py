@@ -19,7 +19,9 @@ HITS_A_PAGE = 1000
 KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
 SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it does by itself
 HOLDS_PAIRS = {"exists": {"field": "ids"}}
-MOVING = {"exists": {"field": "moving"}}  # documents with pairs that are about to become pairs of another one
+MOVING = {
+    "exists": {"field": "moving"}
+}  # documents with pairs that are about to become pairs of another one
 BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
 
 Hit = Mapping[str, Any]
@@ -47,7 +49,8 @@ class GenerationGone(MemoryIndexError):
 
 
 def read_generation(server: Server) -> ElasticGeneration:
-    """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another format."""
+    """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another
+    format."""
     from elasticsearch import NotFoundError
 
     name, where = server.address.name, str(server.address)
@@ -66,34 +69,44 @@ def read_generation(server: Server) -> ElasticGeneration:
 
 
 def _check_there(server: Server) -> None:
-    """Raises MemoryIndexError where there is no index. A node that has just started names none of its indexes. A search
-    it refuses as long as it does not know them, and that is waited for."""
+    """Raises MemoryIndexError where there is no index. A node that has just started names none of
+    its indexes. A search it refuses as long as it does not know them, and that is waited for."""
     from elasticsearch import NotFoundError
 
     try:
         server.ask(server.client.search, expected=(404,), index=server.address.name, size=0)
     except NotFoundError as error:
-        raise MemoryIndexError(f"{server.address}: no such index; make one with tmnmt build-index") from error
+        raise MemoryIndexError(
+            f"{server.address}: no such index; make one with tmnmt build-index"
+        ) from error
 
 
 def pages(
     server: Server, query: Mapping[str, Any], sort: Sequence[Mapping[str, str]], **asked: Any
 ) -> Iterator[list[Hit]]:
-    """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the index is replaced
-    meanwhile."""
+    """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the
+    index is replaced meanwhile."""
     from elastic_transport import TransportError
     from elasticsearch import ApiError, NotFoundError
 
     client = server.client
-    point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)["id"]
+    point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)[
+        "id"
+    ]
     after: dict[str, Any] = asked
     try:
         while True:
             answer = server.ask(
-                client.search, expected=(404,), query=query, sort=sort, size=HITS_A_PAGE,
-                pit={"id": point, "keep_alive": KEPT_OPEN}, track_total_hits=False,
-                allow_partial_search_results=False, **after,
-            )  # fmt: skip
+                client.search,
+                expected=(404,),
+                query=query,
+                sort=sort,
+                size=HITS_A_PAGE,
+                pit={"id": point, "keep_alive": KEPT_OPEN},
+                track_total_hits=False,
+                allow_partial_search_results=False,
+                **after,
+            )
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield hits
@@ -101,15 +114,17 @@ def pages(
                 return
             after = asked | {"search_after": hits[-1]["sort"]}
     except NotFoundError as error:
-        raise GenerationGone(f"{server.address}: was built anew while it was read; ask again") from error
+        raise GenerationGone(
+            f"{server.address}: was built anew while it was read; ask again"
+        ) from error
     finally:
         with suppress(ApiError, TransportError):  # gone, or ended by the server after a while
             client.options(request_timeout=SECONDS_TO_CLOSE).close_point_in_time(id=point)
 
 
 def every_segment(server: Server) -> Iterator[Segment]:
-    """All segments in order of id, once each also where one is moving from a document to another. The documents come in
-    order of their smallest id; the others wait for their turn."""
+    """All segments in order of id, once each also where one is moving from a document to another.
+    The documents come in order of their smallest id; the others wait for their turn."""
     waiting: list[tuple[int, int, Segment]] = []
     number = count()  # segments have no order
     for page in pages(server, HOLDS_PAIRS, BY_ID):

@@ -1,5 +1,5 @@
-"""Which host of a cluster is asked, and for how long, where one of them hangs (it takes requests and never answers) or
-has just started and knows no index yet."""
+"""Which host of a cluster is asked, and for how long, where one of them hangs (it takes requests
+and never answers) or has just started and knows no index yet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elastic_transport import BaseNode, ConnectionTimeout, NodeConfig, NodeSelector, Transport, TransportApiResponse
+from elastic_transport import (
+    BaseNode,
+    ConnectionTimeout,
+    NodeConfig,
+    NodeSelector,
+    Transport,
+    TransportApiResponse,
+)
 
-SECONDS_BEFORE_THE_NEXT = (5.0, 15.0)  # that each host has for what may be asked twice, in the first and second round
+SECONDS_BEFORE_THE_NEXT = (
+    5.0,
+    15.0,
+)  # that each host has for what may be asked twice, in the first and second round
 # At the end of a path; all others that search or read are GET or HEAD.
 READING = ("/_search", "/_msearch", "/_mget", "/_pit")
 NO_INDEX = "index_not_found_exception"
@@ -18,8 +28,9 @@ log = logging.getLogger(__name__)
 
 
 class FirstHost(NodeSelector):
-    """Takes the first host that is alive; one that has failed comes back as the last. So a change goes to the host that
-    has just answered what was read for it, and one that hangs gets nothing while another answers.
+    """Takes the first host that is alive; one that has failed comes back as the last. So a change
+    goes to the host that has just answered what was read for it, and one that hangs gets nothing
+    while another answers.
 
     `unknowing`: those that do not know an index; they are taken where no other is alive."""
 
@@ -32,9 +43,9 @@ class FirstHost(NodeSelector):
 
 
 class Hosts(Transport):
-    """Asks one host after the other, a few seconds each, for what changes nothing. Where none answers, and for a
-    change, which may be under way on a host that hangs, one host has all the time that a request may take. Where one
-    says that there is no such index, all are asked."""
+    """Asks one host after the other, a few seconds each, for what changes nothing. Where none
+    answers, and for a change, which may be under way on a host that hangs, one host has all the
+    time that a request may take. Where one says that there is no such index, all are asked."""
 
     def perform_request(
         self, method: str, target: str, *, request_timeout: Any = None, **asked: Any
@@ -53,7 +64,9 @@ class Hosts(Transport):
             hosts.unknowing.discard(answer.meta.node)
         return answer
 
-    def _in_rounds(self, method: str, target: str, request_timeout: Any, asked: Any) -> TransportApiResponse:
+    def _in_rounds(
+        self, method: str, target: str, request_timeout: Any, asked: Any
+    ) -> TransportApiResponse:
         for seconds in SECONDS_BEFORE_THE_NEXT:
             if isinstance(request_timeout, int | float) and seconds >= request_timeout:
                 break
@@ -68,12 +81,17 @@ class Hosts(Transport):
 
 def only_reads(method: str, target: str) -> bool:
     """Whether a request changes nothing, so that two hosts may be asked for the same."""
-    return method in ("GET", "HEAD") or (method == "POST" and target.partition("?")[0].endswith(READING))
+    return method in ("GET", "HEAD") or (
+        method == "POST" and target.partition("?")[0].endswith(READING)
+    )
 
 
 def misses_an_index(answer: Any) -> bool:
     """Whether a host says, of all that was asked or of a part, that there is no such index."""
     if not isinstance(answer, Mapping):
         return False
-    errors = [part.get("error") for part in (answer, *answer.get("responses", ()), *answer.get("docs", ()))]
+    errors = [
+        part.get("error")
+        for part in (answer, *answer.get("responses", ()), *answer.get("docs", ()))
+    ]
     return any(isinstance(error, Mapping) and error.get("type") == NO_INDEX for error in errors)

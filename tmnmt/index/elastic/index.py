@@ -30,13 +30,17 @@ from tmnmt.text import match_tokens
 
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
-ASKED = tuple(f"responses.{name}" for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs"))
+ASKED = tuple(
+    f"responses.{name}"
+    for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs")
+)
 Version = tuple[int, str]  # of a segment: its id, and when it was changed
 BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
 
 
 class ElasticIndex:
-    """An index on a server, open for searches and additions; an `Index`. Use from any thread; close it, or use `with`.
+    """An index on a server, open for searches and additions; an `Index`. Use from any thread; close
+    it, or use `with`.
 
     `requests` counts the searches the server was asked for, one for nearly every query."""
 
@@ -49,11 +53,18 @@ class ElasticIndex:
 
     @classmethod
     def open(
-        cls, address: ElasticAddress, src_lang: str | None = None, tgt_lang: str | None = None, *,
-        patience: float = PATIENCE, seconds_to_answer: float = SECONDS_TO_ANSWER,
-    ) -> ElasticIndex:  # fmt: skip
-        """The index at `address`. Lost connections and a busy server are waited for, `patience` seconds in all.
-        Raises ServerError, and MemoryIndexError: no index, not ours, of another format or of other languages."""
+        cls,
+        address: ElasticAddress,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
+        *,
+        patience: float = PATIENCE,
+        seconds_to_answer: float = SECONDS_TO_ANSWER,
+    ) -> ElasticIndex:
+        """The index at `address`. Lost connections and a busy server are waited for, `patience`
+        seconds in all.
+        Raises ServerError, and MemoryIndexError: no index, not ours, of another format or of other
+        languages."""
         server = Server(address, patience, seconds_to_answer)
         try:
             index = cls(server)
@@ -77,11 +88,15 @@ class ElasticIndex:
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has
+        added.
         Raises ServerError, which says how many of the queries were answered."""
         check_search(queries, k, threshold, exclude_documents)
         documents = exclude_documents or [""] * len(queries)
-        keys = [(tuple(match_tokens(text)), document) for text, document in zip(queries, documents, strict=True)]
+        keys = [
+            (tuple(match_tokens(text)), document)
+            for text, document in zip(queries, documents, strict=True)
+        ]
         questions = {key: _Question(key[0], k, threshold, exclude_sources, key[1]) for key in keys}
         asked = [question for question in questions.values() if question.tokens]
         for i in range(0, len(asked), QUERIES_A_REQUEST):
@@ -89,42 +104,51 @@ class ElasticIndex:
             try:
                 while some:
                     self._answer(some)
-                    some = self._outdated(some) + [question for question in some if question.doubt()]
+                    some = self._outdated(some) + [
+                        question for question in some if question.doubt()
+                    ]
             except ServerError as error:
                 if len(asked) == 1:
                     raise
-                raise ServerError(f"{error} ({i:,} of {len(asked):,} queries had been answered)") from error
+                raise ServerError(
+                    f"{error} ({i:,} of {len(asked):,} queries had been answered)"
+                ) from error
         return [questions[key].best() for key in keys]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids. On return they are durable, and the next search by anyone finds them. Without
-        `changed` (or `created`) they get the present time. Several may add at once. Raises ServerError with what was
-        added and what perhaps, DataError."""
+        """Adds segments; their ids. On return they are durable, and the next search by anyone finds
+        them. Without `changed` (or `created`) they get the present time. Several may add at once.
+        Raises ServerError with what was added and what perhaps, DataError."""
         return self._writer().add(dated(segments))
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a ServerError says how
-        many were corrected. Where somebody else changes a segment at once, `change` is called again with what that has
-        made of it; where somebody deletes it, an UnknownIdError says so."""
+        """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a
+        ServerError says how many were corrected. Where somebody else changes a segment at once,
+        `change` is called again with what that has made of it; where somebody deletes it, an
+        UnknownIdError says so."""
         return self._writer().edit(ids, change)
 
     def delete(self, ids: Iterable[int]) -> None:
-        """As `MemoryIndex.delete`, but as far as a ServerError says where the server goes away meanwhile."""
+        """As `MemoryIndex.delete`, but as far as a ServerError says where the server goes away
+        meanwhile."""
         self._writer().delete(ids)
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
-        """Deletes those of all segments, as they are when this begins, that `choose` names by id; their ids."""
+        """Deletes those of all segments, as they are when this begins, that `choose` names by id;
+        their ids."""
         writer = self._writer()
         ids = list(dict.fromkeys(choose(self.segments())))
         writer.delete(ids)
         return ids
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        """The segments with these ids, in their order. Raises UnknownIdError where
+        there is none."""
         return self._writer().get(ids)
 
     def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
-        """The segments that are meant, in order of id, as they are when the first is asked for. All are read."""
+        """The segments that are meant, in order of id, as they are when the first is asked for. All
+        are read."""
         return filter(wanted.keeps, every_segment(self._server))
 
     def changes(self) -> tuple[int, int, int]:
@@ -136,14 +160,15 @@ class ElasticIndex:
         return count_segments(self._server, self._current())
 
     def compact(self, progress: Callable[[int], None] | None = None) -> None:
-        """Drops what was deleted and makes one part of every shard, so that searches are at their fastest; the server
-        does it, while searches and changes go on. Corrections that were broken off are carried to their end."""
+        """Drops what was deleted and makes one part of every shard, so that searches are at their
+        fastest; the server does it, while searches and changes go on. Corrections that were broken
+        off are carried to their end."""
         self._writer().finish()
         merge(self._server)
 
     def verify(self) -> int:
-        """Reads everything; how many segments there are. Raises MemoryIndexError at the first document that is not as
-        it was written."""
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first
+        document that is not as it was written."""
         return verify(self._server)
 
     def generation(self) -> int:
@@ -164,18 +189,22 @@ class ElasticIndex:
         self.close()
 
     def _current(self) -> ElasticGeneration:
-        """The generation that answers now. Raises MemoryIndexError where its languages are others than when opened."""
+        """The generation that answers now. Raises MemoryIndexError where its languages are others
+        than when opened."""
         now = read_generation(self._server)
         languages = now.manifest.src_lang, now.manifest.tgt_lang
         if languages != (self.src_lang, self.tgt_lang):
-            raise MemoryIndexError(f"{self.address}: was replaced by an index from {' to '.join(languages)}")
+            raise MemoryIndexError(
+                f"{self.address}: was replaced by an index from {' to '.join(languages)}"
+            )
         return now
 
     def _writer(self) -> Writer:
         return Writer(self._server, self._current())
 
     def _answer(self, questions: Sequence[_Question]) -> None:
-        """First pages in one request; where that raised the bound, once more above it; the rest page by page."""
+        """First pages in one request; where that raised the bound, once more above it; the rest
+        page by page."""
         page = FIRST_PAGE
         asked = list(questions)
         while asked:
@@ -184,8 +213,14 @@ class ElasticIndex:
                 question.restart()
                 question.read(hits)
                 question.settled |= len(hits) < page
-            open_ones = [(q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled]
-            asked = [question for question, bound in open_ones if question.bound() > bound and page == FIRST_PAGE]
+            open_ones = [
+                (q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled
+            ]
+            asked = [
+                question
+                for question, bound in open_ones
+                if question.bound() > bound and page == FIRST_PAGE
+            ]
             page = HITS_A_PAGE
             for question, _ in open_ones:
                 if question not in asked:
@@ -197,7 +232,13 @@ class ElasticIndex:
         if not moving:
             return []
         found = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
-        pairs = (pair for page in found for hit in page for pair in hit["_source"]["pairs"] if "becomes" not in pair)
+        pairs = (
+            pair
+            for page in found
+            for hit in page
+            for pair in hit["_source"]["pairs"]
+            if "becomes" not in pair
+        )
         try:
             arrived = moving.intersection(pair["id"] for pair in pairs)
         except GenerationGone:
@@ -207,8 +248,8 @@ class ElasticIndex:
         return [question for question in questions if question.forget(arrived)]
 
     def _read_on(self, question: _Question) -> None:
-        """All candidates from the first on, from one point in time, until the question is settled or they end; in the
-        new generation where the index was replaced meanwhile."""
+        """All candidates from the first on, from one point in time, until the question is settled
+        or they end; in the new generation where the index was replaced meanwhile."""
         bound = question.bound()
         while True:
             question.restart()
@@ -222,17 +263,25 @@ class ElasticIndex:
             except GenerationGone:
                 bound = question.threshold
 
-    def _pages(self, questions: Sequence[_Question], bounds: Sequence[float], size: int) -> list[list[Any]]:
-        """The first page of every question, by one request; again for those a busy server has refused."""
+    def _pages(
+        self, questions: Sequence[_Question], bounds: Sequence[float], size: int
+    ) -> list[list[Any]]:
+        """The first page of every question, by one request; again for those a busy server has
+        refused."""
         waiting = Waiting(self._server)
         found: dict[int, list[Any]] = {}
         while left := [i for i in range(len(questions)) if i not in found]:
             lines: list[Mapping[str, Any]] = []
-            header = {"index": self.address.name, "allow_partial_search_results": False}  # a part is a wrong answer
+            header = {
+                "index": self.address.name,
+                "allow_partial_search_results": False,
+            }  # a part is a wrong answer
             for i in left:
                 query = candidates(questions[i].tokens, bounds[i])
                 lines += [header, {"query": query, "size": size, "track_total_hits": False}]
-            answer = self._server.ask(self._server.client.msearch, searches=lines, filter_path=ASKED)
+            answer = self._server.ask(
+                self._server.client.msearch, searches=lines, filter_path=ASKED
+            )
             self.requests += len(left)
             refused = None
             for i, response in zip(left, answer["responses"], strict=True):
@@ -255,7 +304,12 @@ class _Question:
     """One query while its candidates come, best bound first."""
 
     def __init__(
-        self, tokens: tuple[str, ...], k: int, threshold: float, without_equal: bool, without_document: str
+        self,
+        tokens: tuple[str, ...],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        without_document: str,
     ) -> None:
         self.tokens, self._k, self.threshold = tokens, k, threshold
         self._without_equal, self._without_document = without_equal, without_document
@@ -267,11 +321,13 @@ class _Question:
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
-        return max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
+        return (
+            max(self.threshold, self._scores[0]) if len(self._scores) == self._k else self.threshold
+        )
 
     def doubt(self) -> bool:
-        """Begins again, once, if it has met a segment twice: shards are not read at one moment, so one that moves may
-        be met where it was and where it is."""
+        """Begins again, once, if it has met a segment twice: shards are not read at one moment, so
+        one that moves may be met where it was and where it is."""
         met = {match.segment.id for match in self._matches}
         if self._doubted or len(met) == len(self._matches):
             return False
@@ -285,7 +341,8 @@ class _Question:
         self.moving, self.settled = set(), False
 
     def forget(self, arrived: Set[int]) -> bool:
-        """Begins again, without the earlier versions of these segments, if it has met any of them."""
+        """Begins again, without the earlier versions of these segments, if it has met
+        any of them."""
         met = {version for version in self.moving if version[0] in arrived}
         if met:
             self._arrived |= met
@@ -301,7 +358,10 @@ class _Question:
             self._verify(hit["_source"]["pairs"])
 
     def best(self) -> list[Match]:
-        latest = {match.segment.id: match for match in sorted(self._matches, key=lambda one: one.segment.changed)}
+        latest = {
+            match.segment.id: match
+            for match in sorted(self._matches, key=lambda one: one.segment.changed)
+        }
         return best_of(latest.values(), self._k)
 
     def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
@@ -314,7 +374,11 @@ class _Question:
         wanted = [pair for pair in pairs if not without or pair.get("document", "") != without]
         if moving := {_version(pair) for pair in pairs if "becomes" in pair}:
             self.moving |= moving - self._arrived
-            wanted = [pair for pair in wanted if "becomes" not in pair or _version(pair) not in self._arrived]
+            wanted = [
+                pair
+                for pair in wanted
+                if "becomes" not in pair or _version(pair) not in self._arrived
+            ]
         for pair in wanted[: self._k]:  # newest first: no more than k of them can be among the best
             self._matches.append(Match(read(pair), score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush

@@ -1,8 +1,11 @@
-"""What lies on the server: one document a distinct token sequence, the pairs of that source inside it, newest first.
+"""What lies on the server: one document a distinct token sequence, the pairs of that source inside
+it, newest first.
 
 NAME            alias: the generation that answers
-NAME-7          concrete index: documents {tokens, n, ids, pairs}, the manifest in the mapping's _meta
-NAME-7-only     alias of this generation for ever. Changes are written to it: once the generation is gone nothing makes
+NAME-7          concrete index: documents {tokens, n, ids, pairs}, the manifest in the mapping's
+_meta
+NAME-7-only     alias of this generation for ever. Changes are written to it: once the generation is
+gone nothing makes
                 it again, and what was meant for one generation never reaches the next
 """
 
@@ -49,15 +52,21 @@ class ElasticManifest:
 
 
 def read_meta(meta: Any, where: str) -> ElasticManifest:
-    """The manifest in a mapping's `_meta`. Raises MemoryIndexError: not ours, of another format, damaged."""
+    """The manifest in a mapping's `_meta`. Raises MemoryIndexError: not ours, of another format,
+    damaged."""
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
         raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
     if (content["format"], content.get("tokenisation")) != (FORMAT, TOKENISATION):
-        have, want = f"format {content['format']}, {content.get('tokenisation')}", f"format {FORMAT}, {TOKENISATION}"
-        raise MemoryIndexError(f"{where}: {have}, but this version reads {want}; build the index again with --force")
+        have = f"format {content['format']}, {content.get('tokenisation')}"
+        want = f"format {FORMAT}, {TOKENISATION}"
+        raise MemoryIndexError(
+            f"{where}: {have}, but this version reads {want}; build the index again with --force"
+        )
     if set(content) != {field.name for field in fields(ElasticManifest)}:
-        raise MemoryIndexError(f"{where}: damaged manifest (keys missing or unknown); build it again with --force")
+        raise MemoryIndexError(
+            f"{where}: damaged manifest (keys missing or unknown); build it again with --force"
+        )
     return ElasticManifest(**content)
 
 
@@ -66,8 +75,9 @@ def mappings() -> dict[str, Any]:
     return {
         "dynamic": "strict",
         "properties": {
-            # cut at blanks alone, of which no token has one; by boolean similarity every term that is found counts 1.
-            # As a list of keywords, and with it left out of `_source`, a build takes the server 1.8 times as long
+            # cut at blanks alone, of which no token has one; by boolean similarity every term that
+            # is found counts 1. As a list of keywords, and with it left out of `_source`, a build
+            # takes the server 1.8 times as long
             "tokens": {
                 "type": "text",
                 "analyzer": "whitespace",
@@ -75,12 +85,28 @@ def mappings() -> dict[str, Any]:
                 "norms": False,
                 "index_options": "docs",
             },
-            "n": {"type": "integer"},  # |x'|, not 0: a source without tokens has none, so that nothing finds it
-            "ids": {"type": "long"},  # of the pairs: for finding one, for reading in their order, for counting
-            "added": {"type": "integer", "index": False},  # how many of the pairs are newer than the build
-            "corrected": {"type": "long", "index": False},  # ids of pairs of the build that were changed since
-            "moving": {"type": "long"},  # ids of pairs that are about to become pairs of another document
-            "requests": {"type": "keyword", "index": False, "doc_values": False},  # the last that have changed it
+            "n": {
+                "type": "integer"
+            },  # |x'|, not 0: a source without tokens has none, so that nothing finds it
+            "ids": {
+                "type": "long"
+            },  # of the pairs: for finding one, for reading in their order, for counting
+            "added": {
+                "type": "integer",
+                "index": False,
+            },  # how many of the pairs are newer than the build
+            "corrected": {
+                "type": "long",
+                "index": False,
+            },  # ids of pairs of the build that were changed since
+            "moving": {
+                "type": "long"
+            },  # ids of pairs that are about to become pairs of another document
+            "requests": {
+                "type": "keyword",
+                "index": False,
+                "doc_values": False,
+            },  # the last that have changed it
             "emptied": {"type": "date"},  # when the last pair has left, of a document without pairs
             "pairs": {"type": "object", "enabled": False},
             "last_id": {"type": "long", "index": False, "doc_values": False},
@@ -94,27 +120,46 @@ def only(concrete: str) -> str:
 
 
 def key(tokens: str, number: int) -> str:
-    """The id of the document that segment `number` of these tokens, joined by spaces, belongs to: 128 bits of a
-    cryptographic hash. Segments without tokens stand alone."""
+    """The id of the document that segment `number` of these tokens, joined by spaces, belongs to:
+    128 bits of a cryptographic hash. Segments without tokens stand alone."""
     content = tokens or f" {number}"  # no token has or is a space
-    return urlsafe_b64encode(blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest())[:22].decode()
+    return urlsafe_b64encode(
+        blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    )[:22].decode()
 
 
 def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes: str = "") -> bytes:
-    """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of `changes`."""
+    """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of
+    `changes`."""
     ids, texts = zip(*pairs, strict=True)
-    found_by = b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens)) if tokens else b""
-    return b'{%b%b"ids":%b,"pairs":[%b]}' % (found_by, changes.encode(), orjson.dumps(ids), b",".join(texts))
+    found_by = (
+        b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens))
+        if tokens
+        else b""
+    )
+    return b'{%b%b"ids":%b,"pairs":[%b]}' % (
+        found_by,
+        changes.encode(),
+        orjson.dumps(ids),
+        b",".join(texts),
+    )
 
 
 def changes(
-    ids: Iterable[int], built: int, corrected: Iterable[int], moving: Iterable[int], requests: Sequence[str]
+    ids: Iterable[int],
+    built: int,
+    corrected: Iterable[int],
+    moving: Iterable[int],
+    requests: Sequence[str],
 ) -> str:
-    """The fields of what was changed since an index of `built` segments was built; "" for nothing."""
+    """The fields of what was changed since an index of `built` segments was built; ""
+    for nothing."""
     added = sum(number > built for number in ids)
     lists = {"corrected": sorted(corrected), "moving": sorted(moving), "requests": list(requests)}
     fields: dict[str, Any] = {"added": added, **lists}
-    return "".join(f'"{name}":{orjson.dumps(value).decode()},' for name, value in fields.items() if value)
+    return "".join(
+        f'"{name}":{orjson.dumps(value).decode()},' for name, value in fields.items() if value
+    )
 
 
 def emptied(requests: Sequence[str] = ()) -> bytes:
@@ -123,8 +168,8 @@ def emptied(requests: Sequence[str] = ()) -> bytes:
 
 
 def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
-    """A segment with the id `number` as JSON, and what it is about to become in another document; what is empty is left
-    out. Raises DataError: a text is no Unicode."""
+    """A segment with the id `number` as JSON, and what it is about to become in another document;
+    what is empty is left out. Raises DataError: a text is no Unicode."""
     fields = zip(_FIELDS, _values(segment), strict=True)
     content: dict[str, Any] = {"id": number, **{name: value for name, value in fields if value}}
     if becomes:
@@ -132,7 +177,9 @@ def written(segment: Segment, number: int, becomes: Segment | None = None) -> by
     try:
         return orjson.dumps(content)
     except orjson.JSONEncodeError as error:
-        raise DataError(f"segment {number} has a character that is no Unicode text: {error}") from error
+        raise DataError(
+            f"segment {number} has a character that is no Unicode text: {error}"
+        ) from error
 
 
 def read(pair: Mapping[str, Any]) -> Segment:

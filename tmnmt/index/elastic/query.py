@@ -1,10 +1,10 @@
 """One search as Elasticsearch is asked it, so that its score is the upper bound of the fuzzy score.
 
-A multiset of match tokens becomes a set by numbering what occurs again ("the", "the␟2"). The number of the query's
-terms that a document has is then the overlap of the two multisets, and overlap / max(|x|, |x'|) bounds the fuzzy score
-1 - ED / max(|x|, |x'|), because an edit can save at most one token that both lack. So the documents come best bound
-first: as soon as a bound is below the k-th best score verified, nothing that follows can be among the best k.
-"""
+A multiset of match tokens becomes a set by numbering what occurs again ("the", "the␟2"). The number
+of the query's terms that a document has is then the overlap of the two multisets, and overlap /
+max(|x|, |x'|) bounds the fuzzy score 1 - ED / max(|x|, |x'|), because an edit can save at most one
+token that both lack. So the documents come best bound first: as soon as a bound is below the k-th
+best score verified, nothing that follows can be among the best k."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from typing import Any
 
 from tmnmt.index.fuzzy import SLACK
 
-MOST_CHARS = 100  # of a token that are told apart; with its number it stays below the 255 at which a server cuts words
+# of a token that are told apart; with its number it stays below the 255 at which a server cuts
+# words
+MOST_CHARS = 100
 MOST_CLAUSES = 1000  # Elasticsearch allows 1,024 at least; more with more memory
 FLOAT_SLACK = 1e-5  # its scores are 32-bit
 
 
 def terms(tokens: Sequence[str]) -> list[str]:
-    """The tokens as a set: an occurrence after the first carries its number. The sign stands in no token but itself.
-    Of long tokens that begin alike the overlap counts too many: its bound is looser, and still one."""
+    """The tokens as a set: an occurrence after the first carries its number. The sign stands in no
+    token but itself. Of long tokens that begin alike the overlap counts too many: its bound is
+    looser, and still one."""
     numbered = [token[:MOST_CHARS] for token in tokens]
     distinct, times = set(numbered), dict[str, int]()
     if len(distinct) == len(numbered):
@@ -38,8 +41,8 @@ def terms(tokens: Sequence[str]) -> list[str]:
 def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
     """The query for every document whose bound reaches `threshold`, bounds as scores (the module).
 
-    Of a text with more terms than may be asked for, the first so many are asked for and the rest counts as found:
-    the bound is looser, and still one."""
+    Of a text with more terms than may be asked for, the first so many are asked for and the rest
+    counts as found: the bound is looser, and still one."""
     asked = terms(tokens)[:MOST_CLAUSES]
     granted = len(tokens) - len(asked)
     shared = math.ceil(threshold * len(tokens) - SLACK) - granted

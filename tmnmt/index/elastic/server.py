@@ -1,4 +1,5 @@
-"""Requests to Elasticsearch that are tried again while that can help, and whose errors speak to the user."""
+"""Requests to Elasticsearch that are tried again while that can help, and whose errors speak to the
+user."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 PATIENCE = 30.0  # seconds for which a request is tried again: a node restarts, a queue empties
 SECONDS_TO_ANSWER = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 3.0  # seconds between tries, doubled every time
-BUSY = (429, 502, 503, 504)  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
+BUSY = (
+    429,
+    502,
+    503,
+    504,
+)  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
 _REFUSED = f"; set {USER} and {PASSWORD}, or {API_KEY}"
 
 T = TypeVar("T")
@@ -25,10 +31,14 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """The cluster of an address. Every failure is a ServerError that names the address; use from any thread."""
+    """The cluster of an address. Every failure is a ServerError that names the address; use from
+    any thread."""
 
     def __init__(
-        self, address: ElasticAddress, patience: float = PATIENCE, seconds_to_answer: float = SECONDS_TO_ANSWER
+        self,
+        address: ElasticAddress,
+        patience: float = PATIENCE,
+        seconds_to_answer: float = SECONDS_TO_ANSWER,
     ) -> None:
         from elasticsearch import Elasticsearch
 
@@ -41,15 +51,24 @@ class Server:
         self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
         tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
         self.client: Elasticsearch = Elasticsearch(
-            list(address.hosts), basic_auth=secrets.basic, api_key=secrets.api_key, request_timeout=seconds_to_answer,
-            max_retries=len(address.hosts) - 1, retry_on_timeout=False, retry_on_status=(), transport_class=Hosts,
-            node_selector_class=FirstHost, **tls,
-        )  # fmt: skip
+            list(address.hosts),
+            basic_auth=secrets.basic,
+            api_key=secrets.api_key,
+            request_timeout=seconds_to_answer,
+            max_retries=len(address.hosts) - 1,
+            retry_on_timeout=False,
+            retry_on_status=(),
+            transport_class=Hosts,
+            node_selector_class=FirstHost,
+            **tls,
+        )
 
-    def ask(self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any) -> T:
-        """What a method of the client returns for `parameters`. A lost connection and a busy server are tried again
-        until patience ends, so the request must be harmless when it is made twice. Raises ServerError; ApiError for the
-        HTTP codes in `expected`."""
+    def ask(
+        self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any
+    ) -> T:
+        """What a method of the client returns for `parameters`. A lost connection and a busy server
+        are tried again until patience ends, so the request must be harmless when it is made twice.
+        Raises ServerError; ApiError for the HTTP codes in `expected`."""
         from elastic_transport import TlsError
         from elasticsearch import ApiError, ConnectionTimeout, TransportError
 
@@ -58,10 +77,16 @@ class Server:
             try:
                 return request(**parameters)
             except ConnectionTimeout as error:
-                said = f"no answer within {self.seconds_to_answer:g} s; ask again when the server is less busy"
+                said = (
+                    f"no answer within {self.seconds_to_answer:g} s; ask again when the "
+                    "server is less busy"
+                )
                 raise self.error(said) from error
             except TlsError as error:
-                said = f"the certificate is not trusted: {error.message}; {CA} names the authority's file"
+                said = (
+                    f"the certificate is not trusted: {error.message}; {CA} names the "
+                    "authority's file"
+                )
                 raise self.error(said) from error
             except TransportError as error:
                 waiting.pause(f"cannot be reached: {error.message}", error)
@@ -95,7 +120,9 @@ class Waiting:
         """Waits for the next try. Raises ServerError when there is no time left for one."""
         waited = time.monotonic() - self._start
         if waited + self._seconds > self._server.patience:
-            raise self._server.error(f"{said} (tried for {waited:.0f} s); try again later") from cause
+            raise self._server.error(
+                f"{said} (tried for {waited:.0f} s); try again later"
+            ) from cause
         if not self._told and self._seconds >= LONGEST_PAUSE:
             self._told = True
             log.warning("%s %s; trying again", self._server.address, said)
@@ -106,7 +133,11 @@ class Waiting:
 def reason(error: ApiError) -> str:
     """Why the server refused, in its own words, without its stack."""
     body: Any = error.body
-    return reason_in(body.get("error", body)) if isinstance(body, Mapping) else str(body or error.message)
+    return (
+        reason_in(body.get("error", body))
+        if isinstance(body, Mapping)
+        else str(body or error.message)
+    )
 
 
 def reason_in(problem: Any) -> str:
@@ -114,6 +145,8 @@ def reason_in(problem: Any) -> str:
     if not isinstance(problem, Mapping):
         return str(problem)
     inner = problem.get("failed_shards") or problem.get("root_cause") or ()
-    deepest = inner[0].get("reason", inner[0]) if inner and isinstance(inner[0], Mapping) else problem
+    deepest = (
+        inner[0].get("reason", inner[0]) if inner and isinstance(inner[0], Mapping) else problem
+    )
     said = deepest if isinstance(deepest, Mapping) and deepest.get("reason") else problem
     return f"{said.get('type', 'error')}: {said.get('reason', problem)}"

@@ -1,4 +1,5 @@
-"""Keeping an index on a server in shape: what is known of it, merging its parts, reading all of it."""
+"""Keeping an index on a server in shape: what is known of it, merging its parts,
+reading all of it."""
 
 from __future__ import annotations
 
@@ -23,9 +24,14 @@ def count_segments(server: Server, generation: ElasticGeneration) -> int:
 
 
 def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, int, int]:
-    """How many segments were added, corrected and deleted since the index was built, and stay so."""
+    """How many segments were added, corrected and deleted since the index was built,
+    and stay so."""
     sums = _sums(server, generation)
-    return sums["added"], sums["corrected"], generation.manifest.segments - (sums["all"] - sums["added"])
+    return (
+        sums["added"],
+        sums["corrected"],
+        generation.manifest.segments - (sums["all"] - sums["added"]),
+    )
 
 
 def stored_bytes(server: Server) -> int:
@@ -35,18 +41,22 @@ def stored_bytes(server: Server) -> int:
 
 
 def merge(server: Server) -> None:
-    """Makes every shard one part, without what was deleted (but of late: that is kept for a while, for replicas).
-    Searches and changes go on; the server ends what it has begun, also where nobody waits. Raises ServerError."""
+    """Makes every shard one part, without what was deleted (but of late: that is kept for a while,
+    for replicas). Searches and changes go on; the server ends what it has begun, also where nobody
+    waits. Raises ServerError."""
     patient = server.client.options(request_timeout=SECONDS_TO_MERGE)
     answer = server.ask(patient.indices.forcemerge, index=server.address.name, max_num_segments=1)
     if failures := answer["_shards"].get("failures"):
-        raise server.error(f"not all was merged, nothing is lost: {reason_in(failures[0]['reason'])}")
+        raise server.error(
+            f"not all was merged, nothing is lost: {reason_in(failures[0]['reason'])}"
+        )
     server.ask(server.client.indices.refresh, index=server.address.name)
 
 
 def verify(server: Server) -> int:
-    """Reads everything; how many segments there are. Raises MemoryIndexError at the first document that is not as it
-    was written. That every byte is as it was, Elasticsearch sees for itself by checksums when it reads it."""
+    """Reads everything; how many segments there are. Raises MemoryIndexError at the first document
+    that is not as it was written. That every byte is as it was, Elasticsearch sees for itself by
+    checksums when it reads it."""
     seen = bytearray()  # one bit an id
     count = 0
     twice: list[int] = []
@@ -73,15 +83,20 @@ def _note(seen: bytearray, number: int) -> bool:
 
 
 def _check_moves(server: Server, ids: Sequence[int]) -> None:
-    """Raises MemoryIndexError where one of these segments is in two documents and does not move from one to the other,
-    now and when all is read again: shards are not read at one moment, so what moves may be seen where it was and where
-    it is."""
-    suspects = {number: places for number, places in _places(server, ids).items() if len(places) > 1}
+    """Raises MemoryIndexError where one of these segments is in two documents and does not move
+    from one to the other, now and when all is read again: shards are not read at one moment, so
+    what moves may be seen where it was and where it is."""
+    suspects = {
+        number: places for number, places in _places(server, ids).items() if len(places) > 1
+    }
     server.ask(server.client.indices.refresh, index=server.address.name)
     again = _places(server, list(suspects))
     if twice := [number for number, places in suspects.items() if again.get(number) == places]:
         documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
-        said = f"segment {twice[0]} is in the documents {documents}; build the index again with --force"
+        said = (
+            f"segment {twice[0]} is in the documents {documents}; build the index again with "
+            "--force"
+        )
         raise MemoryIndexError(f"{server.address}: {said}")
 
 
@@ -104,7 +119,9 @@ def _holding(server: Server, ids: Sequence[int]) -> Iterator[Hit]:
 
 def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
     pairs = hit["_source"]["pairs"]
-    where = f"{server.address}: document {hit['_id']} with segment {pairs[0]['id'] if pairs else '-'}"
+    where = (
+        f"{server.address}: document {hit['_id']} with segment {pairs[0]['id'] if pairs else '-'}"
+    )
     return MemoryIndexError(f"{where}: {wrong}; build the index again with --force")
 
 
@@ -121,11 +138,15 @@ def _wrong(hit: Hit) -> str:
         return f"it is found by the ids {fields['ids']} but holds {ids}"
     if sorted(moving) != sorted(fields.get("moving", [])):
         return f"the segments that move are {moving} but it is found by {fields.get('moving', [])}"
-    if any(match_tokens(pair.src) != tokens for pair in pairs) or hit["_id"] != key(" ".join(tokens), ids[0]):
+    if any(match_tokens(pair.src) != tokens for pair in pairs) or hit["_id"] != key(
+        " ".join(tokens), ids[0]
+    ):
         return "its sources are not those it was written for"
     if fields.get("n", [0]) != [len(tokens)]:
         return f"it is found by {fields.get('n', [0])[0]} tokens but has {len(tokens)}"
-    newest_first = sorted(sorted(pairs, key=lambda pair: pair.id), key=lambda pair: pair.changed, reverse=True)
+    newest_first = sorted(
+        sorted(pairs, key=lambda pair: pair.id), key=lambda pair: pair.changed, reverse=True
+    )
     return "" if pairs == newest_first else "its pairs are not in order"
 
 
@@ -138,7 +159,11 @@ def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
         "moving": {"value_count": {"field": "moving"}},
     }
     answer = server.ask(
-        server.client.search, index=server.address.name, size=0, allow_partial_search_results=False, aggs=wanted
+        server.client.search,
+        index=server.address.name,
+        size=0,
+        allow_partial_search_results=False,
+        aggs=wanted,
     )
     sums = {name: int(found["value"]) for name, found in answer["aggregations"].items()}
     if sums["moving"]:
@@ -150,8 +175,11 @@ def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
 
 
 def _twice(server: Server) -> dict[str, list[int]]:
-    """Which of the segments that are moving stand twice in the fields `ids` and `corrected` of all documents."""
-    moving = [n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]]
+    """Which of the segments that are moving stand twice in the fields `ids` and `corrected` of all
+    documents."""
+    moving = [
+        n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]
+    ]
     there: dict[tuple[str, int], set[str]] = defaultdict(set)
     for hit in _holding(server, moving):
         for name in ("ids", "corrected"):

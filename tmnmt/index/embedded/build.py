@@ -48,13 +48,14 @@ def build(
     progress: Callable[[int], None] | None = None,
     seconds_to_wait: float = 0.0,
 ) -> Manifest:
-    """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given order.
+    """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given
+    order.
 
-    Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises IndexExistsError where
-    there is one and `force` is not given, HalfIndexError where there is one without its manifest, MemoryIndexError
-    where the folder holds something else, LockedError where another process still writes after `seconds_to_wait`; an
-    error of `segments` leaves everything as it was.
-    """
+    Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises
+    IndexExistsError where there is one and `force` is not given, HalfIndexError where there is one
+    without its manifest, MemoryIndexError where the folder holds something else, LockedError where
+    another process still writes after `seconds_to_wait`; an error of `segments` leaves everything
+    as it was."""
     _check_place(index_dir, force)
     runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
@@ -62,7 +63,9 @@ def build(
     with writing(index_dir, seconds_to_wait):
         try:
             _check_place(index_dir, force)
-            _check_whole(index_dir, force)  # here: until the lock is ours it may be one that is being built
+            _check_whole(
+                index_dir, force
+            )  # here: until the lock is ours it may be one that is being built
             return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
         except BaseException:
             if made and not (index_dir / MANIFEST_FILE).exists():
@@ -79,9 +82,9 @@ def write_generation(
 ) -> Manifest:
     """Makes `runs` of segments the valid generation of an index whose lock the caller holds.
 
-    They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their ids. Raises
-    MemoryIndexError where they cannot be written (disk full): the generation before stays.
-    """
+    They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their
+    ids. Raises MemoryIndexError where they cannot be written (disk full): the generation before
+    stays."""
     number = _next_generation(index_dir)
     folder = index_dir / f"generation-{number}"
     try:
@@ -91,7 +94,10 @@ def write_generation(
         if _valid_generation(index_dir) != number:  # else it was interrupted when all was done
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
-            message = f"{index_dir}: not written, what was there before is as it was: {error.strerror or error}"
+            message = (
+                f"{index_dir}: not written, what was there before is as it was: "
+                f"{error.strerror or error}"
+            )
             raise MemoryIndexError(message) from error
         raise
     remove_leftovers(index_dir, keep=number)
@@ -99,8 +105,8 @@ def write_generation(
 
 
 def remove_leftovers(index_dir: Path, keep: int) -> None:
-    """Removes what is not of the generation `keep`: replaced, or left by a writer that was killed. The caller holds
-    the index's lock. What cannot be removed stays for the next."""
+    """Removes what is not of the generation `keep`: replaced, or left by a writer that was killed.
+    The caller holds the index's lock. What cannot be removed stays for the next."""
     for path in index_dir.glob("generation-*"):
         if _number(path) != keep:
             shutil.rmtree(path, ignore_errors=True)
@@ -129,11 +135,17 @@ def _build_generation(
     (folder / JOURNAL_FILE).touch()
     sync(folder / JOURNAL_FILE)
     return Manifest(
-        *languages, segments=count, sources=sources, tokens=tokens, last_id=count if last_id is None else last_id,
-        generation=generation, postings=1,
+        *languages,
+        segments=count,
+        sources=sources,
+        tokens=tokens,
+        last_id=count if last_id is None else last_id,
+        generation=generation,
+        postings=1,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        files=describe_files(folder, folder / "postings-1"), settings={"max_token_chars": MAX_TOKEN_CHARS},
-    )  # fmt: skip
+        files=describe_files(folder, folder / "postings-1"),
+        settings={"max_token_chars": MAX_TOKEN_CHARS},
+    )
 
 
 def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
@@ -148,7 +160,9 @@ def _check_place(index_dir: Path, force: bool) -> None:
         raise MemoryIndexError(f"{index_dir}: an index is a folder; this is a file")
     foreign = [p.name for p in index_dir.iterdir() if not _ours(p)] if index_dir.exists() else []
     if foreign:
-        raise MemoryIndexError(f"{index_dir}: holds {foreign[0]}, which is no part of an index; give an empty folder")
+        raise MemoryIndexError(
+            f"{index_dir}: holds {foreign[0]}, which is no part of an index; give an empty folder"
+        )
     if (index_dir / MANIFEST_FILE).exists() and not force:
         raise IndexExistsError(f"{index_dir}: there is an index already; --force replaces it")
 
@@ -160,7 +174,10 @@ def _check_whole(index_dir: Path, force: bool) -> None:
 
 
 def _ours(path: Path) -> bool:
-    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name in (LOCK_FILE, KEYS_DIR)
+    return path.name.startswith((MANIFEST_FILE, "generation-")) or path.name in (
+        LOCK_FILE,
+        KEYS_DIR,
+    )
 
 
 def _make(index_dir: Path) -> bool:
@@ -175,8 +192,8 @@ def _unmake(index_dir: Path) -> None:
 
 
 def _next_generation(index_dir: Path) -> int:
-    """A number that no folder has. Makes room first: of what is there, only the valid generation stays; where the
-    manifest is damaged or of another format, the latest."""
+    """A number that no folder has. Makes room first: of what is there, only the valid generation
+    stays; where the manifest is damaged or of another format, the latest."""
     kept = _valid_generation(index_dir)
     if kept is None:
         kept = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0

@@ -12,7 +12,9 @@ from tmnmt.index.fuzzy import SLACK, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
-RAPIDFUZZ_SLACK = 1e-3  # with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
+RAPIDFUZZ_SLACK = (
+    1e-3  # with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
+)
 _UNKNOWN = "\0"
 _MOST_TOKENS = 0x10FFFF
 
@@ -38,10 +40,14 @@ class Delta:
         if not tokens:
             return
         if len(self._character) + len(tokens) > _MOST_TOKENS:
-            raise MemoryIndexError("too many distinct tokens in the changes of one index; run tmnmt memory compact")
+            raise MemoryIndexError(
+                "too many distinct tokens in the changes of one index; run tmnmt memory compact"
+            )
         self._place[segment.id] = len(self._segments)
         self._written.append(
-            "".join(self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens)
+            "".join(
+                self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens
+            )
         )
         self._segments.append(segment)
 
@@ -55,14 +61,20 @@ class Delta:
             self._segments[place], self._written[place] = last, written
             self._place[last.id] = place
 
-    def search(self, text: str, threshold: float, without_equal: bool, without_document: str) -> list[Match]:
+    def search(
+        self, text: str, threshold: float, without_equal: bool, without_document: str
+    ) -> list[Match]:
         """Every match of score >= `threshold`, in no order."""
         if not self._written or not (tokens := match_tokens(text)):
             return []
         query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         found = process.extract(
-            query, self._written, scorer=Levenshtein.normalized_similarity, score_cutoff=cutoff, limit=None
+            query,
+            self._written,
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=cutoff,
+            limit=None,
         )
         matches = []
         for written, similarity, i in found:

@@ -1,4 +1,5 @@
-"""One generation of an index, open: what was built, which never changes, and over it what was changed since."""
+"""One generation of an index, open: what was built, which never changes, and over it what was
+changed since."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ log = logging.getLogger(__name__)
 
 
 class Generation:
-    """`delta` finds what was added or corrected lately, `parts()` everything else. Only `refresh` and `parts` change
-    anything: they want a lock, and whoever searches takes `delta`'s answer and the parts under it."""
+    """`delta` finds what was added or corrected lately, `parts()` everything else. Only `refresh`
+    and `parts` change anything: they want a lock, and whoever searches takes `delta`'s answer and
+    the parts under it."""
 
     def __init__(self, manifest: Manifest, index_dir: Path) -> None:
         check_files(manifest, index_dir)
@@ -43,13 +45,14 @@ class Generation:
         return self.manifest.segments - len(self._built.dead) + alive
 
     def refresh(self) -> None:
-        """Takes over the changes that were acknowledged since the last time. Raises MemoryIndexError where the journal
-        is missing or damaged."""
+        """Takes over the changes that were acknowledged since the last time. Raises
+        MemoryIndexError where the journal is missing or damaged."""
         if changes := self.journal.read(self.last_id):
             self._apply(changes)
 
     def append(self, changes: Sequence[Change]) -> None:
-        """Makes changes durable, and takes them over. Only under the index's lock, and refreshed."""
+        """Makes changes durable, and takes them over. Only under the index's lock, and
+        refreshed."""
         self.journal.append(changes)
         self.refresh()
 
@@ -64,36 +67,48 @@ class Generation:
             self._sealed = seal(self.delta, self._sealed)
         except OSError as error:
             self._loose = 2 * len(self.delta)
-            log.warning("no room for postings of what was added, which slows the search: %s", error.strerror)
+            log.warning(
+                "no room for postings of what was added, which slows the search: %s", error.strerror
+            )
         else:
             self._loose, self.delta = LOOSE, Delta()
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """The segments with these ids as they are now. Raises UnknownIdError where one is not or no more there."""
+        """The segments with these ids as they are now. Raises UnknownIdError where one is not or no
+        more there."""
         found: dict[int, Segment] = {}
         for number in ids:
             segment = self._changed[number] if number in self._changed else self._stored(number)
             if segment is None:
-                raise UnknownIdError(f"{self.store.path.parent.parent}: there is no segment {number}")
+                raise UnknownIdError(
+                    f"{self.store.path.parent.parent}: there is no segment {number}"
+                )
             found[number] = segment
         return found
 
     def found(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are, as they are now."""
         wanted = list(dict.fromkeys(ids))
-        found = self.store.found([n for n in wanted if n <= self.manifest.last_id and n not in self._changed])
+        found = self.store.found(
+            [n for n in wanted if n <= self.manifest.last_id and n not in self._changed]
+        )
         changed = {number: self._changed[number] for number in wanted if number in self._changed}
-        return found | {number: segment for number, segment in changed.items() if segment is not None}
+        return found | {
+            number: segment for number, segment in changed.items() if segment is not None
+        }
 
     def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, as they are now, in order of id."""
         changed = dict(self._changed)
-        later = [segment for segment in changed.values() if segment is not None and wanted.keeps(segment)]
+        later = [
+            segment for segment in changed.values() if segment is not None and wanted.keeps(segment)
+        ]
         built = (segment for segment in self.store.chosen(wanted) if segment.id not in changed)
         return heapq.merge(built, sorted(later, key=_number), key=_number)
 
     def changes(self) -> tuple[int, int, int]:
-        """How many segments were added, corrected and deleted since the generation was built, and stay so."""
+        """How many segments were added, corrected and deleted since the generation was built, and
+        stay so."""
         alive = sum(segment is not None for segment in self._changed.values())
         dead = self._built.dead
         corrected = sum(self._changed[number] is not None for number in dead)
@@ -114,7 +129,10 @@ class Generation:
             self.last_id = max(self.last_id, number)
         numbers = {number for number, _ in changes}
         self._sealed = tuple(sealed.without(numbers) for sealed in self._sealed)
-        if not (dead := {number for number in numbers if number <= self.manifest.last_id}) <= self._built.dead:
+        if (
+            not (dead := {number for number in numbers if number <= self.manifest.last_id})
+            <= self._built.dead
+        ):
             self._built = self._built._replace(dead=self._built.dead | dead)
 
 

@@ -1,4 +1,5 @@
-"""The embedded index: immutable postings and store, what was changed since, and one writer at a time."""
+"""The embedded index: immutable postings and store, what was changed since, and one writer at a
+time."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and i
 
 
 class MemoryIndex:
-    """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or use `with`.
+    """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or
+    use `with`.
 
     Every call sees what any process had changed, compacted or built anew by the time it began."""
 
@@ -40,9 +42,12 @@ class MemoryIndex:
         self._now = Generation(manifest, path)
 
     @classmethod
-    def open(cls, path: Path, src_lang: str | None = None, tgt_lang: str | None = None) -> MemoryIndex:
-        """The index at `path`; its parts are mapped, not read. Raises MemoryIndexError: no index, half of one, damaged,
-        of another format, or (where languages are given) of other languages."""
+    def open(
+        cls, path: Path, src_lang: str | None = None, tgt_lang: str | None = None
+    ) -> MemoryIndex:
+        """The index at `path`; its parts are mapped, not read. Raises MemoryIndexError: no index,
+        half of one, damaged, of another format, or (where languages are given) of other
+        languages."""
         path = Path(path)
         manifest = read_manifest(path)
         check_languages(str(path), (manifest.src_lang, manifest.tgt_lang), src_lang, tgt_lang)
@@ -74,9 +79,11 @@ class MemoryIndex:
         exclude_documents: Sequence[str] | None = None,
         threads: int | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has added.
+        """As `Index.search` says; equal to scoring every segment, and includes what any process has
+        added.
 
-        threads: how many search a batch, with the same answers; None: one for every core this process may use."""
+        threads: how many search a batch, with the same answers; None: one for every core this
+        process may use."""
         check_search(queries, k, threshold, exclude_documents)
         if threads is not None and threads < 1:
             raise UsageError(f"threads is {threads}; it must be at least 1")
@@ -90,20 +97,25 @@ class MemoryIndex:
         return [list(best[key]) for key in wanted]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments, all or none; their ids. On return they are on disk, and the next search by anyone finds them.
+        """Adds segments, all or none; their ids. On return they are on disk, and the next search by
+        anyone finds them.
 
-        Without `changed` (or `created`) they get the present time. Raises LockedError where another process is
-        writing, DataError for a source of more than 65,535 tokens, MemoryIndexError where the disk is full."""
+        Without `changed` (or `created`) they get the present time. Raises LockedError where another
+        process is writing, DataError for a source of more than 65,535 tokens, MemoryIndexError
+        where the disk is full."""
         new = dated(segments)
         with self._writing() as generation:
-            numbered = [replace(s, id=number) for number, s in enumerate(new, generation.last_id + 1)]
+            numbered = [
+                replace(s, id=number) for number, s in enumerate(new, generation.last_id + 1)
+            ]
             self._append(generation, [(segment.id, segment) for segment in numbered])
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids, all or none, as durable and
-        visible as an addition; the new segments. The id stays; `changed` becomes the present time unless `change` gave
-        a new one. Raises UnknownIdError, and what `add` raises."""
+        """Puts `change(segment)` in the place of every segment with one of these ids, all or none,
+        as durable and visible as an addition; the new segments. The id stays; `changed` becomes the
+        present time unless `change` gave a new one. Raises UnknownIdError, and what `add`
+        raises."""
         with self._writing() as generation:
             old = generation.by_ids(ids)
             edited = [corrected(segment, change(segment)) for segment in old.values()]
@@ -112,20 +124,22 @@ class MemoryIndex:
         return edited
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids, all or none, as durable and visible as an addition. Their ids are never
-        given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
+        """Deletes the segments with these ids, all or none, as durable and visible as an addition.
+        Their ids are never given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
         with self._writing() as generation:
             self._append(generation, [(number, None) for number in generation.by_ids(ids)])
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
-        """Deletes those of all segments that `choose` names by id, while nobody else can write; their ids."""
+        """Deletes those of all segments that `choose` names by id, while nobody else can write;
+        their ids."""
         with self._writing() as generation:
             ids = list(dict.fromkeys(choose(generation.segments())))
             self._append(generation, [(number, None) for number in ids])
         return ids
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where there is none."""
+        """The segments with these ids, in their order. Raises UnknownIdError where
+        there is none."""
         wanted = list(ids)
         with self._lock:
             found = self._refreshed().by_ids(wanted)
@@ -137,12 +151,14 @@ class MemoryIndex:
             return self._refreshed().found(ids)
 
     def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
-        """The segments that are meant, in order of id, as they are at this moment whatever changes later."""
+        """The segments that are meant, in order of id, as they are at this moment whatever changes
+        later."""
         with self._lock:
             return self._refreshed().segments(wanted)
 
     def changes(self) -> tuple[int, int, int]:
-        """How many segments were added, corrected and deleted since the index was built or compacted."""
+        """How many segments were added, corrected and deleted since the index was built or
+        compacted."""
         with self._lock:
             return self._refreshed().changes()
 
@@ -152,8 +168,9 @@ class MemoryIndex:
             return len(self._refreshed())
 
     def compact(self, progress: Callable[[int], None] | None = None) -> Manifest:
-        """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed, or where the disk
-        is full (MemoryIndexError), everything is as before. Does nothing where nothing was changed."""
+        """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed,
+        or where the disk is full (MemoryIndexError), everything is as before. Does nothing where
+        nothing was changed."""
         with self._writing() as generation:
             if generation.journal.offset:
                 languages = generation.manifest.src_lang, generation.manifest.tgt_lang
@@ -163,8 +180,8 @@ class MemoryIndex:
             return self._refreshed().manifest
 
     def verify(self) -> int:
-        """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what
-        was written."""
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first part
+        that is not what was written."""
         return verify(self.path)
 
     def generation(self) -> int:
@@ -192,14 +209,19 @@ class MemoryIndex:
         with self._lock:
             now = self._refreshed()
             parts = now.parts()
-            added = [now.delta.search(text, threshold, without_equal, document) for text, document in queries]
+            added = [
+                now.delta.search(text, threshold, without_equal, document)
+                for text, document in queries
+            ]
         try:
             found = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
         except MemoryIndexError:
             with self._lock:
                 if self._refreshed() is now:
                     raise
-            return self._search(queries, k, threshold, without_equal, threads)  # replaced before it was read
+            return self._search(
+                queries, k, threshold, without_equal, threads
+            )  # replaced before it was read
         if len(found) == 1 and not any(added):
             return found[0]
         return [best_of(chain(*alike), k) for alike in zip(*found, added, strict=True)]
@@ -219,8 +241,8 @@ class MemoryIndex:
                 generation.append(changes)
 
     def _refreshed(self) -> Generation:
-        """The valid generation with all changes acknowledged so far. One that was replaced stays open for the
-        searches under way."""
+        """The valid generation with all changes acknowledged so far. One that was replaced stays
+        open for the searches under way."""
         while True:
             version = manifest_version(self._manifest_path)
             if version != self._version:
@@ -240,7 +262,8 @@ class MemoryIndex:
         languages = manifest.src_lang, manifest.tgt_lang
         if languages != (self.src_lang, self.tgt_lang):
             raise MemoryIndexError(
-                f"{self.path}: was replaced by an index from {' to '.join(languages)}; open it again"
+                f"{self.path}: was replaced by an index from {' to '.join(languages)}; open it "
+                "again"
             )
         try:
             self._now = Generation(manifest, self.path)

@@ -22,7 +22,9 @@ from tmnmt.segments import Segment
 if TYPE_CHECKING:
     from tmnmt.index.kernels.inversion import Int32, Int64
 
-MOST_COLUMNS = 512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
+MOST_COLUMNS = (
+    512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
+)
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
 
 
@@ -35,8 +37,8 @@ class _Numbers(dict[str, int]):
 
 
 class Inversion:
-    """Collects segments, then writes the postings of all of them. Tokens wait in a file without a name in `waiting` (a
-    folder; default: the system's for temporary files), 4 bytes each."""
+    """Collects segments, then writes the postings of all of them. Tokens wait in a file without a
+    name in `waiting` (a folder; default: the system's for temporary files), 4 bytes each."""
 
     def __init__(self, waiting: Path | None = None) -> None:
         from tmnmt.index.kernels.inversion import compile_all
@@ -49,12 +51,15 @@ class Inversion:
         self._vocabulary, self._changed, self._documents = NewWords(), _Numbers(), _Numbers()
 
     def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
-        """Segments with their ids. Those without tokens match nothing: they are left out, and told in `without_tokens`.
+        """Segments with their ids. Those without tokens match nothing: they are left out, and told
+        in `without_tokens`.
         Raises DataError beyond 65,535 tokens."""
         tokens, lengths = self._vocabulary.encode([segment.src for segment in segments])
         for number, length, segment in zip(numbers, lengths.tolist(), segments, strict=True):
             if length > MAX_TOKENS:
-                raise DataError(f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed")
+                raise DataError(
+                    f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed"
+                )
             if not length:
                 self.without_tokens.append(number)
                 continue
@@ -65,7 +70,8 @@ class Inversion:
         self._file.write(tokens.data)
 
     def write(self, folder: Path) -> tuple[int, int]:
-        """Writes the postings into the new folder; how many distinct sources and distinct tokens they hold."""
+        """Writes the postings into the new folder; how many distinct sources and distinct tokens
+        they hold."""
         folder.mkdir()
         by_rank = self._newest_first()
         of, lengths = self._write_sequences(folder)
@@ -80,7 +86,8 @@ class Inversion:
         return len(lengths), len(self._vocabulary)
 
     def close(self) -> None:
-        """Lets go of the tokens that wait. What cannot be written any more (disk full) is not needed any more."""
+        """Lets go of the tokens that wait. What cannot be written any more (disk full) is not
+        needed any more."""
         with suppress(OSError):
             self._file.close()
 
@@ -93,14 +100,18 @@ class Inversion:
         return of, lengths
 
     def _newest_first(self) -> NDArray[np.signedinteger[Any]]:
-        order = np.argsort(np.argsort(np.array(list(self._changed), dtype=object))) if self._changed else np.empty(0)
+        order = (
+            np.argsort(np.argsort(np.array(list(self._changed), dtype=object)))
+            if self._changed
+            else np.empty(0)
+        )
         changed = order.astype(np.int32)[_numpy(self._changed_of)]
         return np.lexsort((_numpy(self._ids), -changed))
 
 
 def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
-    """Writes tokens.npy: the distinct sequences among those laid end to end in `tokens`, sorted by length. Returns
-    every sequence's group, every group's length, and what was written."""
+    """Writes tokens.npy: the distinct sequences among those laid end to end in `tokens`, sorted by
+    length. Returns every sequence's group, every group's length, and what was written."""
     from tmnmt.index.kernels.inversion import hashes, lay_out, number_groups
 
     starts = _sums(lengths)
@@ -114,7 +125,8 @@ def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, In
 
 
 def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
-    """Writes the columns and postings of groups of these lengths that lie end to end in `tokens`."""
+    """Writes the columns and postings of groups of these lengths that lie end to end in
+    `tokens`."""
     from tmnmt.index.kernels.inversion import count_features, fill, most_occurrences
 
     feature_start = _sums(most_occurrences(tokens, lengths, vocabulary)).astype(np.int32)
@@ -127,7 +139,11 @@ def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int)
     columns = _new(folder / "columns.npy", np.uint64, (len(frequent) + 1, words))
     postings = _new(folder / "postings.npy", np.int32, (int(posting_start[-1]),))
     fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
-    for name, values in (("feature_start", feature_start), ("column_of", column_of), ("posting_start", posting_start)):
+    for name, values in (
+        ("feature_start", feature_start),
+        ("column_of", column_of),
+        ("posting_start", posting_start),
+    ):
         np.save(folder / f"{name}.npy", values)
 
 
@@ -137,7 +153,9 @@ def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[
         np.save(path, np.empty(shape, kind))
         return np.empty(shape, kind)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
-    with path.open("r+b") as file:  # where the disk is full this fails; writing to the map would end the process
+    with path.open(
+        "r+b"
+    ) as file:  # where the disk is full this fails; writing to the map would end the process
         os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return np.asarray(array)
 
@@ -152,7 +170,10 @@ def _sums(numbers: NDArray[Any]) -> Int64:
 def _lengths(lengths: Int32) -> dict[str, NDArray[Any]]:
     longest = int(lengths[-1]) if len(lengths) else 0
     length_start = np.searchsorted(lengths, np.arange(longest + 2)).astype(np.int64)
-    return {"length_start": length_start, "token_start": _sums(np.diff(length_start) * np.arange(longest + 1))}
+    return {
+        "length_start": length_start,
+        "token_start": _sums(np.diff(length_start) * np.arange(longest + 1)),
+    }
 
 
 def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -164,4 +185,8 @@ def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray
 
 
 def _numpy(values: array[int]) -> NDArray[Any]:
-    return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, np.dtype(values.typecode))
+    return (
+        np.frombuffer(values, dtype=np.dtype(values.typecode))
+        if values
+        else np.empty(0, np.dtype(values.typecode))
+    )

@@ -1,19 +1,21 @@
-"""What was changed since a generation was built: an append-only file, on disk before a change is acknowledged.
+"""What was changed since a generation was built: an append-only file, on disk before a change is
+acknowledged.
 
-One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the body, its CRC-32, and
-the CRC-32 of those two and the frame's place), then the body, one line of JSON a changed segment. A frame that a killed
-writer left unfinished was never acknowledged: readers stop before it, the next writer cuts it off. So is one of which a
-power cut left zeros: all of it, or from a sector on that was never written, at a multiple of 512 bytes of the file.
-Everything else that is not as it was written is damage, for a frame has no zeros in it: also zeros in the middle of the
-last frame, though a file system that writes sectors in any order could leave them of a change that was cut off. So is
-a file that is missing, for a build makes an empty one, and a link, a pipe or whatever else is no regular file: what a
-link leads to is never read nor cut off. A last byte that stands alone in its sector could become a zero
-unnoticed, so no frame ends that way. What cannot be seen: a file cut off where a frame ends, or emptied, is one of
-fewer changes; cut off within its last frame, one whose last change was never acknowledged.
+One frame a call, whole or not at all: a header line of three hexadecimal numbers (bytes of the
+body, its CRC-32, and the CRC-32 of those two and the frame's place), then the body, one line of
+JSON a changed segment. A frame that a killed writer left unfinished was never acknowledged: readers
+stop before it, the next writer cuts it off. So is one of which a power cut left zeros: all of it,
+or from a sector on that was never written, at a multiple of 512 bytes of the file. Everything else
+that is not as it was written is damage, for a frame has no zeros in it: also zeros in the middle of
+the last frame, though a file system that writes sectors in any order could leave them of a change
+that was cut off. So is a file that is missing, for a build makes an empty one, and a link, a pipe
+or whatever else is no regular file: what a link leads to is never read nor cut off. A last byte
+that stands alone in its sector could become a zero unnoticed, so no frame ends that way. What
+cannot be seen: a file cut off where a frame ends, or emptied, is one of fewer changes; cut off
+within its last frame, one whose last change was never acknowledged.
 
-A whole frame that its writer has not synced yet is synced by whoever reads it: nobody sees a change that a power cut
-takes back.
-"""
+A whole frame that its writer has not synced yet is synced by whoever reads it: nobody sees a change
+that a power cut takes back."""
 
 from __future__ import annotations
 
@@ -39,8 +41,8 @@ Change = tuple[int, Segment | None]  # the segment that the id has from now on; 
 
 
 class Journal:
-    """The changes in the file at `path`. `offset`: bytes that have been read; `unfinished`: bytes found behind them, of
-    a change that was never acknowledged."""
+    """The changes in the file at `path`. `offset`: bytes that have been read; `unfinished`: bytes
+    found behind them, of a change that was never acknowledged."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -49,9 +51,10 @@ class Journal:
         self._synced = 0  # where the last change of our own ended, which is on disk
 
     def read(self, last_id: int | None = None) -> list[Change]:
-        """The changes made since the last call, in order; what it gives is on disk, for no reader may see a change that
-        a power cut takes back. Raises MemoryIndexError where the file is missing, damaged or no regular file, and, with
-        the greatest id that was given before as `last_id`, where an id leaves others out: none is ever left out."""
+        """The changes made since the last call, in order; what it gives is on disk, for no reader
+        may see a change that a power cut takes back. Raises MemoryIndexError where the file is
+        missing, damaged or no regular file, and, with the greatest id that was given before as
+        `last_id`, where an id leaves others out: none is ever left out."""
         try:
             found = os.lstat(self._name)  # every search asks: half the time of Path.lstat
             self._check_kind(found.st_mode)
@@ -63,7 +66,9 @@ class Journal:
                 raise self._damaged(f"damaged at byte {size:,}")
             with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
                 if size != self._synced:
-                    _sync(file.fileno())  # its writer may not have done it yet, or was killed before
+                    _sync(
+                        file.fileno()
+                    )  # its writer may not have done it yet, or was killed before
                 file.seek(self.offset)
                 content = file.read(size - self.offset)
         except FileNotFoundError:
@@ -82,23 +87,26 @@ class Journal:
         return changes
 
     def _expect_no_gap(self, ids: Sequence[int], last_id: int) -> None:
-        """Raises MemoryIndexError where an id leaves others out: memory would be asked for all between."""
+        """Raises MemoryIndexError where an id leaves others out: memory would be asked for all
+        between."""
         for number in ids:
             if number > last_id + 1:
                 raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
             last_id = max(last_id, number)
 
     def append(self, changes: Sequence[Change]) -> None:
-        """Puts `changes` on disk behind what was read. The caller holds the index's lock and has read everything.
+        """Puts `changes` on disk behind what was read. The caller holds the index's lock and has
+        read everything.
 
-        Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none is; DataError for
-        no Unicode text.
-        """
+        Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none
+        is; DataError for no Unicode text."""
         frame = _frame(changes, self.offset)
         try:
             handle = self._opened(os.O_RDWR)
         except OSError as error:
-            raise MemoryIndexError(f"{self.path}: cannot be written to: {error.strerror}") from error
+            raise MemoryIndexError(
+                f"{self.path}: cannot be written to: {error.strerror}"
+            ) from error
         try:
             os.ftruncate(handle, self.offset)  # what a killed writer left
             _write(handle, frame, self.offset)
@@ -111,7 +119,8 @@ class Journal:
             os.close(handle)
 
     def _opened(self, flags: int) -> int:
-        """A handle of the file, which is a regular one; nothing is waited for, and no link is followed."""
+        """A handle of the file, which is a regular one; nothing is waited for, and no link is
+        followed."""
         try:
             handle = os.open(self._name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
@@ -127,7 +136,10 @@ class Journal:
 
     def _check_kind(self, mode: int) -> None:
         if not stat.S_ISREG(mode):
-            raise self._damaged(f"is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}, which no journal may be")
+            raise self._damaged(
+                f"is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}, which no journal "
+                "may be"
+            )
 
     def _frames(self, content: bytes) -> tuple[list[Change], int]:
         changes: list[Change] = []
@@ -157,7 +169,8 @@ class Journal:
 
     def _damaged(self, how: str) -> MemoryIndexError:
         return MemoryIndexError(
-            f"{self.path}: {how}; take the file from a backup, or put an empty one in its place and lose the changes "
+            f"{self.path}: {how}; take the file from a backup, or put an empty one in its place "
+            "and lose the changes "
             "made since the index was built or compacted"
         )
 
@@ -175,7 +188,9 @@ def _frame(changes: Sequence[Change], at: int) -> bytes:
 
 
 def _header(size: int, checksum: int, at: int) -> bytes:
-    return f"{size:08x} {checksum:08x} {zlib.crc32(f'{size} {checksum} {at}'.encode()):08x}\n".encode()
+    return (
+        f"{size:08x} {checksum:08x} {zlib.crc32(f'{size} {checksum} {at}'.encode()):08x}\n".encode()
+    )
 
 
 def _line(number: int, segment: Segment | None) -> bytes:
@@ -197,14 +212,19 @@ def _change(line: bytes) -> Change:
     texts = src, tgt, document, origin, created, changed, user
     if not all(map(is_text, texts)) or type(position) is not int:
         raise ValueError("a field of a segment is not what it should be")
-    return number, Segment(src, tgt, document, position, number, origin, created, changed, user, pairs_of(properties))
+    return number, Segment(
+        src, tgt, document, position, number, origin, created, changed, user, pairs_of(properties)
+    )
 
 
 def _sync(handle: int) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EROFS, errno.EINVAL):  # nothing can be written there, so nothing waits to be
+        if error.errno not in (
+            errno.EROFS,
+            errno.EINVAL,
+        ):  # nothing can be written there, so nothing waits to be
             raise
 
 

@@ -18,16 +18,23 @@ LOCK_FILE = ".lock"
 
 @contextmanager
 def writing(folder: Path, seconds: float) -> Iterator[None]:
-    """Holds the right to write to `folder`. Raises LockedError with the holder's pid after waiting `seconds`."""
+    """Holds the right to write to `folder`. Raises LockedError with the holder's pid after waiting
+    `seconds`."""
     try:
-        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        handle = os.open(
+            folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
+        )
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise MemoryIndexError(f"{folder / LOCK_FILE}: is a link, which no lock may be; remove it") from error
+            raise MemoryIndexError(
+                f"{folder / LOCK_FILE}: is a link, which no lock may be; remove it"
+            ) from error
         raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise MemoryIndexError(f"{folder / LOCK_FILE}: is no file, which a lock must be; remove it")
+            raise MemoryIndexError(
+                f"{folder / LOCK_FILE}: is no file, which a lock must be; remove it"
+            )
         _take(handle, folder, time.monotonic() + seconds)
         _check_there(handle, folder)
         _sign(handle, folder)
@@ -37,14 +44,17 @@ def writing(folder: Path, seconds: float) -> Iterator[None]:
 
 
 def _check_there(handle: int, folder: Path) -> None:
-    """Raises LockedError where the lock that was waited for is no more that of `folder`: it went with a folder that was
-    set aside, or with an index that was not finished. It locks nothing any more."""
+    """Raises LockedError where the lock that was waited for is no more that of `folder`: it went
+    with a folder that was set aside, or with an index that was not finished. It locks nothing any
+    more."""
     try:
         there = (folder / LOCK_FILE).lstat()
     except FileNotFoundError:
         there = None
     if there is None or not os.path.samestat(there, os.fstat(handle)):
-        raise LockedError(f"{folder}: another process gave it up or set it aside just now; try again")
+        raise LockedError(
+            f"{folder}: another process gave it up or set it aside just now; try again"
+        )
 
 
 def _sign(handle: int, folder: Path) -> None:
@@ -62,6 +72,8 @@ def _take(handle: int, folder: Path, deadline: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 holder = os.pread(handle, 20, 0).decode() or "unknown"
-                message = f"{folder}: process {holder} is writing to it; try again when it has ended"
+                message = (
+                    f"{folder}: process {holder} is writing to it; try again when it has ended"
+                )
                 raise LockedError(message) from None
         time.sleep(0.02)

@@ -29,8 +29,9 @@ CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an index holds and which files are its parts; `files` maps a path below the generation's folder to its
-    size in bytes and sha256. The journal, which grows, is not among them: its frames have checksums of their own."""
+    """What an index holds and which files are its parts; `files` maps a path below the generation's
+    folder to its size in bytes and sha256. The journal, which grows, is not among them: its frames
+    have checksums of their own."""
 
     src_lang: str
     tgt_lang: str
@@ -57,7 +58,8 @@ class Manifest:
 
 
 def read_manifest(index_dir: Path) -> Manifest:
-    """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of another format."""
+    """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of
+    another format."""
     path = index_dir / MANIFEST_FILE
     if not index_dir.exists():
         raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
@@ -70,7 +72,9 @@ def read_manifest(index_dir: Path) -> Manifest:
     except OSError as error:
         raise MemoryIndexError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise MemoryIndexError(f"{path}: damaged ({error}); build the index again with --force") from error
+        raise MemoryIndexError(
+            f"{path}: damaged ({error}); build the index again with --force"
+        ) from error
     manifest = _checked(content, path)
     if text != _written(manifest):
         raise MemoryIndexError(f"{path}: damaged (checksum); build the index again with --force")
@@ -78,27 +82,33 @@ def read_manifest(index_dir: Path) -> Manifest:
 
 
 def check_files(manifest: Manifest, index_dir: Path) -> None:
-    """Raises MemoryIndexError where a part is missing or has another size. Reads no content: see `check_content`."""
+    """Raises MemoryIndexError where a part is missing or has another size. Reads no content: see
+    `check_content`."""
     folder = manifest.generation_dir(index_dir)
     for name, (size, _) in manifest.files.items():
         found = (folder / name).stat().st_size if (folder / name).is_file() else None
         if found != size:
-            what = "is missing" if found is None else f"has {counted(found, 'byte')} instead of {size}"
+            what = (
+                "is missing" if found is None else f"has {counted(found, 'byte')} instead of {size}"
+            )
             raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
 
 
 def check_content(manifest: Manifest, index_dir: Path) -> None:
-    """Raises MemoryIndexError where a part's content is not what was built (sha256). Reads everything."""
+    """Raises MemoryIndexError where a part's content is not what was built (sha256). Reads
+    everything."""
     check_files(manifest, index_dir)
     folder = manifest.generation_dir(index_dir)
     for name, (_, sha256) in manifest.files.items():
         if _sha256(folder / name) != sha256:
-            raise MemoryIndexError(f"{folder / name}: content differs from what was built; build it again with --force")
+            raise MemoryIndexError(
+                f"{folder / name}: content differs from what was built; build it again with --force"
+            )
 
 
 def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
-    """Size and sha256 of the store and of every file in `below`, named by its path below `folder`; each is on disk
-    afterwards."""
+    """Size and sha256 of the store and of every file in `below`, named by its path below `folder`;
+    each is on disk afterwards."""
     described = {}
     for path in [*(folder / name for name in STORE_FILES), *sorted(below.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
@@ -109,17 +119,21 @@ def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
 
 
 def write_manifest(manifest: Manifest, index_dir: Path) -> None:
-    """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new one stands."""
+    """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new
+    one stands."""
     write(index_dir / MANIFEST_FILE, _written(manifest).encode(), alone=True)
 
 
 def manifest_version(path: str) -> tuple[int, int, int]:
-    """What changes whenever another manifest becomes the valid one at `path`, a string for speed: every search asks.
+    """What changes whenever another manifest becomes the valid one at `path`, a string for speed:
+    every search asks.
     Raises MemoryIndexError: no index any more."""
     try:
         found = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
     except OSError as error:
-        raise MemoryIndexError(f"{Path(path).parent}: the index is gone: {error.strerror}") from error
+        raise MemoryIndexError(
+            f"{Path(path).parent}: the index is gone: {error.strerror}"
+        ) from error
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
@@ -136,19 +150,29 @@ def _checked(content: Any, path: Path) -> Manifest:
     if content["format"] != FORMAT or content.get("tokenisation", TOKENISATION) != TOKENISATION:
         have = f"format {shown(content['format'])}, {shown(content.get('tokenisation'))}"
         want = f"format {FORMAT}, {TOKENISATION}"
-        raise MemoryIndexError(f"{path}: {have}, but this version reads {want}; build the index again with --force")
+        raise MemoryIndexError(
+            f"{path}: {have}, but this version reads {want}; build the index again with --force"
+        )
     content.pop(CHECKSUM, None)
     if set(content) != known:
-        raise MemoryIndexError(f"{path}: damaged (keys missing or unknown); build the index again with --force")
+        raise MemoryIndexError(
+            f"{path}: damaged (keys missing or unknown); build the index again with --force"
+        )
     for key, right in _right(content):
         if not right:
             told = f"key {key} is {shown(content[key])}"
             raise MemoryIndexError(f"{path}: damaged ({told}); build the index again with --force")
-    return Manifest(**{**content, "files": {name: (size, sha) for name, (size, sha) in content["files"].items()}})
+    return Manifest(
+        **{
+            **content,
+            "files": {name: (size, sha) for name, (size, sha) in content["files"].items()},
+        }
+    )
 
 
 def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Every key, and whether it can be what a build wrote, whatever the checksum says: paths stay below the folder."""
+    """Every key, and whether it can be what a build wrote, whatever the checksum says: paths stay
+    below the folder."""
     for key in ("src_lang", "tgt_lang", "created"):
         yield key, is_text(content[key]) and content[key].isprintable() and len(content[key]) <= 100
     for key in ("segments", "sources", "tokens", "last_id"):
@@ -156,12 +180,19 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     for key in ("generation", "postings"):
         yield key, is_count(content[key], 1)
     files, settings = content["files"], content["settings"]
-    yield "files", isinstance(files, dict) and all(_PART.fullmatch(name) and _is_part(files[name]) for name in files)
+    yield (
+        "files",
+        isinstance(files, dict)
+        and all(_PART.fullmatch(name) and _is_part(files[name]) for name in files),
+    )
     yield "files", {name for name in files if "/" not in name} == set(STORE_FILES)
     yield (
         "settings",
         isinstance(settings, dict)
-        and all(is_text(name) and (type(one) in (int, float) or is_text(one)) for name, one in settings.items()),
+        and all(
+            is_text(name) and (type(one) in (int, float) or is_text(one))
+            for name, one in settings.items()
+        ),
     )
 
 
@@ -170,14 +201,22 @@ def _is_part(about: object) -> bool:
 
 
 def half_index(index_dir: Path) -> str | None:
-    """What is to be said of a folder that has a generation and no manifest; None where that is not so."""
+    """What is to be said of a folder that has a generation and no manifest; None where that is not
+    so."""
     if (index_dir / MANIFEST_FILE).exists() or not any(index_dir.glob("generation-*")):
         return None
     said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
-    journals = [path for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}")) if path.lstat().st_size]
+    journals = [
+        path
+        for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}"))
+        if path.lstat().st_size
+    ]
     if not journals:
         return said
-    return f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new build loses"
+    return (
+        f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new "
+        "build loses"
+    )
 
 
 def _no_manifest(index_dir: Path) -> str:

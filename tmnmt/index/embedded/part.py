@@ -1,4 +1,5 @@
-"""A part of an index: postings, which of their segments are out of date, and where the others are fetched from."""
+"""A part of an index: postings, which of their segments are out of date, and where the others are
+fetched from."""
 
 from __future__ import annotations
 
@@ -22,21 +23,28 @@ class Part(NamedTuple):
         """For every query the at most `k` best matches that are not dead, best first."""
         found = self.hits(queries, k, threshold, without_equal, threads)
         segments = self.fetch([hit.id for hits in found for hit in hits])
-        return [[Match(segments[number], score, edits) for number, edits, score in hits] for hits in found]
+        return [
+            [Match(segments[number], score, edits) for number, edits, score in hits]
+            for hits in found
+        ]
 
     def hits(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
     ) -> list[list[Hit]]:
-        """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are the first; where too
-        many of them are dead, twice as many are asked for."""
+        """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are
+        the first; where too many of them are dead, twice as many are asked for."""
         dead = self.dead
         if not dead:
-            return self.postings.search(queries, k, threshold, without_equal=without_equal, threads=threads)
+            return self.postings.search(
+                queries, k, threshold, without_equal=without_equal, threads=threads
+            )
         found: list[list[Hit]] = [[] for _ in queries]
         left, size = list(range(len(queries))), k
         while left:
             some = [queries[i] for i in left]
-            answers = self.postings.search(some, size, threshold, without_equal=without_equal, threads=threads)
+            answers = self.postings.search(
+                some, size, threshold, without_equal=without_equal, threads=threads
+            )
             short = []
             for i, hits in zip(left, answers, strict=True):
                 found[i] = [hit for hit in hits if hit.id not in dead][:k]

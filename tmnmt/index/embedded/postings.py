@@ -21,7 +21,11 @@ from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.compiling import announced
 from tmnmt.text import written_for_tokens
 
-VOCABULARY, DOCUMENTS, IDS = "vocabulary", "documents", "ids"  # parts beside those of `kernels.Arrays`
+VOCABULARY, DOCUMENTS, IDS = (
+    "vocabulary",
+    "documents",
+    "ids",
+)  # parts beside those of `kernels.Arrays`
 NO_DOCUMENT = -1  # as the document to leave out: none
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
 MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
@@ -63,8 +67,9 @@ class Postings:
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
-        """The postings in `folder`, mapped, so that they can be searched when the folder is gone; only the small parts
-        are read before the first search. Raises MemoryIndexError where a part is unusable."""
+        """The postings in `folder`, mapped, so that they can be searched when the folder is gone;
+        only the small parts are read before the first search. Raises MemoryIndexError where a part
+        is unusable."""
         parts = {path.stem: _map(path) for path in folder.glob("*.npy")}
         if (damage := first_damage(parts)) is not None:
             raise _damaged(folder / f"{damage[0]}.npy", damage[1])
@@ -79,8 +84,8 @@ class Postings:
         without_equal: bool = False,
         threads: int = 1,
     ) -> list[list[Hit]]:
-        """For every query the at most `k` segments of score >= `threshold`, best first, ties by newest. The answers
-        do not depend on the number of threads."""
+        """For every query the at most `k` segments of score >= `threshold`, best first, ties by
+        newest. The answers do not depend on the number of threads."""
         k = min(k, len(self._ids))
         if k == 0:
             return [[] for _ in queries]
@@ -103,17 +108,23 @@ class Postings:
         words = self._parts[VOCABULARY].tobytes().decode().split("\n")
         ids = self._ids[self._parts["members"]]
         members = iter(itertools.pairwise(self._parts["member_offsets"].tolist()))
-        for length, (first, end) in enumerate(itertools.pairwise(self._parts["token_start"].tolist())):
+        for length, (first, end) in enumerate(
+            itertools.pairwise(self._parts["token_start"].tolist())
+        ):
             for start in range(first, end, length or 1):  # none has no tokens
                 begin, after = next(members)
                 tokens = self._parts["tokens"][start : start + length].tolist()
                 yield [words[token] for token in tokens], ids[begin:after].tolist()
 
-    def _search(self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool) -> list[list[Hit]]:
+    def _search(
+        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool
+    ) -> list[list[Hit]]:
         texts, rows = self._written(queries)
         compiled = self._compiled  # in a variable: its arrays must live until the search is done
         with announced("search"):
-            found = compiled.search(compiled.table, texts, rows, k, threshold - SLACK, without_equal)
+            found = compiled.search(
+                compiled.table, texts, rows, k, threshold - SLACK, without_equal
+            )
         hits: list[list[Hit]] = [[] for _ in queries]
         for query, rank, edits, score in found.tolist():
             hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
@@ -136,7 +147,10 @@ class Postings:
         from tmnmt.index.kernels.tokens import numbered
 
         with announced("search"):
-            arrays = (*(self._parts[name] for name in Arrays._fields), *numbered(self._parts[VOCABULARY]))
+            arrays = (
+                *(self._parts[name] for name in Arrays._fields),
+                *numbered(self._parts[VOCABULARY]),
+            )
         return _Compiled(best_of_each, addresses(arrays), arrays)
 
     def _id(self, rank: int) -> int:
@@ -157,7 +171,8 @@ class Postings:
 
 
 def _map(path: Path) -> np.ndarray[Any, Any]:
-    """The array in a file as `np.save` writes it, mapped. numpy itself would evaluate the header as Python."""
+    """The array in a file as `np.save` writes it, mapped. numpy itself would evaluate the header as
+    Python."""
     try:
         with path.open("rb") as file:
             header = _HEADER.match(file.read(_MOST_HEADER_BYTES))
@@ -168,7 +183,11 @@ def _map(path: Path) -> np.ndarray[Any, Any]:
         count, begin = math.prod(shape), header.end()
         if begin % _ALIGNED or path.stat().st_size - begin != count * dtype.itemsize:
             raise ValueError("its size is not what it says")
-        return np.asarray(np.memmap(path, dtype, "r", begin, shape)) if count else np.empty(shape, dtype)
+        return (
+            np.asarray(np.memmap(path, dtype, "r", begin, shape))
+            if count
+            else np.empty(shape, dtype)
+        )
     except (OSError, ValueError, TypeError) as error:
         raise _damaged(path, str(error)) from error
 

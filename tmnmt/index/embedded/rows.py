@@ -1,8 +1,8 @@
-"""Segments as bytes in a file that is mapped, found by id: a search reads a few of many, in a third of SQLite's time.
+"""Segments as bytes in a file that is mapped, found by id: a search reads a few of many, in a third
+of SQLite's time.
 
-A record is a segment's fields in UTF-8 and a CRC-32 of its id and them. `start[id]` says where it begins, and so where
-the one before ends; an id that is missing has no bytes.
-"""
+A record is a segment's fields in UTF-8 and a CRC-32 of its id and them. `start[id]` says where it
+begins, and so where the one before ends; an id that is missing has no bytes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,20 @@ _RESIDUE = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
 
 
 def record(segment: Segment, number: int) -> bytes:
-    """What is written of a segment with the id `number`. Raises UnicodeEncodeError where a text is no Unicode."""
+    """What is written of a segment with the id `number`. Raises UnicodeEncodeError where a text is
+    no Unicode."""
     properties = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
     fields = (
-        segment.src, segment.tgt, segment.document, str(segment.position), segment.origin, segment.created,
-        segment.changed, segment.user, properties,
-    )  # fmt: skip
+        segment.src,
+        segment.tgt,
+        segment.document,
+        str(segment.position),
+        segment.origin,
+        segment.created,
+        segment.changed,
+        segment.user,
+        properties,
+    )
     text = _SEPARATOR.join(fields)
     if _ESCAPE in text or text.count(_SEPARATOR) >= len(fields):  # hardly ever
         text = _SEPARATOR.join(map(_escaped, fields))
@@ -53,7 +61,9 @@ def segment_of(content: bytes, number: int) -> Segment | None:
             fields = list(map(_unescaped, fields))
         src, tgt, document, position, origin, created, changed, user, properties = fields
         pairs = pairs_of(parsed(properties)) if properties else ()
-        return Segment(src, tgt, document, int(position), number, origin, created, changed, user, pairs)
+        return Segment(
+            src, tgt, document, int(position), number, origin, created, changed, user, pairs
+        )
     except ValueError:  # no UTF-8, other fields: written so by something else
         return None
 
@@ -96,7 +106,8 @@ class NewRows:
                 os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Lets go of the file. What cannot be written any more (disk full) is not needed any more."""
+        """Lets go of the file. What cannot be written any more (disk full) is not
+        needed any more."""
         with suppress(OSError):
             self._file.close()
 
@@ -119,7 +130,8 @@ class Rows:
         return self._size
 
     def found(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are. Raises MemoryIndexError where one is damaged."""
+        """Those of the segments with these ids that there are. Raises MemoryIndexError where one is
+        damaged."""
         content, start, size = self._content, self._start, self._size
         found = {}
         for number in ids:
@@ -127,6 +139,8 @@ class Rows:
                 continue
             segment = segment_of(content[begin:end], number)
             if segment is None:
-                raise MemoryIndexError(f"{self._path}: segment {number} is damaged (checksum); build the index again")
+                raise MemoryIndexError(
+                    f"{self._path}: segment {number} is damaged (checksum); build the index again"
+                )
             found[number] = segment
         return found

@@ -1,9 +1,9 @@
 """Additions that came together since the index was built, with postings of their own.
 
-A search compares the few latest ones one by one (`Delta`); when they are many, they are sealed: inverted as a build
-inverts all of them. Parts double in size as in a log-structured merge tree (O'Neil et al. 1996), so that there are few,
-and every segment is inverted few times. They live as long as the process; what makes them durable is the journal.
-"""
+A search compares the few latest ones one by one (`Delta`); when they are many, they are sealed:
+inverted as a build inverts all of them. Parts double in size as in a log-structured merge tree
+(O'Neil et al. 1996), so that there are few, and every segment is inverted few times. They live as
+long as the process; what makes them durable is the journal."""
 
 from __future__ import annotations
 
@@ -35,21 +35,30 @@ class Sealed:
         return replace(self, part=self.part._replace(dead=self.part.dead | gone)) if gone else self
 
     def alive(self) -> Iterable[Segment]:
-        return (segment for number, segment in self.segments.items() if number not in self.part.dead)
+        return (
+            segment for number, segment in self.segments.items() if number not in self.part.dead
+        )
 
 
 def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Sealed, ...]:
-    """`earlier` and a new part of `segments`, merged with the latest parts while these are no larger."""
+    """`earlier` and a new part of `segments`, merged with the latest parts while these are no
+    larger."""
     together = {segment.id: segment for segment in segments}
     while earlier and len(earlier[-1].segments) <= min(len(together), MOST_MERGED):
         *rest, last = earlier
         together |= {segment.id: segment for segment in last.alive()}
         earlier = tuple(rest)
-    return (*earlier, Sealed(together, Part(_inverted(list(together.values())), lambda _: together)))
+    return (
+        *earlier,
+        Sealed(together, Part(_inverted(list(together.values())), lambda _: together)),
+    )
 
 
 def _inverted(segments: Sequence[Segment]) -> Postings:
-    with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder, closing(Inversion(Path(folder))) as inversion:
+    with (
+        tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
+        closing(Inversion(Path(folder))) as inversion,
+    ):
         inversion.add((segment.id for segment in segments), segments)
         inversion.write(Path(folder) / "postings")
         return Postings.open(Path(folder) / "postings")  # mapped: the folder may go

@@ -1,4 +1,5 @@
-"""A small JSON file that says what lies beside it; whoever made it, reading it takes no long time and little memory."""
+"""A small JSON file that says what lies beside it; whoever made it, reading it takes no long time
+and little memory."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 
 
 def read_small(path: Path, most: int) -> tuple[str, Any]:
-    """The text of a file of at most `most` bytes, and its content. Raises OSError where it cannot be read, ValueError
-    where it is larger, no regular file, or no JSON."""
+    """The text of a file of at most `most` bytes, and its content. Raises OSError where it cannot
+    be read, ValueError where it is larger, no regular file, or no JSON."""
     found = path.stat()
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError("no regular file")
@@ -29,7 +30,9 @@ def parsed(text: str | bytes) -> Any:
 
 def is_text(value: object) -> bool:
     """Whether JSON gave Unicode text: an escape can be half of a character."""
-    return type(value) is str and (value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value))
+    return type(value) is str and (
+        value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value)
+    )
 
 
 def is_count(value: object, least: int = 0) -> bool:

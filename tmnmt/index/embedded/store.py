@@ -1,4 +1,5 @@
-"""The segments of a generation: written once, then only read. What changes later stands in the journal.
+"""The segments of a generation: written once, then only read. What changes later stands in the
+journal.
 
 What a segment says is in `rows`; SQLite has what a filter asks of them.
 """
@@ -24,12 +25,15 @@ _SCHEMA = """CREATE TABLE segments (
     document TEXT NOT NULL, origin TEXT NOT NULL, changed TEXT NOT NULL, user TEXT NOT NULL
 )"""
 STEPS = 100_000  # of SQLite's machine between two looks at how long a query takes
-STEPS_A_SEGMENT = 1000  # a query needs some 20 of them; one that needs more reads what no build wrote
+STEPS_A_SEGMENT = (
+    1000  # a query needs some 20 of them; one that needs more reads what no build wrote
+)
 _INSERT = "INSERT INTO segments (id, document, origin, changed, user) VALUES (?, ?, ?, ?, ?)"
 
 
 class NewStore:
-    """An empty store in a folder, for one bulk load. Not safe against a kill before `seal`: a build has its own."""
+    """An empty store in a folder, for one bulk load. Not safe against a kill before `seal`: a build
+    has its own."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / DATABASE
@@ -45,26 +49,33 @@ class NewStore:
             raise self._unwritten(error) from error
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
-        """Adds segments with their own ids, which ascend, or else numbered on from 1; the ids. Raises MemoryIndexError
-        where they cannot be written (disk full), DataError where a text is no Unicode."""
+        """Adds segments with their own ids, which ascend, or else numbered on from 1; the ids.
+        Raises MemoryIndexError where they cannot be written (disk full), DataError where a text is
+        no Unicode."""
         numbered = [
-            (segment.id if keep_ids else number, segment) for number, segment in enumerate(segments, self._last_id + 1)
+            (segment.id if keep_ids else number, segment)
+            for number, segment in enumerate(segments, self._last_id + 1)
         ]
         try:
             for number, segment in numbered:
                 self._rows.add(number, record(segment, number))
             with self._db:
                 self._db.execute("BEGIN")
-                self._db.executemany(_INSERT, ((n, s.document, s.origin, s.changed, s.user) for n, s in numbered))
+                self._db.executemany(
+                    _INSERT, ((n, s.document, s.origin, s.changed, s.user) for n, s in numbered)
+                )
         except UnicodeEncodeError as error:
-            raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+            raise DataError(
+                f"a segment has a character that is no Unicode text: {error}"
+            ) from error
         except (sqlite3.Error, OSError) as error:
             raise self._unwritten(error) from error
         self._last_id = numbered[-1][0] if numbered else self._last_id
         return [number for number, _ in numbered]
 
     def seal(self) -> None:
-        """Ends the bulk load: everything is on disk, and closed. Raises MemoryIndexError where it cannot be written."""
+        """Ends the bulk load: everything is on disk, and closed. Raises MemoryIndexError where it
+        cannot be written."""
         try:
             self._rows.seal()
             self._db.close()
@@ -85,7 +96,8 @@ class Store:
     """The segments that a `NewStore` sealed in `folder`, by id, from any thread."""
 
     def __init__(self, folder: Path) -> None:
-        """SQLite neither locks the database nor writes a file beside it, so the folder may be read-only."""
+        """SQLite neither locks the database nor writes a file beside it, so the folder may be
+        read-only."""
         self.path = folder / DATABASE
         self._rows = Rows(folder / ROWS, folder / START)
         self._limit = _Limit(len(self._rows))
@@ -99,7 +111,9 @@ class Store:
         found = self._rows.found(wanted)
         missing = next((number for number in wanted if number not in found), None)
         if missing is not None:
-            raise MemoryIndexError(f"{self.path}: segment {missing} is missing; build the index again")
+            raise MemoryIndexError(
+                f"{self.path}: segment {missing} is missing; build the index again"
+            )
         return found
 
     def __iter__(self) -> Iterator[Segment]:
@@ -110,9 +124,13 @@ class Store:
         """The segments that are meant, in order of id, a thousand in memory at a time."""
         where, values = wanted.sql()
         last = 0
-        while some := self._ids(f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)):
+        while some := self._ids(
+            f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)
+        ):
             if not all(map(lt, [last, *some], some)):
-                raise MemoryIndexError(f"{self.path}: damaged (ids out of order); build the index again with --force")
+                raise MemoryIndexError(
+                    f"{self.path}: damaged (ids out of order); build the index again with --force"
+                )
             yield from filter(wanted.keeps, self.by_ids(some).values())
             last = some[-1]
 
@@ -128,14 +146,19 @@ class Store:
         with self._lock:
             self._limit.looks = 0
             try:
-                return [number for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)]
+                return [
+                    number
+                    for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)
+                ]
             except sqlite3.DatabaseError as error:
-                raise MemoryIndexError(f"{self.path}: the store cannot be read: {_said(error)}") from error
+                raise MemoryIndexError(
+                    f"{self.path}: the store cannot be read: {_said(error)}"
+                ) from error
 
 
 class _Limit:
-    """Ends a query that takes more steps than any of so many segments needs: what SQLite reads may have been made so
-    that it never ends."""
+    """Ends a query that takes more steps than any of so many segments needs: what SQLite reads may
+    have been made so that it never ends."""
 
     def __init__(self, segments: int) -> None:
         self.most, self.looks = 2 + segments * STEPS_A_SEGMENT // STEPS, 0
@@ -146,13 +169,15 @@ class _Limit:
 
 
 def _said(error: Exception) -> str:
-    """What SQLite says, on one line: it tells what it does not understand as it stands in the file."""
+    """What SQLite says, on one line: it tells what it does not understand as it stands
+    in the file."""
     text = str(error)
     return text if text.isprintable() else shown(text)
 
 
 def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.Connection:
-    """A new database; with `limit` one that is there, which must have the one table that a build makes."""
+    """A new database; with `limit` one that is there, which must have the one table that a build
+    makes."""
     address = f"{path.absolute().as_uri()}?{options}"
     try:
         db = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
@@ -167,5 +192,7 @@ def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.C
         raise MemoryIndexError(f"{path}: the store cannot be opened: {_said(error)}") from error
     if held != [("table", "segments", _SCHEMA)]:
         db.close()
-        raise MemoryIndexError(f"{path}: the store cannot be opened: it holds something else than a build makes")
+        raise MemoryIndexError(
+            f"{path}: the store cannot be opened: it holds something else than a build makes"
+        )
     return db

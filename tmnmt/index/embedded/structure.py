@@ -1,8 +1,8 @@
-"""Whether the arrays of postings fit each other, so that no search reads outside of them, whatever a disk made of them.
+"""Whether the arrays of postings fit each other, so that no search reads outside of them, whatever
+a disk made of them.
 
-Looked at when an index is opened: sizes, and what the small arrays hold. What the large ones hold is not read; `verify`
-does, and a search looks only at what could lead it astray.
-"""
+Looked at when an index is opened: sizes, and what the small arrays hold. What the large ones hold
+is not read; `verify` does, and a search looks only at what could lead it astray."""
 
 from __future__ import annotations
 
@@ -14,11 +14,21 @@ from numpy.typing import NDArray
 
 BLOCK = 512  # groups, as `lanes.BLOCK`
 _KINDS = {
-    "length_start": np.int64, "token_start": np.int64, "tokens": np.int32, "feature_start": np.int32,
-    "column_of": np.int16, "columns": np.uint64, "posting_start": np.int64, "postings": np.int32,
-    "member_offsets": np.int32, "members": np.int32, "document_of": np.int32,
-    "ids": np.unsignedinteger, "vocabulary": np.uint8, "documents": np.uint8,
-}  # fmt: skip
+    "length_start": np.int64,
+    "token_start": np.int64,
+    "tokens": np.int32,
+    "feature_start": np.int32,
+    "column_of": np.int16,
+    "columns": np.uint64,
+    "posting_start": np.int64,
+    "postings": np.int32,
+    "member_offsets": np.int32,
+    "members": np.int32,
+    "document_of": np.int32,
+    "ids": np.unsignedinteger,
+    "vocabulary": np.uint8,
+    "documents": np.uint8,
+}
 
 Parts = Mapping[str, NDArray[Any]]
 
@@ -29,7 +39,9 @@ def first_damage(parts: Parts) -> tuple[str, str] | None:
         if name not in parts:
             return name, "is missing"
         part = parts[name]
-        if not (np.issubdtype(part.dtype, kind) and part.dtype.isnative and part.flags.c_contiguous):
+        if not (
+            np.issubdtype(part.dtype, kind) and part.dtype.isnative and part.flags.c_contiguous
+        ):
             return name, f"holds {part.dtype}"
         if part.ndim != (2 if name == "columns" else 1):
             return name, f"has {part.ndim} dimensions"
@@ -37,14 +49,18 @@ def first_damage(parts: Parts) -> tuple[str, str] | None:
 
 
 def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
-    """What must hold, each a part, whether it does, and what is wrong where it does not. Each may rely on those before
-    it."""
+    """What must hold, each a part, whether it does, and what is wrong where it does not. Each may
+    rely on those before it."""
     groups, segments = len(parts["member_offsets"]) - 1, len(parts["ids"])
     for name, size in (("members", segments), ("document_of", segments)):
         yield name, len(parts[name]) == size, "does not fit ids.npy"
     yield "member_offsets", _ascends(parts["member_offsets"], segments), "is out of order"
     yield "length_start", len(parts["length_start"]) >= 2, "is too short"
-    yield "length_start", _ascends(parts["length_start"], groups) and not parts["length_start"][1], "is out of order"
+    yield (
+        "length_start",
+        _ascends(parts["length_start"], groups) and not parts["length_start"][1],
+        "is out of order",
+    )
     lengths = np.arange(len(parts["length_start"]) - 1)
     tokens = np.cumsum(np.diff(parts["length_start"]) * lengths)
     start = parts["token_start"]
@@ -56,11 +72,23 @@ def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
 def _features(parts: Parts, groups: int) -> Iterator[tuple[str, bool, str]]:
     features, columns = parts["column_of"], parts["columns"]
     yield "feature_start", _ascends(parts["feature_start"], len(features)), "is out of order"
-    yield "columns", len(columns) > 0 and columns.shape[1] == -(-groups // BLOCK) * BLOCK // 64, "has a wrong size"
+    yield (
+        "columns",
+        len(columns) > 0 and columns.shape[1] == -(-groups // BLOCK) * BLOCK // 64,
+        "has a wrong size",
+    )
     held = features[features >= 0]
-    yield "column_of", len(held) == len(columns) - 1 > held.max(initial=-1), "does not name every column"
+    yield (
+        "column_of",
+        len(held) == len(columns) - 1 > held.max(initial=-1),
+        "does not name every column",
+    )
     yield "posting_start", len(parts["posting_start"]) == len(features) + 1, "has a wrong size"
-    yield "posting_start", _ascends(parts["posting_start"], len(parts["postings"])), "is out of order"
+    yield (
+        "posting_start",
+        _ascends(parts["posting_start"], len(parts["postings"])),
+        "is out of order",
+    )
     yield (
         "vocabulary",
         _words(parts["vocabulary"]) == len(parts["feature_start"]) - 1,

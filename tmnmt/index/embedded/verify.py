@@ -16,10 +16,11 @@ log = logging.getLogger(__name__)
 
 
 def verify(index_dir: Path, beside: Callable[[Path], object] | None = None) -> int:
-    """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that is not what was
-    written: the manifest and every immutable file by sha256, every row and every change by its checksum. A change that
-    a killed writer left unfinished is no damage, and is told on the log. A journal whose end was cut away cannot be
-    told from one of fewer changes. `beside` looks at what was made of the index and lies in its folder."""
+    """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that
+    is not what was written: the manifest and every immutable file by sha256, every row and every
+    change by its checksum. A change that a killed writer left unfinished is no damage, and is told
+    on the log. A journal whose end was cut away cannot be told from one of fewer changes. `beside`
+    looks at what was made of the index and lies in its folder."""
     while True:
         manifest = read_manifest(index_dir)
         try:
@@ -38,8 +39,15 @@ def _verify(manifest: Manifest, index_dir: Path) -> int:
         built = sum(1 for _ in generation.store)
         if built != manifest.segments:
             counts = f"{counted(built, 'segment')} instead of {manifest.segments:,}"
-            raise MemoryIndexError(f"{generation.store.path}: {counts}; build the index again with --force")
+            raise MemoryIndexError(
+                f"{generation.store.path}: {counts}; build the index again with --force"
+            )
         if unfinished := generation.journal.unfinished:
-            told = "of a change that was not finished, so never acknowledged; the next change takes its place"
-            log.info("%s: ends with %s %s", generation.journal.path, counted(unfinished, "byte"), told)
+            told = (
+                "of a change that was not finished, so never acknowledged; the next change "
+                "takes its place"
+            )
+            log.info(
+                "%s: ends with %s %s", generation.journal.path, counted(unfinished, "byte"), told
+            )
         return len(generation)
