@@ -87,7 +87,7 @@ class FuzzyMatch:
         if self._asked:
             self._input.close()  # ends the one before
             self._running.wait()
-        self._running = subprocess.Popen(
+        self._running: subprocess.Popen[bytes] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._input = cast(IO[bytes], self._running.stdin)

@@ -14,7 +14,6 @@ and `--documents`, as in `choose_alpha.py`. """
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -216,4 +215,4 @@ def told(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

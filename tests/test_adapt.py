@@ -21,8 +21,8 @@ from tmnmt.index import build
 from tmnmt.index.select import Selection
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
-from tmnmt.training import memory
 from tmnmt.training.adapt import refuse_worse, split
+from tmnmt.training.cache import CachePart
 from tmnmt.training.data import split_of
 from tmnmt.training.tm import TMPart
 
@@ -101,13 +101,13 @@ def test_what_makes_dev_worse_is_not_saved(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    validate = memory.TMPart.validate
+    validate = TMPart.validate
 
-    def pessimist(self: memory.TMPart) -> dict[str, float]:
+    def pessimist(self: TMPart) -> dict[str, float]:
         losses = validate(self)
         return losses | {"copy": losses["plain"] + 0.25}
 
-    monkeypatch.setattr(memory.TMPart, "validate", pessimist)
+    monkeypatch.setattr(TMPart, "validate", pessimist)
     assert adapt(model, index, tmp_path / "out", "--no-cache", "--no-fusion") == 1
     err = capsys.readouterr().err
     assert (
@@ -130,10 +130,10 @@ def test_the_advice_on_refusal_keeps_the_other_parts(
     bad: str,
     figure: str,
 ) -> None:
-    part = memory.CachePart if bad == "cache" else memory.TMPart
+    part = CachePart if bad == "cache" else TMPart
     validate = part.validate
 
-    def pessimist(self: memory.TMPart | memory.CachePart) -> dict[str, float]:
+    def pessimist(self: TMPart | CachePart) -> dict[str, float]:
         losses = validate(self)  # type: ignore[arg-type]
         return losses | {figure: 1.02 * losses["plain"]}
 

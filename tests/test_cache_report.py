@@ -89,7 +89,7 @@ def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_pa
     ).session()
     for segment in SEGMENTS[:2]:
         session.translate(segment.src)
-    words = [session.cache.ids[slot] for slot in session.cache.latest]
+    words = [int(session.cache.ids[slot]) for slot in session.cache.latest]
     assert shown.slots == [one.model.vocab.piece(word) for word in words]
     assert "".join(shown.words).replace("▁", " ").strip() == session.translate(SEGMENTS[2].src).tgt
     with pytest.raises(UsageError, match="segment 4: the first of its document in tiny"):
@@ -283,7 +283,8 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
     assert (found.better, found.worse) == (better, worse) == (2, 1)
     assert found.p == 1.0 and Signs.between(base, base, list("abcd"), references, "en").p == 1.0
     again = [[*lines, *lines[:1] * 9] for lines in (base, ours, list("abcd"), references)]
-    found = Signs.between(*again, "en")  # one segment ten times
+    first, second, third, fourth = again
+    found = Signs.between(first, second, third, fourth, "en")  # one segment ten times
     assert (found.better, found.worse) == (2, 1)
 
 

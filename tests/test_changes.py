@@ -203,11 +203,12 @@ def test_a_full_disk_leaves_everything_as_it_was_and_says_so(
     with MemoryIndex.open(path) as index:
         index.delete([60])
         before, files = _now(index), sorted(path.rglob("*"))
-        change: Callable[[], object] = {
+        changes: dict[str, Callable[[], object]] = {
             "add": lambda: index.add(many),
             "compact": index.compact,
             "build": lambda: build(path, many, "en", "fr", force=True),
-        }[operation]
+        }
+        change = changes[operation]
         for size in (0, 100, 4_000, 16_000, 40_000, 60_000):
             with (
                 files_of_at_most(size),
@@ -241,12 +242,13 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was_and_says_so(
     with MemoryIndex.open(path) as index:
         index.delete([60])
         before, ballast = _now(index), small_disk / "ballast"
-        change: Callable[[], object] = {
+        changes: dict[str, Callable[[], object]] = {
             "add": lambda: index.add(many),
             "edit": lambda: index.edit(range(1, 60), lambda s: replace(s, tgt=s.src)),
             "compact": index.compact,
             "build": lambda: build(path, many, "en", "fr", force=True),
-        }[operation]
+        }
+        change = changes[operation]
         refused = 0
         for left in (0, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18):
             free = shutil.disk_usage(small_disk).free

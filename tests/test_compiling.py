@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import cast
 
 import numba
 import pytest
@@ -26,7 +27,7 @@ def test_what_lies_in_the_cache_on_disk_is_not_announced(
         monkeypatch.setattr(compiling, "_used", set())  # as in a new process
         caplog.clear()
         function = compiled(_twice)
-        for number in (1, 1.0):  # two signatures, one notice
+        for number in (1, cast(int, 1.0)):  # two signatures, one notice
             with announced("doubling"):
                 assert function(number) == 2
         told.append(caplog.messages)

@@ -20,8 +20,8 @@ from tiny_model import segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError
-from tmnmt.index import MemoryIndex
-from tmnmt.index.embedded import build, lock
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.embedded import lock
 from tmnmt.index.embedded.lock import writing
 from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.models.folder import load_model

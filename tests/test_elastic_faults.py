@@ -300,11 +300,12 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
             for k in (1, 2, 9):
                 assert pairs(index.search([query], k, 0.0)[0]) == brute_force(query, now, k, 0.0)
         index.add([Segment("the first of my own sources", "deux")])  # beside one that is on its way
-        {
+        changes: dict[str, Callable[[], object]] = {
             "compact": index.compact,
             "edit": lambda: index.edit([9], change),
             "delete": lambda: index.delete([9]),
-        }[going_on]()
+        }
+        changes[going_on]()
         now = list(index.segments())
         left = [("the second of my own sources", 9)] if going_on != "delete" else []
         assert [(s.src, s.id) for s in now[8:]] == [*left, ("the first of my own sources", 10)]

@@ -133,7 +133,7 @@ def _at_work(
     writers = [Writer(f"{name}-{i}", hosts, ended) for i in range(WRITERS)]
     searcher = Searcher(hosts, ended)
     with ThreadPoolExecutor(WRITERS + 1) as pool:
-        working = [pool.submit(one.work) for one in (*writers, searcher)]
+        working = [pool.submit(work) for work in (*(one.work for one in writers), searcher.work)]
         try:
             _wait_for_changes(writers)
             trouble()
@@ -149,11 +149,13 @@ def _at_work(
         f"{searcher.longest:.1f} s"
     )
     beginnings = Counter(
-        error.partition(": ")[2][:60] for one in (*writers, searcher) for error in one.errors
+        error.partition(": ")[2][:60]
+        for errors in (*(one.errors for one in writers), searcher.errors)
+        for error in errors
     )
     for said, count in beginnings.most_common():
         print(f"    {count} times: {said}")
-    assert all(one.done for one in (*writers, searcher))
+    assert all(one.done for one in writers) and searcher.done
     _check(hosts, writers)
     return searcher.longest
 

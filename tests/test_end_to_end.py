@@ -95,7 +95,7 @@ def test_gradients_reach_the_base_through_the_keys_and_are_those_of_finite_diffe
     def moved(by: float) -> float:
         with torch.no_grad():
             for parameter, d in zip(made.backbone.parameters(), direction, strict=True):
-                parameter += by * d
+                parameter.add_(by * d)
             return float(loss_of(made))
 
     step = 1e-2

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tiny_model import write_tiny_model
 
-from tests.tiny_model import write_tiny_model
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.formats import read_memory, write_tsv

@@ -13,6 +13,7 @@ import re
 import zipfile
 from itertools import chain
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,11 @@ from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 
 FILES = Path(__file__).parent / "data" / "formats"
+
+
+def in_memory(content: bytes) -> io.BufferedReader:
+    """A stream of these bytes, which is no pipe."""
+    return io.BufferedReader(cast(io.RawIOBase, io.BytesIO(content)))
 
 
 def read(path: Path, src: str = "en", tgt: str = "fr") -> tuple[list[Segment], Reader]:
@@ -260,7 +266,7 @@ def test_seen_knows_what_it_was_told_as_it_grows() -> None:
 
 
 def test_lines_of_a_document_are_as_many_as_it_has() -> None:
-    raw = io.BufferedReader(io.BytesIO(b"\xef\xbb\xbfone\r\ntwo\x0bx\x85\n\n\xc2\x85\nlast"))  # type: ignore[arg-type]
+    raw = in_memory(b"\xef\xbb\xbfone\r\ntwo\x0bx\x85\n\n\xc2\x85\nlast")
     assert list(read_document_lines(raw)) == ["one", "two\x0bx\ufffd", "", "\x85", "last"]
 
 
@@ -294,7 +300,7 @@ def test_what_has_come_of_a_pipe_is_given_together_but_no_more_than_wanted() -> 
 
 def test_a_file_and_a_stream_in_memory_do_not_trickle() -> None:
     assert not read_document_lines(FILES / "jrc-acquis-excerpt.en-fr.xml.gz").trickles
-    assert not read_document_lines(io.BufferedReader(io.BytesIO(b"a\n"))).trickles  # type: ignore[arg-type]
+    assert not read_document_lines(in_memory(b"a\n")).trickles
     with Path(__file__).open("rb") as stream:
         assert not read_document_lines(stream).trickles
 
@@ -317,7 +323,7 @@ def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) ->
     (tmp_path / "d.txt").touch()
     with pytest.raises(FormatError, match="the file is empty"):
         list(read_document_lines(tmp_path / "d.txt"))
-    assert list(read_document_lines(io.BufferedReader(io.BytesIO(b"")))) == []  # type: ignore[arg-type]
+    assert list(read_document_lines(in_memory(b""))) == []
 
 
 @pytest.mark.parametrize(

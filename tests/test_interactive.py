@@ -7,7 +7,7 @@ import io
 import readline
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,7 +167,7 @@ class Person:
 
 
 @pytest.fixture
-def sit(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+def sit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def work(
         session: Session, lines: list[str], answers: list[str | None], save: Path | None = None
     ) -> list[str]:

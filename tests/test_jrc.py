@@ -90,12 +90,13 @@ def split_up(folder: Path) -> Path:
     """The excerpt taken apart into what was published: links without text, and the texts they point
     to."""
     text = gzip.decompress(EXCERPT.read_bytes()).decode()
-    divs, sides = {}, {"en": [], "fr": []}
+    divs: dict[str, list[tuple[str, str]]] = {}
+    sides: dict[str, list[tuple[str, bytes]]] = {"en": [], "fr": []}
     for div in re.findall(r'<div type="body" n="([^"]*)"(.*?)</div>', text, re.S):
         links = LINK.findall(div[1])
         divs[div[0]] = [(kind, f"{first};{second}") for kind, first, second, _, _ in links]
         for side, lang in enumerate(("en", "fr")):
-            paragraphs = {}
+            paragraphs: dict[str, str] = {}
             for link in links:
                 numbers, content = link[1 + side].split(), link[3 + side]
                 parts = re.findall(r"<p>(.*?)</p>", content, re.S) or [content]

@@ -24,6 +24,11 @@ DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "fr"]
 
 
+def in_memory(content: bytes) -> io.BufferedReader:
+    """A stream of these bytes, which is no pipe."""
+    return io.BufferedReader(cast(io.RawIOBase, io.BytesIO(content)))
+
+
 @pytest.fixture
 def index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = str(tmp_path / "index")
@@ -109,7 +114,7 @@ def test_a_line_is_answered_before_the_next_is_waited_for(
 
 def test_what_has_come_is_answered_in_batches() -> None:
     batches: list[int] = []
-    stream = io.BufferedReader(io.BytesIO(b"a line\n" * 2 * QUERIES_A_BATCH + b"the last"))  # type: ignore[arg-type]
+    stream = in_memory(b"a line\n" * 2 * QUERIES_A_BATCH + b"the last")
     answer_lines(stream, lambda queries: batches.append(len(queries)))
     assert batches == [QUERIES_A_BATCH, QUERIES_A_BATCH, 1]
 
@@ -119,7 +124,7 @@ def test_an_error_while_lines_are_answered_ends_the_reading() -> None:
         raise ServerError("away")
 
     with pytest.raises(ServerError, match="away"):
-        answer_lines(io.BufferedReader(io.BytesIO(b"one\ntwo\n")), answer)  # type: ignore[arg-type]
+        answer_lines(in_memory(b"one\ntwo\n"), answer)
 
 
 def test_explain_marks_what_every_pair_covers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import get_args
 
 import pytest
 
@@ -160,12 +161,12 @@ def test_every_method_can_be_named() -> None:
     little = "a b x x x f x x"
     much = "x x x x x f g x"
     found = matches(first, alike, little, much)
-    names = ("topk", "greedy", "walk", "contrastive")
+    names: tuple[Method, ...] = get_args(Method)
     alpha = {"contrastive": 0.5}
     taken = {
         name: chosen(Selection(name, alpha=alpha.get(name)).choose(QUERY, found, 2))
         for name in names
-    }  # type: ignore[arg-type]
+    }
     assert taken == {
         "topk": [first, alike],
         "greedy": [first, much],

@@ -7,12 +7,13 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sacrebleu
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, Result
 
 from tmnmt.eval.measures.metrics import MAIN, Metric, bleu_of, count, metrics, sentence_bleu
 from tmnmt.eval.measures.significance import (
@@ -117,15 +118,23 @@ def test_bleu_of_one_segment_equals_sacrebleu(hypothesis: str) -> None:
 
 
 def test_p_values_and_intervals_equal_those_of_sacrebleu(references: list[str]) -> None:
-    systems = [("a", perturbed(references, 3)), ("b", perturbed(references, 4, 0.22))]
+    systems: list[tuple[str, Sequence[str]]] = [
+        ("a", perturbed(references, 3)),
+        ("b", perturbed(references, 4, 0.22)),
+    ]
     used = {metric.name: metric for metric in metrics("fr")[:3]}
     scorers = {name: metric.scorer for name, metric in used.items()}
-    for kind, ours in (("bs", paired_bootstrap), ("ar", approximate_randomisation)):
+    for kind in ("bs", "ar"):
         _, theirs = PairedTest(systems, scorers, [references], test_type=kind, n_samples=1000)()
         for name, metric in used.items():
             first, second = (scored(metric, [references], lines) for _, lines in systems)
-            p = ours(first, second, 1000) if kind == "ar" else ours(first, second)  # type: ignore[operator]
+            p = (
+                approximate_randomisation(first, second, 1000)
+                if kind == "ar"
+                else paired_bootstrap(first, second)
+            )
             result = theirs[name][1]
+            assert isinstance(result, Result) and p is not None and result.p_value is not None
             if (
                 kind == "ar" and name == "TER"
             ):  # whole edits: many samples are as large as the real difference
@@ -224,8 +233,8 @@ def test_identical_outputs_and_two_segments_are_never_called_different(
         == sign_test(own, own)
         == 1
     )
-    few = [
+    first, second = (
         scored(bleu, [references[:2]], lines)
         for lines in (references[:2], perturbed(references[:2], 8))
-    ]
-    assert approximate_randomisation(*few) > 0.4  # two of four ways to toss two coins
+    )
+    assert approximate_randomisation(first, second) > 0.4  # two of four ways to toss two coins

@@ -60,7 +60,7 @@ def oracle(data: bytes, src: str, tgt: str) -> tuple[int, int, int]:
     units = both = full = 0
     for tu in ET.fromstring(data).iter("tu"):
         units += 1
-        text = {}
+        text: dict[str, str] = {}
         for tuv in tu.iter("tuv"):
             code = (tuv.get(XML_LANG) or tuv.get("lang") or "").lower()
             seg = tuv.find("seg")

@@ -30,6 +30,7 @@ import urllib.request
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 VERSION = "9.2.4"
 NAME = f"elasticsearch-{VERSION}"
@@ -133,7 +134,7 @@ def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[in
     port = port or free_port()
     home = _lay_out(folder, port, quick, cluster)
     with (folder / "output.log").open("ab") as output:
-        as_nobody = (
+        as_nobody: dict[str, Any] = (
             {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         )
         launcher = subprocess.Popen(
