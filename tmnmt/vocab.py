@@ -1,10 +1,11 @@
-"""The joint subword vocabulary: sentencepiece with byte fallback, so that no character
-is unknown."""
+"""Subwords: one sentencepiece model with byte fallback, so that no character is unknown; or, of an
+imported model, one for the source and one for the target, and a list of the pieces it knows."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import sentencepiece
 from tmnmt.errors import DataError, ModelError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
+FIRST = 4  # the first subword that is text
+SPM_FILE = "spm.model"
+SOURCE_FILE, TARGET_FILE, PIECES_FILE = "source.spm", "target.spm", "pieces.json"
 
 
 class Vocabulary:
@@ -85,9 +89,18 @@ class Vocabulary:
         """The characters of the longest subword."""
         return max(len(self.piece(index)) for index in range(len(self)))
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What a model folder keeps of it, by name."""
+        return {SPM_FILE: self.model}
+
     def encode(self, text: str) -> list[int]:
-        """Subword ids without <s> and </s>."""
+        """Subword ids of a target, without <s> and </s>."""
         return list(self._spm.encode(text))
+
+    def encode_source(self, text: str) -> list[int]:
+        """Subword ids of a source, without </s>."""
+        return self.encode(text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of subword ids; <s>, </s> and padding are left out."""
@@ -96,3 +109,79 @@ class Vocabulary:
     def piece(self, index: int) -> str:
         """The subword as written in the vocabulary, "▁" for a leading space."""
         return str(self._spm.id_to_piece(index))
+
+
+class PairVocabulary(Vocabulary):
+    """A sentencepiece model for each side, and the pieces that have a number: other pieces are
+    unknown. Numbers 0-3 are those of every vocabulary; `prefix` is a piece that begins every
+    source, as the language that a multilingual model translates to."""
+
+    def __init__(
+        self,
+        source: bytes,
+        target: bytes,
+        pieces: Sequence[str],
+        source_pieces: Sequence[str] | None = None,
+        prefix: str = "",
+    ) -> None:
+        """pieces: of the target, from number 4 on. source_pieces: where the source has others.
+        Raises ValueError for a prefix that is none of the source's pieces."""
+        super().__init__(target)
+        self._source = sentencepiece.SentencePieceProcessor(model_proto=source)
+        self._told = {
+            SOURCE_FILE: source,
+            TARGET_FILE: target,
+            PIECES_FILE: json.dumps(
+                {"target": list(pieces), "source": source_pieces and list(source_pieces)},
+                ensure_ascii=False,
+            ).encode(),
+        }
+        self.model = b"".join(self._told.values()) + prefix.encode()  # all that ids depend on
+        self._pieces = ["<pad>", "<s>", "</s>", "<unk>", *pieces]
+        self._numbers = _numbers(pieces)
+        self._source_numbers = _numbers(source_pieces) if source_pieces else self._numbers
+        if prefix and prefix not in self._source_numbers:
+            raise ValueError(f"{prefix} is no piece of the source vocabulary")
+        self._prefix = [self._source_numbers[prefix]] if prefix else []
+
+    @classmethod
+    def read(cls, files: Mapping[str, bytes], prefix: str = "") -> PairVocabulary:
+        """From what `files` gave. Raises ValueError or RuntimeError where it is damaged."""
+        told = json.loads(files[PIECES_FILE])
+        sides = told["target"], told["source"]
+        for pieces in sides:
+            if not isinstance(pieces, list | None) or not all(
+                isinstance(piece, str) for piece in pieces or ()
+            ):
+                raise ValueError(f"{PIECES_FILE} holds no lists of pieces")
+        return cls(files[SOURCE_FILE], files[TARGET_FILE], sides[0], sides[1], prefix)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return self._told
+
+    @property
+    def source_words(self) -> int:
+        """The size of the source's vocabulary; 0 where it is the target's."""
+        shared = self._source_numbers is self._numbers
+        return 0 if shared else FIRST + len(self._source_numbers)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def encode(self, text: str) -> list[int]:
+        return [self._numbers.get(piece, UNK) for piece in self._spm.encode(text, out_type=str)]
+
+    def encode_source(self, text: str) -> list[int]:
+        pieces = self._source.encode(text, out_type=str)
+        return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))
+
+    def piece(self, index: int) -> str:
+        return self._pieces[index]
+
+
+def _numbers(pieces: Sequence[str]) -> dict[str, int]:
+    return {piece: number for number, piece in enumerate(pieces, FIRST)}

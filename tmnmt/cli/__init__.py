@@ -29,6 +29,7 @@ from tmnmt.cli import (
     build_index,
     cache_report,
     evaluate,
+    import_model,
     keys,
     memory,
     search,
@@ -61,6 +62,7 @@ app.command("keys")(keys.keys)
 app.command("train")(train.train)
 app.command("adapt")(adapt.adapt)
 app.command("adapt-knn")(adapt_knn.adapt_knn)
+app.command("import-model")(import_model.import_model)
 app.command("cache-report")(cache_report.cache_report)
 app.add_typer(evaluate.app)
 app.add_typer(memory.app)

@@ -32,7 +32,7 @@ def fits(text: str, vocab: Vocabulary, longest: int) -> bool:
         and len(text) - text.count(" ") > longest * vocab.longest
     ):
         return False
-    return len(vocab.encode(text)) <= longest
+    return len(vocab.encode_source(text)) <= longest
 
 
 def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]:

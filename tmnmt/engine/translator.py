@@ -448,7 +448,10 @@ class Translator:
         if piece.part:
             return replace(piece, matches=(), silent=True)
         return replace(
-            piece, text=piece.whole, ids=tuple(self.vocab.encode(piece.whole)), matches=of_whole
+            piece,
+            text=piece.whole,
+            ids=tuple(self.vocab.encode_source(piece.whole)),
+            matches=of_whole,
         )
 
     def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
@@ -602,7 +605,13 @@ class Translator:
         number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
             Piece(
-                one, tuple(self.vocab.encode(one)), cleaned, number, document, part, of_whole=shared
+                one,
+                tuple(self.vocab.encode_source(one)),
+                cleaned,
+                number,
+                document,
+                part,
+                of_whole=shared,
             )
             for part, one in enumerate(texts)
         ]

@@ -101,7 +101,8 @@ class PairKeyStore:
 
 def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:
     """The ids of source and target, each cut at `max_subwords`, with </s>."""
-    src, tgt = ([*vocab.encode(text)[:max_subwords], EOS] for text in pair)
+    src = [*vocab.encode_source(pair[0])[:max_subwords], EOS]
+    tgt = [*vocab.encode(pair[1])[:max_subwords], EOS]
     return src, tgt
 
 

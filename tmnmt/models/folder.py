@@ -24,18 +24,34 @@ from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import make
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
-from tmnmt.vocab import Vocabulary
+from tmnmt.vocab import (
+    PIECES_FILE,
+    SOURCE_FILE,
+    SPM_FILE,
+    TARGET_FILE,
+    PairVocabulary,
+    Vocabulary,
+)
 
 FORMAT = 2
 CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
-CHECKED = ("base.safetensors", "memory.safetensors", "spm.model")
+VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
+CHECKED = ("base.safetensors", "memory.safetensors", *VOCABULARY_FILES)
 LARGEST = 1 << 14  # of every size in config.toml
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
 MOST_VOCABULARY_BYTES = 1 << 26
 MOST_HEADER_BYTES = 100_000_000  # of a safetensors file, as its library has it
+MOST_WORDS = 1 << 20
+# keys of [model] that are no sizes
+WAYS: dict[str, tuple[object, ...]] = {
+    "norm": ("pre", "post"),
+    "activation": ("relu", "swish", "gelu"),
+    "scaled": (True, False),
+    "tied": (True, False),
+}
 LAYERS = ("encoder_layers", "decoder_layers")  # keys of [model] that say how often a part is there
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
 # what safetensors, torch and the modules raise where weights or sizes are not what they should be
@@ -70,7 +86,8 @@ def save_model(
     """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the
     table [model]."""
     make_folder(folder)
-    write(folder / "spm.model", vocab.model)
+    for name, content in vocab.files.items():
+        write(folder / name, content)
     weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
     write(folder / "base.safetensors", packed(weights))
     write_config(folder, config)
@@ -80,10 +97,7 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing
     or wrong."""
     config = _read_config(folder)
-    path = folder / "spm.model"
-    vocab = Vocabulary.of(
-        read_checked(path, config, MOST_VOCABULARY_BYTES, "no vocabulary is"), path
-    )
+    vocab = _read_vocabulary(folder, config)
     path = folder / "base.safetensors"
     try:
         most = _most_weights(len(vocab), config["model"])
@@ -98,6 +112,22 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
     digest = hashlib.sha256(content + vocab.model).hexdigest()[:16]
     return Model(backbone.to(device).eval(), vocab, config, digest, folder)
+
+
+def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:
+    """One sentencepiece model, or one for each side where config.toml names their files."""
+    names = [name for name in VOCABULARY_FILES if name in config[CHECKSUMS]]
+    if PIECES_FILE not in names:
+        names = [SPM_FILE]
+    most = MOST_VOCABULARY_BYTES, "no vocabulary is"
+    files = {name: read_checked(folder / name, config, *most) for name in names}
+    if PIECES_FILE not in files:
+        return Vocabulary.of(files[SPM_FILE], folder / SPM_FILE)
+    try:
+        return PairVocabulary.read(files, config.get("prefix", ""))
+    except (RuntimeError, ValueError, LookupError, RecursionError) as error:
+        path = folder / PIECES_FILE
+        raise ModelError(f"{path}: no vocabulary of two sides: {reason_of(error)}") from error
 
 
 def stamp(folder: Path) -> None:
@@ -238,15 +268,17 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
     check("model", sizes, isinstance(sizes, dict), "a table")
     counts = {
         "max_subwords": config.get("max_subwords", 1),
-        **{k: v for k, v in sizes.items() if k not in ("kind", "dropout")},
+        **{k: v for k, v in sizes.items() if k not in ("kind", "dropout", *WAYS)},
     }
     for key, value in counts.items():
-        check(
-            key,
-            value,
-            type(value) is int and 0 < value <= LARGEST,
-            f"a whole number, 1 to {LARGEST:,}",
-        )
+        least, most = (0, MOST_WORDS) if key == "source_words" else (1, LARGEST)
+        right = type(value) is int and least <= value <= most
+        check(key, value, right, f"a whole number, {least} to {most:,}")
+    for key, allowed in WAYS.items():
+        right = any(sizes.get(key, way) is way or sizes.get(key) == way for way in allowed)
+        check(key, sizes.get(key), right, " or ".join(map(str, allowed)).lower())
+    prefix = config.get("prefix", "")
+    check("prefix", prefix, isinstance(prefix, str) and len(prefix) <= LONGEST_CODE, "a piece")
     low = config.get("low_score", -1.0)
     check(
         "low_score",

@@ -1,7 +1,8 @@
-"""A Transformer (Vaswani et al. 2017) with a deep encoder and a shallow decoder, layer norms before
-every part.
+"""A Transformer (Vaswani et al. 2017): by default a deep encoder, a shallow decoder, layer norms
+before every part, one table of embeddings for source, target and output. Layer norms after every
+part and tables of their own are what Marian models have.
 
-One embedding table serves source, target and output. Memories match with the input of the last
+Memories match with the input of the last
 feed-forward layer (`context`: of the vectors a decoder has, it finds the right word among retrieved
 pairs best) and mix into the sum that the final norm reads (`hidden`).
 
@@ -12,9 +13,9 @@ length
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -25,6 +26,13 @@ from tmnmt.models.base import Inject, Trainable, shift
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.vocab import BOS, PAD
 
+Norm = Literal["pre", "post"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "swish": F.silu,
+    "gelu": F.gelu,
+}
+Activation = Literal["relu", "swish", "gelu"]
 CAPACITY = 32  # positions of the self-attention's cache to begin with; it doubles when it is full
 
 
@@ -87,20 +95,39 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         encoder_layers: int = 6,
         decoder_layers: int = 2,
         dropout: float = 0.1,
+        norm: Norm = "pre",
+        activation: Activation = "relu",
+        scaled: bool = True,
+        source_words: int = 0,
+        tied: bool = True,
     ) -> None:
+        """norm: before every part, or after it. scaled: embeddings are multiplied by sqrt(d).
+        source_words: of a source vocabulary of its own; 0: both sides share one. tied: the output
+        reads the target's embeddings; else it has a table of its own.
+
+        Raises ValueError for a norm or an activation that is not there, or sizes that do not
+        fit."""
         super().__init__()
+        if norm not in ("pre", "post") or activation not in ACTIVATIONS:
+            raise ValueError(f"norm {norm!r} or activation {activation!r} is unknown")
+        if hidden % (2 * heads):
+            raise ValueError(f"hidden is {hidden}, which is no multiple of twice {heads} heads")
+        self.norm, self.activation = norm, ACTIVATIONS[activation]
+        self.scale = math.sqrt(hidden) if scaled else 1.0
         self.vocab_size = vocab_size
         self.word_size = hidden
         self.hidden_size = hidden
         self.context_size = hidden
         self.heads, self.dropout = heads, dropout
         self.embedding = nn.Embedding(vocab_size, hidden, padding_idx=PAD)
+        self.source = nn.Embedding(source_words, hidden, padding_idx=PAD) if source_words else None
+        self.output = nn.Parameter(torch.empty(vocab_size, hidden)) if not tied else None
         layers = nn.ModuleList(EncoderLayer(hidden, feed_forward) for _ in range(encoder_layers))
         self.encoder = cast("Sequence[EncoderLayer]", layers)
-        self.encoder_norm = nn.LayerNorm(hidden)
+        self.encoder_norm = nn.LayerNorm(hidden) if norm == "pre" else None
         layers = nn.ModuleList(DecoderLayer(hidden, feed_forward) for _ in range(decoder_layers))
         self.decoder = cast("Sequence[DecoderLayer]", layers)
-        self.decoder_norm = nn.LayerNorm(hidden)
+        self.decoder_norm = nn.LayerNorm(hidden) if norm == "pre" else None
         self.output_bias = nn.Parameter(torch.zeros(vocab_size))
         self._positions = torch.empty(0, hidden)
         self.reset_parameters()
@@ -109,14 +136,20 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         """Glorot for products, those that end a part scaled down by depth; 1/sqrt(size) for the
         shared embedding."""
         depth = 2 * len(self.encoder) + 3 * len(self.decoder)
+        tables = [t for t in (self.embedding, self.source) if t is not None]
         for name, parameter in self.named_parameters():
-            if parameter.dim() == 2 and "embedding" not in name:
+            if parameter.dim() == 2 and not name.startswith(("embedding", "source", "output")):
                 nn.init.xavier_uniform_(
                     parameter, gain=depth**-0.5 if name.endswith("out.weight") else 1.0
                 )
-        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5)
+        for weight in [
+            *(t.weight for t in tables),
+            *([] if self.output is None else [self.output]),
+        ]:
+            nn.init.normal_(weight, std=self.hidden_size**-0.5)
         with torch.no_grad():
-            self.embedding.weight[PAD] = 0
+            for table in tables:
+                table.weight[PAD] = 0
 
     def _linear(self, layer: nn.Linear, x: Tensor) -> Tensor:
         """layer(x), in the precision of the products."""
@@ -128,9 +161,28 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
     def _drop(self, x: Tensor) -> Tensor:
         return _dropout(x, self.dropout) if self.training and self.dropout else x
 
-    def _embed(self, ids: Tensor, start: int = 0) -> Tensor:
+    @property
+    def final_norm(self) -> nn.LayerNorm:
+        """What the read-out applies to the last sum: of norms after every part the last one."""
+        norm = self.decoder_norm
+        return norm if norm is not None else self.decoder[-1].feed_forward.norm
+
+    @property
+    def output_table(self) -> Tensor:
+        """(V, d)"""
+        return self.output if self.output is not None else self.embedding.weight
+
+    def _before(self, part: Part, x: Tensor) -> Tensor:
+        """What a part reads of the sum so far."""
+        return part.norm(x) if self.norm == "pre" else x
+
+    def _after(self, part: Part, x: Tensor) -> Tensor:
+        """The sum with what a part has added."""
+        return x if self.norm == "pre" else part.norm(x)
+
+    def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         """Scaled embeddings plus positions start, start + 1, …: (B, T) -> (B, T, d)."""
-        words = F.embedding(ids, self.embedding.weight, PAD) * math.sqrt(self.hidden_size)
+        words = F.embedding(ids, table.weight, PAD) * self.scale
         return self._drop(words + self._sinusoids(start + ids.shape[1], words)[start:])
 
     def _sinusoids(self, length: int, like: Tensor) -> Tensor:
@@ -155,20 +207,20 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         return (torch.softmax(energy, -1) @ values).transpose(1, 2).flatten(2)
 
     def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
-        return self._linear(layer.out, F.relu(self._linear(layer.inner, x)))
+        return self._linear(layer.out, self.activation(self._linear(layer.inner, x)))
 
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
-        x = self._embed(src)
+        x = self._embed(self.source if self.source is not None else self.embedding, src)
         bias = _bias(mask, self.dtype or x.dtype)
         for layer in self.encoder:
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
-                3, -1
-            )
+            part = layer.attention
+            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
             attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
-            x = x + self._drop(self._linear(layer.attention.out, attended))
-            x = x + self._drop(self._feed_forward(layer.feed_forward, layer.feed_forward.norm(x)))
-        x = self.encoder_norm(x)
+            x = self._after(part, x + self._drop(self._linear(part.out, attended)))
+            fed = layer.feed_forward
+            x = self._after(fed, x + self._drop(self._feed_forward(fed, self._before(fed, x))))
+        x = self.encoder_norm(x) if self.encoder_norm is not None else x
         both = [self._linear(layer.cross.keys_values, x).chunk(2, -1) for layer in self.decoder]
         return EncodedSource(
             tuple(self._split(k) for k, _ in both), tuple(self._split(v) for _, v in both), mask
@@ -192,25 +244,26 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         """One target position; `encoded` may hold one row for several consecutive rows
         of `prev`."""
         state, at = state.roomy(), state.length
-        x, query = self._embed(prev[:, None], at), prev
+        x = total = query = self._embed(self.embedding, prev[:, None], at)
         bias = _bias(encoded.mask, encoded.keys[0].dtype)
         sentences = len(encoded.mask)
         for number, layer in enumerate(self.decoder):
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
-                3, -1
-            )
+            part = layer.attention
+            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
             state.keys[number, :, :, at] = self._split(keys)[:, :, 0]
             state.values[number, :, :, at] = self._split(values)[:, :, 0]
             seen = state.keys[number, :, :, : at + 1], state.values[number, :, :, : at + 1]
-            x = x + self._linear(layer.attention.out, self._attend(self._split(q), *seen, None))
-            q = self._linear(layer.cross.query, layer.cross.norm(x)).view(
-                sentences, -1, self.hidden_size
-            )
+            attended = self._attend(self._split(q), *seen, None)
+            x = self._after(part, x + self._linear(part.out, attended))
+            cross = layer.cross
+            q = self._linear(cross.query, self._before(cross, x))
+            q = q.view(sentences, -1, self.hidden_size)
             read = self._attend(self._split(q), encoded.keys[number], encoded.values[number], bias)
-            x = x + self._linear(layer.cross.out, read).view_as(x)
-            query = layer.feed_forward.norm(x)
-            x = x + self._feed_forward(layer.feed_forward, query)
-        return replace(state, length=at + 1), query[:, 0], x[:, 0]
+            x = self._after(cross, x + self._linear(cross.out, read).view_as(x))
+            query = self._before(layer.feed_forward, x)
+            total = x + self._feed_forward(layer.feed_forward, query)
+            x = self._after(layer.feed_forward, total)
+        return replace(state, length=at + 1), query[:, 0], total[:, 0]
 
     def embed(self, ids: Tensor) -> Tensor:
         words: Tensor = self.embedding(ids)
@@ -218,38 +271,35 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         """Logits; y_{t-1} and c_t are in h already."""
-        return F.linear(self.decoder_norm(hidden), self.embedding.weight, self.output_bias)
+        return F.linear(self.final_norm(hidden), self.output_table, self.output_bias)
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        x = self._embed(shift(tgt, BOS))
-        query = x
+        x = total = query = self._embed(self.embedding, shift(tgt, BOS))
         length = tgt.shape[1]
         bias = _bias(encoded.mask, encoded.keys[0].dtype)
-        causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device).triu(
-            1
-        )
+        causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device)
+        causal = causal.triu(1)
         for number, layer in enumerate(self.decoder):
-            q, keys, values = self._linear(layer.attention.qkv, layer.attention.norm(x)).chunk(
-                3, -1
-            )
+            part = layer.attention
+            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
             attended = self._attend(self._split(q), self._split(keys), self._split(values), causal)
-            x = x + self._drop(self._linear(layer.attention.out, attended))
-            q = self._linear(layer.cross.query, layer.cross.norm(x))
-            attended = self._attend(
-                self._split(q), encoded.keys[number], encoded.values[number], bias
-            )
-            x = x + self._drop(self._linear(layer.cross.out, attended))
-            query = layer.feed_forward.norm(x)
-            x = x + self._drop(self._feed_forward(layer.feed_forward, query))
-        return query, x
+            x = self._after(part, x + self._drop(self._linear(part.out, attended)))
+            cross = layer.cross
+            q = self._split(self._linear(cross.query, self._before(cross, x)))
+            attended = self._attend(q, encoded.keys[number], encoded.values[number], bias)
+            x = self._after(cross, x + self._drop(self._linear(cross.out, attended)))
+            query = self._before(layer.feed_forward, x)
+            total = x + self._drop(self._feed_forward(layer.feed_forward, query))
+            x = self._after(layer.feed_forward, total)
+        return query, total
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
         _, hiddens = self.forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
-        hidden, ids = self.decoder_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
+        hidden, ids = self.final_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
         total: Tensor = OutputLoss.apply(
-            hidden, self.embedding.weight, self.output_bias, ids, smoothing, self.dtype
+            hidden, self.output_table, self.output_bias, ids, smoothing, self.dtype
         )
         return total
 
@@ -302,6 +352,9 @@ class DecoderLayer(nn.Module):
         self.attention = Attention(d)
         self.cross = CrossAttention(d)
         self.feed_forward = FeedForward(d, f)
+
+
+Part = Attention | CrossAttention | FeedForward
 
 
 def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

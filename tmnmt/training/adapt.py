@@ -17,7 +17,7 @@ from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
 from tmnmt.layers.combine import Memories
-from tmnmt.models.folder import Model
+from tmnmt.models.folder import VOCABULARY_FILES, Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
@@ -35,7 +35,7 @@ NOISE = 0.01
 FILES = (
     "config.toml",
     "base.safetensors",
-    "spm.model",
+    *VOCABULARY_FILES,
 )  # that stay as they are, but for a checksum
 MEMORY_FILE = "memory.safetensors"
 
@@ -83,7 +83,8 @@ def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None
     shutil.rmtree(made, ignore_errors=True)  # what a killed run left
     made.mkdir()
     for name in FILES:
-        shutil.copyfile(model.folder / name, made / name)
+        if (model.folder / name).exists():
+            shutil.copyfile(model.folder / name, made / name)
     memories.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml
     shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
     sync_tree(made)

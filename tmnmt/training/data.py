@@ -143,7 +143,7 @@ def encode_pairs(
                 counts["dropped from training: the same pair again"] += 1
                 continue
             seen.add((segment.src, segment.tgt))
-        src, tgt = vocab.encode(segment.src), vocab.encode(segment.tgt)
+        src, tgt = vocab.encode_source(segment.src), vocab.encode(segment.tgt)
         if config is not None:
             longer, shorter = max(len(src), len(tgt)), min(len(src), len(tgt))
             if longer > config.max_subwords:

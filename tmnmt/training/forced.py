@@ -60,7 +60,7 @@ def force_references(
 ) -> ForcedBatch:
     """Contexts and states along the references of `segments`; the base's graph is recorded with
     `gradients`."""
-    src = [[*vocab.encode(segment.src), EOS] for segment in segments]
+    src = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
     target = padded([[*vocab.encode(segment.tgt), EOS] for segment in segments], device)
     with torch.set_grad_enabled(gradients and torch.is_grad_enabled()):
         encoded = backbone.encode(

@@ -55,7 +55,7 @@ def _greedy(
 ) -> list[str]:
     """The best word after the best word, sentences of like length together."""
     fast = for_decoding(backbone)
-    ids = [[*vocab.encode(source), EOS] for source in sources]
+    ids = [[*vocab.encode_source(source), EOS] for source in sources]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     said, settings = [""] * len(ids), SearchSettings(beam=1)
     with (

@@ -157,7 +157,7 @@ class PairedSentences:
 
     def size(self, i: int, vocab: Vocabulary) -> tuple[int, int]:
         """Subwords of source and target, </s> included."""
-        return len(vocab.encode(self.segments[i].src)) + 1, len(
+        return len(vocab.encode_source(self.segments[i].src)) + 1, len(
             vocab.encode(self.segments[i].tgt)
         ) + 1
 

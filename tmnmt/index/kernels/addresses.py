@@ -18,7 +18,9 @@ Int64 = NDArray[np.int64]
 
 def addresses(arrays: Iterable[NDArray[Any]]) -> Int64:
     """(arrays, 3): address, length, and items of a row. The caller keeps the arrays, which must be contiguous."""
-    return np.array([(array.ctypes.data, array.shape[0], array.shape[-1]) for array in arrays], np.int64)
+    return np.array(
+        [(array.ctypes.data, array.shape[0], array.shape[-1]) for array in arrays], np.int64
+    )
 
 
 def _pointer(_: Any, address: Any) -> Any:

@@ -124,4 +124,12 @@ def compile_all() -> None:
         feature_start = starts.astype(np.int32)
         most_occurrences(one, one + 1, 1)
         count_features(one, one + 1, feature_start)
-        fill(one, one + 1, feature_start, np.zeros(1, np.int16), starts, np.zeros((2, 8), np.uint64), one.copy())
+        fill(
+            one,
+            one + 1,
+            feature_start,
+            np.zeros(1, np.int16),
+            starts,
+            np.zeros((2, 8), np.uint64),
+            one.copy(),
+        )

@@ -57,7 +57,9 @@ def _store(_: Any, array: Any, word: Any, lanes: Any) -> Any:
     """Puts 512 bits where `load` gets them from."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        builder.store(given[2], _vector_at(context, builder, signature.args[0], *given[:2]), align=8)
+        builder.store(
+            given[2], _vector_at(context, builder, signature.args[0], *given[:2]), align=8
+        )
 
     return types.void(array, types.intp, lanes), code
 

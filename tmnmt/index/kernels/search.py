@@ -34,7 +34,17 @@ from numpy.typing import NDArray
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.addresses import array_at, rows_at
 from tmnmt.index.kernels.compiling import compiled, inner
-from tmnmt.index.kernels.lanes import BLOCK, WORDS, Lanes, any_set, load, lowest_set, prefetch, repeat, store
+from tmnmt.index.kernels.lanes import (
+    BLOCK,
+    WORDS,
+    Lanes,
+    any_set,
+    load,
+    lowest_set,
+    prefetch,
+    repeat,
+    store,
+)
 from tmnmt.index.kernels.tokens import Words, encode
 
 Int16 = NDArray[np.int16]
@@ -43,9 +53,15 @@ Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
-_WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)  # 64 groups a word, 512 a block
+_WORD, _WORD_BITS, _BLOCK_BITS = (
+    np.uint64(WORDS),
+    np.uint64(6),
+    np.uint64(9),
+)  # 64 groups a word, 512 a block
 LOW = 5  # planes in registers: counts up to 31
-SPARE_PLANES = 64  # behind the last counter: it overflows into them where damaged postings repeat a group
+SPARE_PLANES = (
+    64  # behind the last counter: it overflows into them where damaged postings repeat a group
+)
 AHEAD = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
 FEW = 64  # numbers that are sorted by insertion
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
@@ -93,7 +109,14 @@ def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
 
 @inner
 def add_columns(
-    columns: UInt64, chosen: Int32, word: int, counters: UInt64, at: int, planes: int, spare: int, left: UInt64
+    columns: UInt64,
+    chosen: Int32,
+    word: int,
+    counters: UInt64,
+    at: int,
+    planes: int,
+    spare: int,
+    left: UInt64,
 ) -> bool:
     """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by fours) in the block's
     `planes`, which begin at `at` in `counters`. Writes the groups that are not out to `left`; False as soon as there is
@@ -107,11 +130,20 @@ def add_columns(
     sixteens = load(counters, at + 4 * WORDS)
     width = columns.shape[1]
     for i in range(0, chosen.size, 4):
-        a, b, c, d = chosen[i] * width, chosen[i + 1] * width, chosen[i + 2] * width, chosen[i + 3] * width
+        a, b, c, d = (
+            chosen[i] * width,
+            chosen[i + 1] * width,
+            chosen[i + 2] * width,
+            chosen[i + 3] * width,
+        )
         for column in (a, b, c, d):
             prefetch(columns, column + word + AHEAD)
-        ones, carry = add_three(ones, load(columns, a + word) ^ every, load(columns, b + word) ^ every)
-        ones, other = add_three(ones, load(columns, c + word) ^ every, load(columns, d + word) ^ every)
+        ones, carry = add_three(
+            ones, load(columns, a + word) ^ every, load(columns, b + word) ^ every
+        )
+        ones, other = add_three(
+            ones, load(columns, c + word) ^ every, load(columns, d + word) ^ every
+        )
         twos, carry = add_three(twos, carry, other)
         fours, carry = fours ^ carry, fours & carry
         eights, carry = eights ^ carry, eights & carry
@@ -190,11 +222,20 @@ def bit_length(number: int) -> int:
 
 @inner
 def add_postings(
-    arrays: Arrays, rare: Int32, window: tuple[int, int], counters: UInt64, planes: int, touched: NDArray[np.bool_]
+    arrays: Arrays,
+    rare: Int32,
+    window: tuple[int, int],
+    counters: UInt64,
+    planes: int,
+    touched: NDArray[np.bool_],
 ) -> None:
     """Counts the features with postings, in the `counters` of the blocks of the window [first, end), end to end, each
     of so many planes of 8 words; and notes in which blocks anything was counted."""
-    before, blocks, size = np.uint64(window[0] // BLOCK), np.uint64(touched.size), np.uint64(planes * WORDS)
+    before, blocks, size = (
+        np.uint64(window[0] // BLOCK),
+        np.uint64(touched.size),
+        np.uint64(planes * WORDS),
+    )
     for feature in rare:
         groups = arrays.postings[arrays.posting_start[feature] : arrays.posting_start[feature + 1]]
         for j in range(first_of(groups, window[0]), first_of(groups, window[1])):
@@ -236,9 +277,15 @@ class Candidates(NamedTuple):
 @compiled
 def with_room(held: Candidates, room: int) -> Candidates:
     """The same, followed by so much room."""
-    longer = Candidates(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
+    longer = Candidates(
+        np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    )
     size = held.groups.size
-    longer.groups[:size], longer.lengths[:size], longer.shared[:size] = held.groups, held.lengths, held.shared
+    longer.groups[:size], longer.lengths[:size], longer.shared[:size] = (
+        held.groups,
+        held.lengths,
+        held.shared,
+    )
     return longer
 
 
@@ -261,7 +308,9 @@ def collect(
                 length += 1
             shared = needed
             for plane in range(planes):
-                shared += int(~counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE) << plane
+                shared += (
+                    int(~counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE) << plane
+                )
             if shared >= math.ceil(least * max(size, length)):
                 held.groups[found], held.lengths[found], held.shared[found] = group, length, shared
                 found += 1
@@ -287,14 +336,28 @@ def count(
             arrays.columns, query.columns, first // 64, counters, at, planes, spare, left
         ):
             found = collect(
-                arrays, query.size, least, window, first, length, counters, at, planes, needed, left, held, found
+                arrays,
+                query.size,
+                least,
+                window,
+                first,
+                length,
+                counters,
+                at,
+                planes,
+                needed,
+                left,
+                held,
+                found,
             )
         block += 1
     return block, found
 
 
 @compiled
-def candidates(arrays: Arrays, query: Query, least: float, shortest: int, longest: int) -> Candidates:
+def candidates(
+    arrays: Arrays, query: Query, least: float, shortest: int, longest: int
+) -> Candidates:
     """All groups of these lengths that can reach the score `least`: exact counts for every block that may have any."""
     window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
     planes = max(LOW, bit_length(query.columns.size + query.rare.size))
@@ -308,7 +371,18 @@ def candidates(arrays: Arrays, query: Query, least: float, shortest: int, longes
     block, found = 0, 0
     while True:
         block, found = count(
-            arrays, query, least, window, shortest, counters, planes, touched, block, left, held, found
+            arrays,
+            query,
+            least,
+            window,
+            shortest,
+            counters,
+            planes,
+            touched,
+            block,
+            left,
+            held,
+            found,
         )
         if block == blocks:
             return Candidates(held.groups[:found], held.lengths[:found], held.shared[:found])
@@ -338,7 +412,9 @@ def pattern_bits(sequence: Int32) -> Pattern:
     for i in range(sequence.size):
         if sequence[i] >= 0:
             bits[first_of(distinct, sequence[i]), i // 64] |= _ONE << np.uint64(i % 64)
-    return Pattern(distinct, bits, sequence.size, np.empty(words, np.uint64), np.empty(words, np.uint64))
+    return Pattern(
+        distinct, bits, sequence.size, np.empty(words, np.uint64), np.empty(words, np.uint64)
+    )
 
 
 @inner
@@ -360,7 +436,10 @@ def edit_distance(pattern: Pattern, text: Int32) -> int:
             if w == plus.size - 1:
                 distance += 1 if right_plus & last else 0
                 distance -= 1 if right_minus & last else 0
-            below_plus, below_minus = (right_plus << _ONE) | carry_plus, (right_minus << _ONE) | carry_minus
+            below_plus, below_minus = (
+                (right_plus << _ONE) | carry_plus,
+                (right_minus << _ONE) | carry_minus,
+            )
             carry_plus, carry_minus = right_plus >> _TOP, right_minus >> _TOP
             plus[w], minus[w] = below_minus | ~(diagonal | below_plus), below_plus & diagonal
     return distance
@@ -378,7 +457,9 @@ class Best(NamedTuple):
 def too_late(best: Best, held: int, score: float, rank: int) -> bool:
     """Whether a segment of this score and rank, or of a worse one, has no place among the best any more."""
     last = best.scores.size - 1
-    return held > last and (score < best.scores[last] or (score == best.scores[last] and rank > best.ranks[last]))
+    return held > last and (
+        score < best.scores[last] or (score == best.scores[last] and rank > best.ranks[last])
+    )
 
 
 @inner
@@ -386,7 +467,9 @@ def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
     """Puts a segment that is not too late into its place; how many are held afterwards."""
     scores, ranks, edits = best.scores, best.ranks, best.edits
     place = held
-    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and ranks[place - 1] > rank)):
+    while place > 0 and (
+        scores[place - 1] < score or (scores[place - 1] == score and ranks[place - 1] > rank)
+    ):
         place -= 1
     if place == scores.size:
         return held  # damaged: it is the last of the best once more
@@ -401,7 +484,9 @@ def fewest_first(size: int, found: Candidates) -> Int32:
     """The order in which what the candidates miss of a query of `size` tokens ascends (counting sort)."""
     missing = np.empty(found.groups.size, np.int32)
     for i in range(missing.size):
-        missing[i] = max(0, max(found.lengths[i], size) - found.shared[i])  # below 0: damaged columns
+        missing[i] = max(
+            0, max(found.lengths[i], size) - found.shared[i]
+        )  # below 0: damaged columns
     starts = np.zeros(missing.max() + 2, np.int32)
     for number in missing:
         starts[number + 1] += 1
@@ -427,7 +512,9 @@ def verify(
         if held == best.scores.size and bound < best.scores[held - 1]:
             continue  # most end here, before anything of them is read
         members = arrays.members[arrays.member_offsets[group] : arrays.member_offsets[group + 1]]
-        if members.size == 0:  # damaged, as a rank that no segment has: put in front, where the caller sees it
+        if (
+            members.size == 0
+        ):  # damaged, as a rank that no segment has: put in front, where the caller sees it
             return insert(best, held, 2.0, -1, 0)
         if too_late(best, held, bound, members[0]):
             continue
@@ -448,7 +535,12 @@ def verify(
 
 @compiled
 def search_one(
-    arrays: Arrays, sequence: Int32, least: float, without_equal: bool, without_document: int, best: Best
+    arrays: Arrays,
+    sequence: Int32,
+    least: float,
+    without_equal: bool,
+    without_document: int,
+    best: Best,
 ) -> int:
     """Fills `best` with the best segments for a query of token numbers (-1: in no group); how many there are. Lengths
     near the query's come first; a k-th best score above `least` takes its place for the others."""
@@ -461,7 +553,10 @@ def search_one(
         if held == best.scores.size:
             enough = max(least, best.scores[held - 1] - SLACK)
         bound = max(ring - SLACK, enough) if ring else enough
-        shortest, longest = max(1, math.ceil(bound * size)), min(top, math.floor(size / bound)) if bound > 0 else top
+        shortest, longest = (
+            max(1, math.ceil(bound * size)),
+            min(top, math.floor(size / bound)) if bound > 0 else top,
+        )
         if last < 0:
             first, last = longest + 1, longest
         for begin, end in ((shortest, first - 1), (last + 1, longest)):
@@ -469,7 +564,17 @@ def search_one(
                 found = candidates(arrays, query, enough, begin, end)
                 if found.groups.size:
                     order = fewest_first(size, found)
-                    held = verify(arrays, pattern, found, order, least, without_equal, without_document, best, held)
+                    held = verify(
+                        arrays,
+                        pattern,
+                        found,
+                        order,
+                        least,
+                        without_equal,
+                        without_document,
+                        best,
+                        held,
+                    )
         first, last = min(first, shortest), max(last, longest)
     return held
 
@@ -488,7 +593,9 @@ def arrays_at(table: Int64) -> Arrays:
 @compiled
 def words_at(table: Int64) -> Words:
     """The vocabulary whose `addresses` it ends with."""
-    return Words(array_at(table, 11, np.uint8), array_at(table, 12, np.int64), array_at(table, 13, np.int32))
+    return Words(
+        array_at(table, 11, np.uint8), array_at(table, 12, np.int64), array_at(table, 13, np.int32)
+    )
 
 
 @compiled

@@ -46,7 +46,9 @@ class NewWords:
     """A vocabulary that grows: new tokens are numbered from 0 in order of appearance."""
 
     def __init__(self) -> None:
-        self._words = Words(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.full(8, UNKNOWN, np.int32))
+        self._words = Words(
+            np.zeros(0, np.uint8), np.zeros(1, np.int64), np.full(8, UNKNOWN, np.int32)
+        )
         self._held = 0
 
     def __len__(self) -> int:
@@ -174,7 +176,9 @@ def next_token(text: UInt8, begin: int, end: int, one_a_line: bool) -> tuple[int
 
 
 @inner
-def encode(words: Words, text: UInt8, begin: int, end: int, one_a_line: bool, numbers: Int32) -> int:
+def encode(
+    words: Words, text: UInt8, begin: int, end: int, one_a_line: bool, numbers: Int32
+) -> int:
     """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a line, to `numbers`;
     how many there are."""
     held, at = 0, begin

@@ -1,0 +1,458 @@
+"""Marian models, brought by their user: a folder of Hugging Face, or an archive of OPUS-MT, as our
+Transformer with norms after every part.
+
+What is read are tensors and tables: JSON, YAML without objects, safetensors, NumPy arrays without
+pickles, and PyTorch files with weights only. Subwords get new numbers: ours begin with <pad>, <s>,
+</s> and <unk>, Marian's begin with </s> and <unk> and end with <pad>, which begins its targets,
+too, and is never produced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tmnmt.durable import rename, sync_tree
+from tmnmt.errors import ModelError
+from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
+from tmnmt.models.transformer import ACTIVATIONS, Transformer
+from tmnmt.models.weights import unpacked
+from tmnmt.vocab import BOS, FIRST, PAD, SOURCE_FILE, TARGET_FILE, PairVocabulary
+
+MOST_BYTES = 1 << 33  # of weights
+MOST_TABLE_BYTES = 1 << 26  # of JSON, YAML and sentencepiece files
+NEVER = -1e9  # the bias of words that are never produced
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a Marian model becomes."""
+
+    backbone: Transformer
+    vocab: PairVocabulary
+    sizes: dict[str, Any]  # the table [model]
+    prefix: str  # of every source, where the model translates to several languages
+
+
+def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag: str = "") -> None:
+    """The model in `folder` as the model folder `output`, whole or not there. Raises ModelError as
+    `read_marian` does."""
+    imported = read_marian(folder, tag or tgt_lang)
+    config: dict[str, Any] = {"src_lang": src_lang, "tgt_lang": tgt_lang, "model": imported.sizes}
+    if imported.prefix:
+        config["prefix"] = imported.prefix
+    made = output.with_name(output.name + ".new")
+    shutil.rmtree(made, ignore_errors=True)
+    try:
+        save_model(made, imported.backbone, imported.vocab, config)
+        load_model(made)  # it opens: limits of sizes are checked there
+        sync_tree(made)
+        rename(made, output)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def read_marian(folder: Path, tgt_lang: str) -> Imported:
+    """The model in `folder`. `tgt_lang`: of a model with several target languages the one that its
+    sources ask for, as >>deu<<; others ignore it.
+
+    Raises ModelError for what is missing, damaged, or cannot be represented."""
+    try:
+        if (folder / "config.json").exists():
+            return _from_hugging_face(folder, tgt_lang)
+        if (folder / "decoder.yml").exists():
+            return _from_archive(folder, tgt_lang)
+    except UNREADABLE as error:
+        raise ModelError(f"{folder}: cannot be read: {reason_of(error)}") from error
+    raise ModelError(
+        f"{folder}: no Marian model: it has neither config.json (Hugging Face) nor decoder.yml "
+        "(an archive of OPUS-MT)"
+    )
+
+
+def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
+    path = folder / "config.json"
+    config = _json(path)
+    _expect(path, config, "model_type", ("marian",))
+    _expect(path, config, "activation_function", tuple(ACTIVATIONS), "relu")
+    _expect(path, config, "static_position_embeddings", (True,), True)
+    _expect(path, config, "normalize_before", (False,), False)
+    _expect(path, config, "normalize_embedding", (False,), False)
+    _expect(path, config, "add_final_layer_norm", (False,), False)
+    if config["encoder_attention_heads"] != config["decoder_attention_heads"]:
+        raise ModelError(f"{path}: encoder and decoder have different numbers of heads")
+    if config["encoder_ffn_dim"] != config["decoder_ffn_dim"]:
+        raise ModelError(f"{path}: encoder and decoder have different feed-forward sizes")
+    target_file = folder / "target_vocab.json"
+    shared = config.get("share_encoder_decoder_embeddings", True)
+    source = _numbered(folder / "vocab.json")
+    target = (
+        source
+        if shared
+        else _numbered(target_file if target_file.exists() else folder / "vocab.json")
+    )
+    weights = _weights(folder)
+
+    def found(*names: str) -> Tensor:
+        for name in names:
+            if name in weights:
+                return weights[name].float()
+        raise ModelError(f"{folder}: the weights have no {names[0]}")
+
+    tied = config.get("tie_word_embeddings", True)
+    tables = {"embedding": found("model.decoder.embed_tokens.weight", "model.shared.weight")}
+    of_source = found("model.encoder.embed_tokens.weight", "model.shared.weight")
+    if not shared or not torch.equal(of_source, tables["embedding"]):
+        tables["source"] = of_source
+    if not tied:
+        tables["output"] = found("lm_head.weight")
+    bias = weights.get("final_logits_bias")
+    tensors = _layers(
+        config["encoder_layers"], config["decoder_layers"], _hugging_face_names(found)
+    )
+    return _made(
+        folder,
+        config | {"tied": tied, "shared": shared},
+        tables,
+        bias.float().flatten() if bias is not None else torch.zeros(len(target)),
+        tensors,
+        source,
+        target,
+        tgt_lang,
+    )
+
+
+def _made(
+    folder: Path,
+    config: Mapping[str, Any],
+    tables: dict[str, Tensor],
+    bias: Tensor,
+    tensors: dict[str, Tensor],
+    source: dict[str, int],
+    target: dict[str, int],
+    tgt_lang: str,
+) -> Imported:
+    """Everything in our order of words."""
+    hidden = tables["embedding"].shape[1]
+    order = _order(folder, target, len(tables["embedding"]), bias)
+    source_order = (
+        order if source is target else _order(folder, source, len(tables["source"]), None)
+    )
+    state = dict(tensors)
+    state["embedding.weight"] = tables["embedding"][order]
+    if "source" in tables:
+        state["source.weight"] = tables["source"][source_order]
+    if "output" in tables:
+        state["output"] = tables["output"][order]
+    state["output_bias"] = bias[order]
+    state["output_bias"][[PAD, BOS]] = NEVER
+    sizes = {
+        "kind": "transformer",
+        "hidden": hidden,
+        "feed_forward": int(config["encoder_ffn_dim"]),
+        "heads": int(config["encoder_attention_heads"]),
+        "encoder_layers": int(config["encoder_layers"]),
+        "decoder_layers": int(config["decoder_layers"]),
+        "norm": "post",
+        "activation": config.get("activation_function", "relu"),
+        "scaled": bool(config.get("scale_embedding", True)),
+        "source_words": len(source_order) if "source" in tables else 0,
+        "tied": "output" not in tables,
+    }
+    pieces = _pieces(target, order)
+    of_source = _pieces(source, source_order) if "source" in tables else None
+    prefix = _prefix(folder, source, tgt_lang)
+    source_spm, target_spm = (_spm(folder, name) for name in (SOURCE_FILE, TARGET_FILE))
+    vocab = PairVocabulary(source_spm, target_spm, pieces, of_source, prefix)
+    backbone = Transformer(len(order), **{k: v for k, v in sizes.items() if k != "kind"})
+    try:
+        backbone.load_state_dict(state)
+    except RuntimeError as error:
+        raise ModelError(f"{folder}: weights and sizes do not fit: {reason_of(error)}") from error
+    return Imported(backbone.eval(), vocab, sizes, prefix)
+
+
+def _order(folder: Path, numbers: dict[str, int], rows: int, bias: Tensor | None) -> Tensor:
+    """Marian's number of each of our words. Raises ModelError where pieces and table do not fit."""
+    if sorted(numbers.values()) != list(range(len(numbers))) or not len(numbers) <= rows:
+        raise ModelError(
+            f"{folder}: the vocabulary has {len(numbers):,} pieces, the embeddings {rows:,} rows"
+        )
+    if bias is not None and len(bias) != rows:
+        raise ModelError(f"{folder}: {len(bias):,} output biases for {rows:,} words")
+    for piece in (END, UNKNOWN):
+        if piece not in numbers:
+            raise ModelError(f"{folder}: the vocabulary has no piece {piece}")
+    pad = numbers.get(PADDING, numbers[END])
+    special = {pad, numbers[END], numbers[UNKNOWN]}
+    others = [number for number in range(len(numbers)) if number not in special]
+    return torch.tensor([pad, pad, numbers[END], numbers[UNKNOWN], *others])
+
+
+def _pieces(numbers: dict[str, int], order: Tensor) -> list[str]:
+    by_number = {number: piece for piece, number in numbers.items()}
+    return [by_number[number] for number in order[FIRST:].tolist()]
+
+
+def _prefix(folder: Path, source: dict[str, int], tgt_lang: str) -> str:
+    """The piece that asks for a target language, "" where the model has only one."""
+    languages = {
+        match[1]: match[0] for piece in source if (match := re.fullmatch(">>(.+)<<", piece))
+    }
+    if not languages:
+        return ""
+    if tgt_lang in languages:
+        return languages[tgt_lang]
+    raise ModelError(
+        f"{folder}: translates to {', '.join(sorted(languages))}; {tgt_lang} is none of them"
+    )
+
+
+def _layers(
+    encoder: int, decoder: int, read: Callable[[str, int, str, str], tuple[Tensor, Tensor]]
+) -> dict[str, Tensor]:
+    """Our parameters of all layers. `read`(side, layer, part, name) gives weight and bias: parts
+    "self", "cross", "ffn"; names q, k, v, out, inner, norm."""
+    made: dict[str, Tensor] = {}
+
+    def put(name: str, parts: list[tuple[Tensor, Tensor]]) -> None:
+        made[f"{name}.weight"] = torch.cat([weight for weight, _ in parts])
+        made[f"{name}.bias"] = torch.cat([bias for _, bias in parts])
+
+    for side, layers in (("encoder", encoder), ("decoder", decoder)):
+        for n in range(layers):
+            ours = f"{side}.{n}"
+            put(f"{ours}.attention.qkv", [read(side, n, "self", x) for x in "qkv"])
+            put(f"{ours}.attention.out", [read(side, n, "self", "out")])
+            put(f"{ours}.attention.norm", [read(side, n, "self", "norm")])
+            if side == "decoder":
+                put(f"{ours}.cross.query", [read(side, n, "cross", "q")])
+                put(f"{ours}.cross.keys_values", [read(side, n, "cross", x) for x in "kv"])
+                put(f"{ours}.cross.out", [read(side, n, "cross", "out")])
+                put(f"{ours}.cross.norm", [read(side, n, "cross", "norm")])
+            for name in ("inner", "out", "norm"):
+                put(f"{ours}.feed_forward.{name}", [read(side, n, "ffn", name)])
+    return made
+
+
+def _hugging_face_names(
+    found: Callable[..., Tensor],
+) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
+    parts = {"self": "self_attn", "cross": "encoder_attn"}
+    fed = {"inner": "fc1", "out": "fc2", "norm": "final_layer_norm"}
+
+    def read(side: str, layer: int, part: str, name: str) -> tuple[Tensor, Tensor]:
+        if part == "ffn":
+            theirs = fed[name]
+        elif name == "norm":
+            theirs = f"{parts[part]}_layer_norm"
+        else:
+            theirs = f"{parts[part]}.{name}_proj"
+        stem = f"model.{side}.layers.{layer}.{theirs}"
+        return found(f"{stem}.weight"), found(f"{stem}.bias")
+
+    return read
+
+
+def _from_archive(folder: Path, tgt_lang: str) -> Imported:
+    """What OPUS-MT publishes: decoder.yml, which names the .npz, the vocabulary and more."""
+    path = folder / "decoder.yml"
+    told = _yaml(path)
+    npz = folder / Path(_first(path, told, "models")).name
+    vocabularies = [folder / Path(name).name for name in _listed(path, told, "vocabs")]
+    weights = _arrays(npz)
+    config = _yaml_text(npz, bytes(weights.pop("special:model.yml")).rstrip(b"\0").decode())
+    wanted: dict[str, tuple[object, ...]] = {
+        "type": ("transformer",),
+        "transformer-preprocess": ("", "d"),
+        "transformer-postprocess": ("dan", "an"),
+        "transformer-postprocess-emb": ("d", ""),
+        "transformer-preprocess-emb": ("", "d"),
+        "transformer-decoder-autoreg": ("self-attention",),
+        "transformer-ffn-activation": tuple(ACTIVATIONS),
+        "transformer-ffn-depth": (2,),
+        "transformer-train-position-embeddings": (False,),
+        "transformer-no-projection": (False,),
+        "lemma-dim-emb": (0,),
+    }
+    for key, allowed in wanted.items():
+        if key in config:
+            _expect(npz, config, key, allowed)
+    source, target = (_numbered_yaml(one) for one in (vocabularies[0], vocabularies[-1]))
+    all_tied = config.get("tied-embeddings-all", False)
+    src_tied = all_tied or config.get("tied-embeddings-src", False)
+    out_tied = all_tied or config.get("tied-embeddings", False)
+
+    def tensor(name: str) -> Tensor:
+        if name not in weights:
+            raise ModelError(f"{npz}: the weights have no {name}")
+        return torch.from_numpy(np.array(weights[name], np.float32))
+
+    tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
+    if not src_tied:
+        tables["source"] = tensor("encoder_Wemb")
+    if not out_tied:
+        tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
+    if src_tied and source != target:
+        raise ModelError(f"{folder}: one table of embeddings, and two vocabularies")
+    bias = tensor("decoder_ff_logit_out_b").flatten()
+    # archives have no piece for padding: a row of zeros begins targets, as in Marian itself
+    target, source_table = dict(target), dict(source)
+    for numbers, names in ((target, ("embedding", "output")), (source_table, ("source",))):
+        if PADDING not in numbers:
+            numbers[PADDING] = len(numbers)
+            for name in names:
+                if name in tables:
+                    row = tables[name].new_zeros(1, tables[name].shape[1])
+                    tables[name] = torch.cat([tables[name], row])
+            if numbers is target:
+                bias = torch.cat([bias, bias.new_zeros(1)])
+    sizes = {
+        "encoder_ffn_dim": config["transformer-dim-ffn"],
+        "encoder_attention_heads": config["transformer-heads"],
+        "encoder_layers": config["enc-depth"],
+        "decoder_layers": config["dec-depth"],
+        "activation_function": config.get("transformer-ffn-activation", "swish"),
+        "scale_embedding": True,
+    }
+    layers = _layers(sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(tensor))
+    return _made(
+        folder,
+        sizes,
+        tables,
+        bias,
+        layers,
+        target if src_tied else source_table,
+        target,
+        tgt_lang,
+    )
+
+
+def _archive_names(
+    tensor: Callable[[str], Tensor],
+) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
+    """Marian multiplies from the other side, so its matrices are turned."""
+    parts = {"self": "self", "cross": "context", "ffn": "ffn"}
+    fed = {"inner": "1", "out": "2"}
+
+    def read(side: str, layer: int, part: str, name: str) -> tuple[Tensor, Tensor]:
+        stem = f"{side}_l{layer + 1}_{parts[part]}"
+        if name == "norm":
+            stem += "_ffn_ln" if part == "ffn" else "_Wo_ln"
+            return tensor(f"{stem}_scale").flatten(), tensor(f"{stem}_bias").flatten()
+        letter = fed[name] if part == "ffn" else "o" if name == "out" else name
+        return tensor(f"{stem}_W{letter}").T, tensor(f"{stem}_b{letter}").flatten()
+
+    return read
+
+
+def _weights(folder: Path) -> dict[str, Tensor]:
+    path = folder / "model.safetensors"
+    if path.exists():
+        return unpacked(read_regular(path, MOST_BYTES, "no Marian model is"))[0]
+    path = folder / "pytorch_model.bin"
+    if not path.exists():
+        raise ModelError(f"{folder}: has neither model.safetensors nor pytorch_model.bin")
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a damaged or a hostile file makes it raise
+        raise ModelError(f"{path}: no file of weights alone: {reason_of(error)}") from error
+    if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
+        raise ModelError(f"{path}: holds no table of weights")
+    return found
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
+
+
+def _expect(
+    path: Path,
+    config: Mapping[str, Any],
+    key: str,
+    allowed: tuple[object, ...],
+    default: object = None,
+) -> None:
+    value = config.get(key, default)
+    if value not in allowed:
+        raise ModelError(
+            f"{path}: {key} is {value!r}, which cannot be represented; "
+            f"wanted: {' or '.join(map(repr, allowed))}"
+        )
+
+
+def _table(path: Path) -> str:
+    try:
+        return read_regular(path, MOST_TABLE_BYTES, "no such table is").decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_table(path))
+    except ValueError as error:
+        raise ModelError(f"{path}: no JSON: {reason_of(error)}") from error
+    if not isinstance(found, dict):
+        raise ModelError(f"{path}: no JSON object")
+    return found
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    return _yaml_text(path, _table(path))
+
+
+def _yaml_text(path: Path, text: str) -> dict[str, Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        found = yaml.load(text, loader)  # safe: without objects
+    except yaml.YAMLError as error:
+        raise ModelError(f"{path}: no YAML: {reason_of(error)}") from error
+    if not isinstance(found, dict):
+        raise ModelError(f"{path}: no table in YAML")
+    return found
+
+
+def _listed(path: Path, told: Mapping[str, Any], key: str) -> list[str]:
+    found = told.get(key)
+    if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
+        raise ModelError(f"{path}: `{key}` names no files")
+    return found
+
+
+def _first(path: Path, told: Mapping[str, Any], key: str) -> str:
+    return _listed(path, told, key)[0]
+
+
+def _numbered(path: Path) -> dict[str, int]:
+    return _checked_numbers(path, _json(path))
+
+
+def _numbered_yaml(path: Path) -> dict[str, int]:
+    return _checked_numbers(path, _yaml(path))
+
+
+def _checked_numbers(path: Path, found: Mapping[Any, Any]) -> dict[str, int]:
+    if not all(isinstance(k, str) and type(v) is int for k, v in found.items()):
+        raise ModelError(f"{path}: no vocabulary, which gives every piece its number")
+    return dict(found)
+
+
+def _spm(folder: Path, name: str) -> bytes:
+    return read_regular(folder / name, MOST_TABLE_BYTES, "no sentencepiece model is")
