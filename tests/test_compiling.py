@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +14,7 @@ import pytest
 
 from tmnmt.index.kernels import compiling
 from tmnmt.index.kernels.compiling import announced, compiled
+from tmnmt.index.kernels.native import DamagedError, packed, unpacked
 
 
 def _twice(number: int) -> int:
@@ -32,3 +36,48 @@ def test_what_lies_in_the_cache_on_disk_is_not_announced(
                 assert function(number) == 2
         told.append(caplog.messages)
     assert told == [["compiling the doubling, once on this machine; some 20 s ..."], []]
+
+
+# Compiles the smallest of the functions that are kept as machine code.
+PLACE_ALL = """
+import logging, sys
+logging.basicConfig(format="%(message)s", level=logging.INFO)
+import numpy as np
+from tmnmt.index.kernels.arrays import numbered
+words = numbered(np.frombuffer(b"one\\ntwo", np.uint8))
+print(sorted(words.slots.tolist()), "numba" in sys.modules)
+"""
+
+
+def placed(folder: Path) -> tuple[str, str]:
+    """What a new process answers, and what it says meanwhile."""
+    done = subprocess.run(
+        [sys.executable, "-c", PLACE_ALL],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )
+    return done.stdout.strip(), done.stderr.strip()
+
+
+def test_kept_machine_code_runs_without_numba_and_damaged_code_is_made_again(
+    tmp_path: Path,
+) -> None:
+    told = "compiling the search, once on this machine; some 10 s ..."
+    slots = "[-1, -1, -1, -1, -1, -1, 0, 1]"
+    assert placed(tmp_path) == (f"{slots} True", told)
+    assert placed(tmp_path) == (f"{slots} False", "")
+    (kept,) = tmp_path.glob("tokens.place_all.*")
+    content = kept.read_bytes()
+    kept.write_bytes(content[:-1])
+    assert placed(tmp_path) == (f"{slots} True", told)
+    assert unpacked(kept.read_bytes())[0] == unpacked(content)[0]
+
+
+def test_what_is_not_whole_is_not_run() -> None:
+    whole = packed("name", b"code")
+    assert unpacked(whole) == ("name", b"code")
+    for damaged in (whole[:-1], b"", bytes([whole[0] ^ 1]) + whole[1:]):
+        with pytest.raises(DamagedError):
+            unpacked(damaged)

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
@@ -14,19 +15,50 @@ from rapidfuzz.distance import Levenshtein
 from tmnmt.formats import read_memory
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
+from tmnmt.index.kernels.arrays import Arrays, address_of
 from tmnmt.index.kernels.search import (
-    Arrays,
     Best,
     candidates,
+    carved,
     edit_distance,
-    features,
     insert,
-    pattern_bits,
+    query_of,
 )
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
+
+
+@numba.njit
+def room_for(size, groups, longest):  # type: ignore[no-untyped-def]
+    return carved(0, size, groups, longest)[0] // 8
+
+
+@numba.njit
+def distance_of(arrays, pattern, text, address):  # type: ignore[no-untyped-def]
+    _, room = carved(address, pattern.size, 0, 0)
+    return edit_distance(query_of(arrays, pattern, pattern.size, room), text, 0, text.size)
+
+
+@numba.njit
+def found_in(arrays, sequence, least, address):  # type: ignore[no-untyped-def]
+    longest = arrays.length_start.size - 2
+    _, room = carved(address, sequence.size, arrays.member_offsets.size - 1, longest)
+    query = query_of(arrays, sequence, sequence.size, room)
+    found = candidates(arrays, query, least, 1, longest, room)
+    return room.groups[:found].copy(), room.lengths[:found].copy(), room.shared[:found].copy()
+
+
+def no_postings(vocabulary: int) -> Arrays:
+    """Of a memory without features."""
+    none = np.zeros(1, np.int64)
+    small, starts = np.zeros(1, np.int32), np.zeros(vocabulary + 1, np.int32)
+    columns = np.zeros(8, np.uint64)
+    return Arrays(
+        *(none, none, small, starts, small.astype(np.int16), columns),
+        *(none, small, np.zeros(2, np.int32), small, small),
+    )
 
 
 @pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 128, 300])
@@ -43,7 +75,9 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
         wanted = Levenshtein.distance(
             [t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()]
         )
-        assert edit_distance(pattern_bits(pattern), text) == wanted
+        room = np.empty(room_for(size, 0, 0), np.uint64)
+        found = distance_of(no_postings(vocabulary), pattern, text, address_of(room))
+        assert found == wanted
 
 
 def test_a_rank_that_stands_twice_has_no_place_behind_the_last() -> None:
@@ -108,7 +142,8 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
     )
     inversion.write(tmp_path / "postings")
     postings = Postings.open(tmp_path / "postings")
-    arrays = Arrays(*postings._compiled.arrays[: len(Arrays._fields)])
+    parts = {**postings._parts, "columns": postings._parts["columns"].reshape(-1)}
+    arrays = Arrays(*(parts[name] for name in Arrays._fields))
     words = postings._parts["vocabulary"].tobytes().decode().split("\n")
     number = {token: i for i, token in enumerate(words)}
     lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
@@ -125,9 +160,11 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
         ["unheard", "of"],
     ]
     for query, shared in zip(queries, scan_count(groups, queries), strict=True):
-        x = features(arrays, np.array([number.get(token, -1) for token in query], np.int32))
+        sequence = np.array([number.get(token, -1) for token in query], np.int32)
+        longest = len(arrays.length_start) - 2
+        room = np.empty(room_for(len(sequence), len(groups), longest), np.uint64)
         for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
-            found = candidates(arrays, x, least, 1, len(arrays.length_start) - 2)
+            found = found_in(arrays, sequence, least, address_of(room))
             needed = [least * max(len(query), len(group)) for group in groups]
             wanted = [(g, len(groups[g]), n) for g, n in enumerate(shared) if n >= needed[g]]
-            assert list(zip(found.groups, found.lengths, found.shared, strict=True)) == wanted
+            assert list(zip(*found, strict=True)) == wanted

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.formats import read_memory
-from tmnmt.index.kernels.tokens import UNKNOWN, NewWords, Words, encode, numbered
+from tmnmt.index.kernels.arrays import UNKNOWN, Words, numbered
+from tmnmt.index.kernels.tokens import NewWords, encode
 from tmnmt.text import match_tokens
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
@@ -21,6 +23,11 @@ DIFFICULT = st.lists(
     st.sampled_from([*ASCII, "1.2", "3,4", ",5", "_", "a" * 199, "12." * 70, "ab", "AB"]),
     max_size=30,
 )
+
+
+@numba.njit
+def encode_from_python(words, text, begin, end, one_a_line, numbers):  # type: ignore[no-untyped-def]
+    return encode(words, text, begin, end, one_a_line, numbers)
 
 
 def characters(text: str) -> bytes:
@@ -36,7 +43,9 @@ def encoded(words: Words, written: bytes, one_a_line: bool) -> list[int]:
     """With text before and behind, which is none of this query's."""
     text = np.frombuffer(b"7" + written + b"7a", np.uint8)
     numbers = np.empty(len(written), np.int32)
-    return numbers[: encode(words, text, 1, 1 + len(written), one_a_line, numbers)].tolist()
+    return numbers[
+        : encode_from_python(words, text, 1, 1 + len(written), one_a_line, numbers)
+    ].tolist()
 
 
 @pytest.fixture(scope="module")

@@ -5,20 +5,32 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from array import array
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.kernels.compiling import announced
+from tmnmt.index.kernels.arrays import (
+    FOUND,
+    NEEDED,
+    ROOM,
+    ROOM_SIZE,
+    Arrays,
+    Job,
+    address_of,
+    addresses,
+    best_of_each,
+    numbered,
+)
 from tmnmt.text import written_for_tokens
 
 VOCABULARY, DOCUMENTS, IDS = (
@@ -43,12 +55,26 @@ class Hit(NamedTuple):
     score: float
 
 
-class _Compiled(NamedTuple):
-    """The compiled search, the addresses that it is given, and the arrays that they are of."""
+class _Mapped(NamedTuple):
+    """What the compiled search reads: where the table of addresses is, and all that they are of."""
 
-    search: Callable[..., np.ndarray[Any, Any]]
-    table: np.ndarray[Any, Any]
+    table: int
     arrays: tuple[np.ndarray[Any, Any], ...]
+
+
+class _Room(threading.local):
+    """Where compiled code writes, kept from search to search: new memory costs more than a search.
+    Each thread has its own."""
+
+    def __init__(self) -> None:
+        self.words = np.empty(0, np.uint64)
+        self.grow(1, 0)
+
+    def grow(self, size: int, held: int) -> None:
+        """So many words of 64 bits; the first ones that are held stay."""
+        words = np.empty(size, np.uint64)
+        words[:held] = self.words[:held]
+        self.words, self.address = words, address_of(words)
 
 
 class Wanted(NamedTuple):
@@ -64,6 +90,7 @@ class Postings:
     def __init__(self, folder: Path, parts: dict[str, np.ndarray[Any, Any]]) -> None:
         self._folder, self._parts = folder, parts
         self._ids = parts[IDS]  # by rank
+        self._room = _Room()
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
@@ -119,39 +146,37 @@ class Postings:
     def _search(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool
     ) -> list[list[Hit]]:
-        texts, rows = self._written(queries)
-        compiled = self._compiled  # in a variable: its arrays must live until the search is done
-        with announced("search"):
-            found = compiled.search(
-                compiled.table, texts, rows, k, threshold - SLACK, without_equal
-            )
+        text, written = self._written(queries)
+        mapped = self._mapped  # in a variable: its arrays must live until the search is done
+        room, where = self._room, written.buffer_info()[0]
+        job = array("q", Job(where, len(queries), k, without_equal, room.address, len(room.words)))
+        best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
+        while job[NEEDED]:
+            room.grow(job[NEEDED], 4 * job[FOUND])
+            job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
+            best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
+        found = room.words[: 4 * job[FOUND]].view(np.float64).reshape(-1, 4)
         hits: list[list[Hit]] = [[] for _ in queries]
         for query, rank, edits, score in found.tolist():
             hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
         return hits
 
-    def _written(self, queries: Sequence[Wanted]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _written(self, queries: Sequence[Wanted]) -> tuple[bytes, array[int]]:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
-        texts, rows, end = [], [], 0
+        texts, rows, end = [], array("q"), 0
         for text, document in queries:
             written, one_a_line = written_for_tokens(text)
             texts.append(written)
             end += len(written)
-            rows.append((end, one_a_line, self._document(document)))
-        return np.frombuffer(bytearray().join(texts), np.uint8), np.array(rows, np.int64)
+            rows.extend((end, one_a_line, self._document(document)))
+        return b"".join(texts), rows
 
     @cached_property
-    def _compiled(self) -> _Compiled:
-        from tmnmt.index.kernels.addresses import addresses
-        from tmnmt.index.kernels.search import Arrays, best_of_each
-        from tmnmt.index.kernels.tokens import numbered
-
-        with announced("search"):
-            arrays = (
-                *(self._parts[name] for name in Arrays._fields),
-                *numbered(self._parts[VOCABULARY]),
-            )
-        return _Compiled(best_of_each, addresses(arrays), arrays)
+    def _mapped(self) -> _Mapped:
+        words = numbered(self._parts[VOCABULARY])
+        arrays = (*(self._parts[name] for name in Arrays._fields), *words)
+        table = addresses(arrays)
+        return _Mapped(address_of(table), (*arrays, table))
 
     def _id(self, rank: int) -> int:
         if not 0 <= rank < len(self._ids):

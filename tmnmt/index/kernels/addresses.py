@@ -1,46 +1,35 @@
-"""Arrays for compiled code by their addresses: to take a dozen arrays apart at every call takes 10 microseconds."""
+"""The array at an address, for compiled code: an address is all that it is told of an array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
-import numba
-import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
-
-from tmnmt.index.kernels.compiling import compiled
-
-Int64 = NDArray[np.int64]
+from numba.np.arrayobj import populate_array
 
 
-def addresses(arrays: Iterable[NDArray[Any]]) -> Int64:
-    """(arrays, 3): address, length, and items of a row. The caller keeps the arrays, which must be contiguous."""
-    return np.array(
-        [(array.ctypes.data, array.shape[0], array.shape[-1]) for array in arrays], np.int64
-    )
+def _array(_: Any, address: Any, size: Any, kind: Any) -> Any:
+    """The array of `size` items of the type `kind` that begins at `address`, in one dimension."""
+    array_type = types.Array(kind.dtype, 1, "C")
 
-
-def _pointer(_: Any, address: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+        array = context.make_array(array_type)(context, builder)
+        bytes_an_item = context.get_constant(
+            types.intp, context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+        )
+        cast(Any, populate_array)(
+            array,
+            data=builder.inttoptr(given[0], array.data.type),
+            shape=(given[1],),
+            strides=(bytes_an_item,),
+            itemsize=bytes_an_item,
+            meminfo=None,
+        )
+        return array._getvalue()
 
-    return types.voidptr(types.int64), code
+    return array_type(types.int64, types.int64, kind), code
 
 
-_pointer_to = cast(Callable[[int], Any], intrinsic(_pointer))
-carray = cast(Any, numba).carray
-
-
-@compiled
-def array_at(table: Int64, i: int, kind: Any) -> Any:
-    """The i-th array of `addresses`, which has items of the type `kind` in one dimension."""
-    return carray(_pointer_to(table[i, 0]), (table[i, 1],), kind)
-
-
-@compiled
-def rows_at(table: Int64, i: int, kind: Any) -> Any:
-    """The same in two dimensions."""
-    return carray(_pointer_to(table[i, 0]), (table[i, 1], table[i, 2]), kind)
+array_of = cast(Callable[[int, int, Any], Any], intrinsic(_array))

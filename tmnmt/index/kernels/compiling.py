@@ -17,24 +17,43 @@ log = logging.getLogger(__name__)
 
 
 def compiled(function: Function) -> Function:
-    """Machine code that runs without Python's lock, compiled at its first use and kept for later processes."""
+    """Machine code that runs without Python's lock, compiled at its first use and kept for later
+    processes."""
     import numba
 
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
 def inner(function: Function) -> Function:
-    """As `compiled`, for what is called in inner loops: it can allocate nothing, and so counts no references to arrays,
-    which would take longer than its work."""
+    """For what is small and called by compiled code: it is put into its callers before numba looks
+    at types, which costs numba time that grows with the square of what is put in."""
     import numba
 
-    njit = cast(Any, numba.njit)  # its types leave the option out
-    return cast(Function, njit(cache=True, nogil=True, _nrt=False)(function))
+    return cast(Function, cast(Any, numba.njit)(inline="always", nogil=True, _nrt=False)(function))
+
+
+def part(function: Function) -> Function:
+    """For what is larger and called by `inner` functions or kept machine code (`native.py`) only:
+    it can allocate nothing, and so counts no references to arrays, which would take longer than its
+    work. Python cannot call it, for what makes that possible takes longer to compile than it
+    does."""
+    import numba
+
+    return cast(
+        Function,
+        cast(Any, numba.njit)(
+            nogil=True,
+            error_model="numpy",
+            _nrt=False,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+        )(function),
+    )
 
 
 def announced(what: str) -> AbstractContextManager[None]:
-    """Around the use of compiled code: the first one of a process says so on the log where numba has to compile it,
-    and others wait for it."""
+    """Around the use of compiled code: the first one of a process says so on the log where numba
+    has to compile it, and others wait for it."""
     return _NOTHING if what in _used else _announced(what)
 
 

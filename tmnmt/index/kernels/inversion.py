@@ -1,4 +1,5 @@
-"""The passes over all tokens that make postings, compiled by numba; what they write may be files mapped to memory.
+"""The passes over all tokens that make postings, compiled by numba; what they write may be files
+mapped to memory.
 
 Together they need a few bytes a group and a feature, however many tokens there are.
 """
@@ -20,7 +21,8 @@ _ONE, _FACTOR, _SHIFT = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(2
 
 @compiled
 def hashes(tokens: Int32, starts: Int64) -> UInt64:
-    """A hash of every sequence; `starts` has one item more than there are sequences. Equal hashes prove nothing."""
+    """A hash of every sequence; `starts` has one item more than there are sequences. Equal hashes
+    prove nothing."""
     found = np.empty(starts.size - 1, np.uint64)
     for i in range(found.size):
         mixed = _FACTOR
@@ -33,8 +35,8 @@ def hashes(tokens: Int32, starts: Int64) -> UInt64:
 
 @compiled
 def number_groups(tokens: Int32, starts: Int64, order: Int64) -> tuple[Int32, int]:
-    """The group of every sequence, and how many groups there are: `order` has equal sequences side by side; what is
-    equal is compared token by token."""
+    """The group of every sequence, and how many groups there are: `order` has equal sequences side
+    by side; what is equal is compared token by token."""
     of, groups = np.empty(order.size, np.int32), 0
     for i in range(order.size):
         this = tokens[starts[order[i]] : starts[order[i] + 1]]
@@ -93,9 +95,14 @@ def count_features(tokens: Int32, lengths: Int32, feature_start: Int32) -> Int64
 
 @compiled
 def fill(
-    tokens: Int32, lengths: Int32, feature_start: Int32, column_of: Int16, posting_start: Int64,
-    columns: UInt64, postings: Int32,
-) -> None:  # fmt: skip
+    tokens: Int32,
+    lengths: Int32,
+    feature_start: Int32,
+    column_of: Int16,
+    posting_start: Int64,
+    columns: UInt64,
+    postings: Int32,
+) -> None:
     """Enters every group into the column or the postings of each of its features."""
     seen, place = np.zeros(feature_start.size, np.int32), posting_start.copy()
     start = 0
@@ -115,7 +122,8 @@ def fill(
 
 
 def compile_all() -> None:
-    """Compiles what is above by inverting one token; says so where that was not done before on this machine."""
+    """Compiles what is above by inverting one token; says so where that was not done before on this
+    machine."""
     one, starts, order = np.zeros(1, np.int32), np.arange(2, dtype=np.int64), np.zeros(1, np.int64)
     with announced("building of postings"):
         NewWords().encode(["one"])

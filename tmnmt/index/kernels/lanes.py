@@ -1,6 +1,7 @@
 """512 bits as one value of compiled code: numba itself knows no vectors.
 
-A `Lanes` lives in one register of the processor, or in as many as 512 bits take; &, | and ^ work on all bits at once.
+A `Lanes` lives in one register of the processor, or in as many as 512 bits take; &, | and ^ work on
+all bits at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _vector_at(context: Any, builder: Any, kind: Any, array: Any, word: Any) -> 
 
 
 def _load(_: Any, array: Any, word: Any) -> Any:
-    """512 bits of a contiguous array of uint64, from its item number `word` on, whatever its shape."""
+    """512 bits of a contiguous array of uint64, from its item number `word` on, whatever its
+    shape."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.load(_vector_at(context, builder, signature.args[0], *given), align=8)
@@ -65,7 +67,8 @@ def _store(_: Any, array: Any, word: Any, lanes: Any) -> Any:
 
 
 def _prefetch(_: Any, array: Any, word: Any) -> Any:
-    """Asks the processor for 512 bits that `load` may want later; where there are none, nothing happens."""
+    """Asks the processor for 512 bits that `load` may want later; where there are none, nothing
+    happens."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -1,26 +1,33 @@
-"""The inner loop of retrieval, compiled by numba: shared tokens counted for 512 groups at once, then edit distances.
+"""The inner loop of retrieval, compiled by numba: shared tokens counted for 512 groups at once,
+then edit distances.
 
-Everything is exact. A score of at least θ means ED <= (1-θ)·max(|x|, |x'|), hence a window of lengths and at least
-⌈θ·max⌉ shared tokens, counted with multiplicity; 1 - (max - shared)/max is an upper bound of the score.
+Everything is exact. A score of at least θ means ED <= (1-θ)·max(|x|, |x'|), hence a window of
+lengths and at least ⌈θ·max⌉ shared tokens, counted with multiplicity; 1 - (max - shared)/max is an
+upper bound of the score.
 
-The counters are bit-sliced: plane p holds bit p of the counts of 512 groups, side by side in one value (`Lanes`).
+The counters are bit-sliced: plane p holds bit p of the counts of 512 groups, side by side in one
+value (`Lanes`).
 
     group         0 1 2 3 4 ...
     ones          1 0 1 1 0        group 0 has counted 1 + 4 = 5, group 1 has counted 2 ...
     twos          0 1 0 1 0
     fours         1 0 0 0 0
 
-Rare features come as postings: what a group shares of them is counted bit by bit. Then it is known how many of the
-query's other features a group may miss, and misses are counted from there up to the end of the counter: where it
-overflows, the group is out, and a block without groups is left at once. A frequent feature is a column of one bit a
-group; two columns and the ones go through a carry-save adder (three bits in, sum and carry out: a handful of
-instructions for 512 groups), four columns make one carry into the fours, and so on up. The planes up to the sixteens
-stay in registers, higher ones stand in memory.
+Rare features come as postings: what a group shares of them is counted bit by bit. Then it is known
+how many of the query's other features a group may miss, and misses are counted from there up to the
+end of the counter: where it overflows, the group is out, and a block without groups is left at
+once. A frequent feature is a column of one bit a group; two columns and the ones go through a
+carry-save adder (three bits in, sum and carry out: a handful of instructions for 512 groups), four
+columns make one carry into the fours, and so on up. The planes up to the sixteens stay in
+registers, higher ones stand in memory.
 
-Lengths near the query's come first, for there the best matches are; the k-th best score so far then stands for θ.
+Lengths near the query's come first, for there the best matches are; the k-th best score so far then
+stands for θ.
 
-numba's cache looks for changes only in this file: after a change in `lanes.py`, `words.py` or `addresses.py`, change
-this one too.
+Nothing here uses numpy's functions or allocates. Each such convenience takes numba up to a second
+to compile; and where nothing is allocated no references are counted, which took longer than the
+work. The caller brings the room (`Room`). Python calls `best_of_each`, kept as machine code
+(`native.py`); its larger functions are parts, its small ones inner ones (`compiling.py`).
 """
 
 from __future__ import annotations
@@ -32,8 +39,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.kernels.addresses import array_at, rows_at
-from tmnmt.index.kernels.compiling import compiled, inner
+from tmnmt.index.kernels.addresses import array_of
+from tmnmt.index.kernels.arrays import (
+    COUNT,
+    DONE,
+    FOUND,
+    LIMIT,
+    NEEDED,
+    QUERIES,
+    ROOM,
+    ROOM_SIZE,
+    WITHOUT_EQUAL,
+    Arrays,
+    Job,
+    Words,
+)
+from tmnmt.index.kernels.compiling import inner, part
 from tmnmt.index.kernels.lanes import (
     BLOCK,
     WORDS,
@@ -45,7 +66,7 @@ from tmnmt.index.kernels.lanes import (
     repeat,
     store,
 )
-from tmnmt.index.kernels.tokens import Words, encode
+from tmnmt.index.kernels.tokens import encode
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
@@ -62,28 +83,322 @@ LOW = 5  # planes in registers: counts up to 31
 SPARE_PLANES = (
     64  # behind the last counter: it overflows into them where damaged postings repeat a group
 )
+TABLE, JOB = 2 * (len(Arrays._fields) + len(Words._fields)), len(Job._fields)
 AHEAD = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
-FEW = 64  # numbers that are sorted by insertion
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
-class Arrays(NamedTuple):
-    """The postings. A group is a distinct token sequence; groups are sorted by length. A feature is a token with the
-    number of its occurrence in the segment ("the", the second "the"), which makes a multiset a set. The most frequent
-    features are columns, the others have postings. Ranks number the segments from newest (greatest `changed`, then
-    smallest id) to oldest."""
+class Room(NamedTuple):
+    """Where a search writes: nothing is allocated by compiled code. All of it is one array of the
+    caller, of `room_needed` words."""
 
-    length_start: Int64  # (longest + 2,) first group of every length
-    token_start: Int64  # (longest + 2,) where that group's tokens begin
-    tokens: Int32  # (all tokens of the groups,)
-    feature_start: Int32  # (vocabulary + 1,) first feature of every token
-    column_of: Int16  # (features,) -1: it has postings
-    columns: UInt64  # (columns + 1, 8 words a block) bit g: group g has the feature; rarest last but for an empty one
-    posting_start: Int64  # (features + 1,)
-    postings: Int32  # the groups of every feature that has no column, ascending
-    member_offsets: Int32  # (groups + 1,)
-    members: Int32  # (segments,) ranks of every group's segments, ascending
-    document_of: Int32  # (segments,) by rank
+    sorted: Int32  # (tokens of the query,) the query's numbers, ascending
+    columns: (
+        Int32  # (tokens + 3,) of the query, rarest first, filled up to fours with the empty one
+    )
+    rare: Int32  # (tokens,) features of the query that have postings
+    distinct: Int32  # (tokens,) its known tokens, ascending
+    bits: UInt64  # (distinct tokens, words of 64 positions), flat: where each stands
+    plus: UInt64  # (words of 64 positions,) a column of the edit distance's matrix
+    minus: UInt64
+    left: UInt64  # (8,)
+    counters: UInt64  # (blocks, planes, 8 words), flat, and spare ones
+    touched: Int32  # (blocks,) whether anything was counted there
+    groups: Int32  # (groups,) candidates
+    lengths: Int32
+    shared: Int32  # tokens shared with the query, with multiplicity
+    missing: Int32
+    order: Int32
+    starts: Int32  # (longest + tokens + 2,)
+
+
+@inner
+def planes_of(size: int) -> int:
+    """Bits that the counts of a query of `size` tokens need, and of columns filled up to fours."""
+    planes = LOW
+    while (size + 3) >> planes:
+        planes += 1
+    return planes
+
+
+@part
+def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Room]:
+    """The room at an address for a query of `size` tokens, and where it ends."""
+    at, blocks, spots = address, groups // BLOCK + 1, (size + 63) // 64
+    few, many = 8 * (size // 2 + 2), 8 * (groups // 2 + 1)
+    counters = (blocks * planes_of(size) + SPARE_PLANES) * WORDS
+    after = at + 4 * few
+    bits = after + 8 * size * spots
+    left = bits + 16 * spots
+    touched = left + 8 * (WORDS + counters)
+    found = touched + 8 * (blocks // 2 + 1)
+    starts = found + 5 * many
+    return starts + 8 * ((longest + size) // 2 + 2), Room(
+        array_of(at, size, np.int32),
+        array_of(at + few, size + 3, np.int32),
+        array_of(at + 2 * few, size, np.int32),
+        array_of(at + 3 * few, size, np.int32),
+        array_of(after, size * spots, np.uint64),
+        array_of(bits, spots, np.uint64),
+        array_of(bits + 8 * spots, spots, np.uint64),
+        array_of(left, WORDS, np.uint64),
+        array_of(left + 8 * WORDS, counters, np.uint64),
+        array_of(touched, blocks, np.int32),
+        array_of(found, groups, np.int32),
+        array_of(found + many, groups, np.int32),
+        array_of(found + 2 * many, groups, np.int32),
+        array_of(found + 3 * many, groups, np.int32),
+        array_of(found + 4 * many, groups, np.int32),
+        array_of(starts, longest + size + 2, np.int32),
+    )
+
+
+class Query(NamedTuple):
+    """The features of a query that occur in the memory, and the pattern for `edit_distance`."""
+
+    size: int  # in tokens, unknown ones too
+    columns: Int32  # rarest first, filled up to fours with the empty one
+    many: int  # columns without that
+    filled: int  # with that
+    rare: Int32  # features that have postings
+    few: int  # of them
+    planes: int  # bits of a count
+    distinct: Int32  # its known tokens, ascending
+    known: int  # of them
+    bits: UInt64  # (distinct tokens, words of 64 positions), flat: where each stands
+    spots: int  # words of 64 positions
+    plus: UInt64  # (spots,) room for a column of the matrix
+    minus: UInt64
+
+
+@inner
+def sort(numbers: Int32, size: int) -> None:
+    """Sorts the first `size` numbers in place (Shell 1959, gaps by Knuth: 1, 4, 13 ...)."""
+    gap = 1
+    while gap < size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, size):
+            number, place = numbers[i], i
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place -= gap
+            numbers[place] = number
+        gap //= 3
+
+
+@part
+def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
+    """The features and the pattern of a query: the first `size` token numbers (-1: in no group)."""
+    tokens, columns, rare, distinct = room.sorted, room.columns, room.rare, room.distinct
+    for i in range(size):
+        tokens[i] = sequence[i]
+    sort(tokens, size)
+    many, few, known, occurrence = 0, 0, 0, 0
+    for i in range(size):
+        token = tokens[i]
+        if token < 0:
+            continue
+        if known > 0 and token == distinct[known - 1]:
+            occurrence += 1
+        else:
+            occurrence = 0
+            distinct[known] = token
+            known += 1
+        feature = arrays.feature_start[token] + occurrence
+        if feature >= arrays.feature_start[token + 1]:
+            continue
+        if arrays.column_of[feature] >= 0:
+            columns[many] = -arrays.column_of[feature]
+            many += 1
+        else:
+            rare[few] = feature
+            few += 1
+    sort(columns, many)
+    filled = (many + 3) // 4 * 4
+    for i in range(many):
+        columns[i] = -columns[i]
+    for i in range(many, filled):
+        columns[i] = arrays.columns.size // width_of(arrays) - 1
+    spots = (size + 63) // 64
+    for i in range(known * spots):
+        room.bits[i] = _ZERO
+    for i in range(size):
+        if sequence[i] >= 0:
+            row = first_of(distinct, 0, known, sequence[i])
+            room.bits[row * spots + i // 64] |= _ONE << np.uint64(i % 64)
+    return Query(
+        size,
+        columns,
+        many,
+        filled,
+        rare,
+        few,
+        planes_of(filled + few - 3),
+        distinct,
+        known,
+        room.bits,
+        spots,
+        room.plus,
+        room.minus,
+    )
+
+
+@inner
+def width_of(arrays: Arrays) -> int:
+    """Words of a column."""
+    return (arrays.member_offsets.size - 1 + BLOCK - 1) // BLOCK * WORDS
+
+
+@inner
+def first_of(ascending: Int32, begin: int, end: int, number: int) -> int:
+    """Where the first item of [begin, end) of at least `number` stands (binary search)."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@part
+def add_postings(
+    arrays: Arrays,
+    query: Query,
+    first: int,
+    end: int,
+    blocks: int,
+    counters: UInt64,
+    touched: Int32,
+) -> None:
+    """Counts the features with postings, in the `counters` of the blocks of the window [first,
+    end), end to end, each of `planes` of 8 words; and notes in which blocks anything was
+    counted."""
+    before, after = np.uint64(first // BLOCK), np.uint64(blocks)
+    size = np.uint64(query.planes * WORDS)
+    for i in range(query.few):
+        feature = query.rare[i]
+        begin, behind = arrays.posting_start[feature], arrays.posting_start[feature + 1]
+        start = first_of(arrays.postings, begin, behind, first)
+        for j in range(start, behind):
+            if arrays.postings[j] >= end:
+                break
+            group = np.uint64(arrays.postings[j])  # unsigned: it cannot count from the end
+            block = (group >> _BLOCK_BITS) - before
+            if block >= after:
+                continue  # out of order: damaged
+            touched[block] = 1
+            place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
+            carry = _ONE << (group & _TOP)
+            while carry:
+                bits = counters[place]
+                counters[place] = bits ^ carry
+                carry &= bits
+                place += _WORD
+
+
+@part
+def collect(
+    arrays: Arrays,
+    query: Query,
+    least: float,
+    first: int,
+    end: int,
+    begin: int,
+    length: int,
+    at: int,
+    needed: int,
+    room: Room,
+    found: int,
+) -> int:
+    """Appends the groups of a block that can reach `least`; how many are found then. `room.left`
+    has all of them, and some outside the window [first, end) or too long; `length` is the block's
+    least."""
+    for word in range(WORDS):
+        bits = room.left[word]
+        while bits:
+            bit = lowest_set(bits)
+            bits &= bits - _ONE
+            group = begin + word * 64 + bit
+            if group < first or group >= end:
+                continue
+            while arrays.length_start[length + 1] <= group:
+                length += 1
+            shared = needed
+            for plane in range(query.planes):
+                missed = ~room.counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE
+                shared += int(missed) << plane
+            if shared >= math.ceil(least * max(query.size, length)):
+                room.groups[found] = group
+                room.lengths[found] = length
+                room.shared[found] = shared
+                found += 1
+    return found
+
+
+@inner
+def candidates(
+    arrays: Arrays, query: Query, least: float, shortest: int, longest: int, room: Room
+) -> int:
+    """Writes all groups of these lengths that can reach the score `least` to `room`, in order:
+    exact counts for every block that may have any. How many there are."""
+    first, end = arrays.length_start[shortest], arrays.length_start[longest + 1]
+    if first >= end:
+        return 0
+    start, width, length, found = first // BLOCK, width_of(arrays), shortest, 0
+    blocks, size = (end - 1) // BLOCK + 1 - start, query.planes * WORDS
+    for place in range(blocks * size):
+        room.counters[place] = _ZERO
+    for block in range(blocks):
+        room.touched[block] = 0
+    add_postings(arrays, query, first, end, blocks, room.counters, room.touched)
+    for block in range(blocks):
+        begin = (start + block) * BLOCK
+        while arrays.length_start[length + 1] <= begin:
+            length += 1
+        needed = max(0, math.ceil(least * max(query.size, length)))
+        if needed > query.many + query.few:
+            break  # the longer, the more is needed
+        at, spare = block * size, query.filled - needed
+        if (needed <= query.many or room.touched[block]) and add_columns(
+            arrays.columns, width, query, begin // 64, room.counters, at, spare, room.left
+        ):
+            found = collect(
+                arrays, query, least, first, end, begin, length, at, needed, room, found
+            )
+    return found
+
+
+@part
+def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
+    """Levenshtein distance of the query to tokens[begin:end]: a column of the matrix a step, 64
+    rows a machine word, as vertical differences +1 and -1 (Hyyrö 2003)."""
+    plus, minus, spots = query.plus, query.minus, query.spots
+    for w in range(spots):
+        plus[w] = _ALL
+        minus[w] = _ZERO
+    last = _ONE << np.uint64((query.size - 1) % 64)
+    distance = query.size
+    for i in range(begin, end):
+        row = first_of(query.distinct, 0, query.known, tokens[i])
+        known = row < query.known and query.distinct[row] == tokens[i]
+        carry_plus, carry_minus = _ONE, _ZERO
+        for w in range(spots):
+            match = (query.bits[row * spots + w] if known else _ZERO) | carry_minus
+            diagonal = (((match & plus[w]) + plus[w]) ^ plus[w]) | match | minus[w]
+            right_plus = minus[w] | ~(diagonal | plus[w])
+            right_minus = diagonal & plus[w]
+            if w == spots - 1:
+                distance += 1 if right_plus & last else 0
+                distance -= 1 if right_minus & last else 0
+            below_plus = (right_plus << _ONE) | carry_plus
+            below_minus = (right_minus << _ONE) | carry_minus
+            carry_plus, carry_minus = right_plus >> _TOP, right_minus >> _TOP
+            plus[w] = below_minus | ~(diagonal | below_plus)
+            minus[w] = below_plus & diagonal
+    return distance
 
 
 @inner
@@ -95,8 +410,9 @@ def add_three(x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
 
 @inner
 def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
-    """Turns the hits of a block into the complement of what its groups may miss, which is hits + `spare`, so that one
-    miss too many overflows. Returns the groups that are not out already: those that may miss none or more."""
+    """Turns the hits of a block into the complement of what its groups may miss, which is hits +
+    `spare`, so that one miss too many overflows. Returns the groups that are not out already: those
+    that may miss none or more."""
     carry = repeat(_ZERO)
     for place in range(at, at + planes * WORDS, WORDS):
         hits, bit = load(counters, place), repeat(_ALL if spare & 1 else _ZERO)
@@ -107,29 +423,28 @@ def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
     return carry if spare < 0 else repeat(_ALL)
 
 
-@inner
+@part
 def add_columns(
     columns: UInt64,
-    chosen: Int32,
+    width: int,
+    query: Query,
     word: int,
     counters: UInt64,
     at: int,
-    planes: int,
     spare: int,
     left: UInt64,
 ) -> bool:
-    """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by fours) in the block's
-    `planes`, which begin at `at` in `counters`. Writes the groups that are not out to `left`; False as soon as there is
-    none."""
-    every = repeat(_ALL)
+    """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by
+    fours) in the block's `planes`, which begin at `at` in `counters`. Writes the groups that are
+    not out to `left`; False as soon as there is none."""
+    planes, chosen, every = query.planes, query.columns, repeat(_ALL)
     alive = begin(counters, at, planes, spare)
     if not any_set(alive):
         return False
     ones, twos = load(counters, at), load(counters, at + WORDS)
     fours, eights = load(counters, at + 2 * WORDS), load(counters, at + 3 * WORDS)
     sixteens = load(counters, at + 4 * WORDS)
-    width = columns.shape[1]
-    for i in range(0, chosen.size, 4):
+    for i in range(0, query.filled, 4):
         a, b, c, d = (
             chosen[i] * width,
             chosen[i + 1] * width,
@@ -164,287 +479,6 @@ def add_columns(
     return True
 
 
-class Query(NamedTuple):
-    """The features of a query that occur in the memory."""
-
-    size: int  # of the query in tokens, unknown ones too
-    columns: Int32  # rarest first, filled up to fours with the empty one
-    many: int  # columns without that
-    rare: Int32  # features that have postings
-
-
-@compiled
-def ascending(numbers: Int32) -> Int32:
-    """A copy, sorted."""
-    if numbers.size > FEW:
-        return np.sort(numbers)
-    inserted = np.empty_like(numbers)
-    for i in range(numbers.size):
-        place = i
-        while place > 0 and inserted[place - 1] > numbers[i]:
-            inserted[place] = inserted[place - 1]
-            place -= 1
-        inserted[place] = numbers[i]
-    return inserted
-
-
-@compiled
-def features(arrays: Arrays, sequence: Int32) -> Query:
-    """The features of a query of token numbers (-1: in no group)."""
-    tokens = ascending(sequence)
-    columns, rare = np.empty(tokens.size + 3, np.int32), np.empty(tokens.size, np.int32)
-    many, held, occurrence = 0, 0, 0
-    for i in range(tokens.size):
-        occurrence = occurrence + 1 if i > 0 and tokens[i] == tokens[i - 1] else 0
-        if tokens[i] < 0:
-            continue
-        feature = arrays.feature_start[tokens[i]] + occurrence
-        if feature >= arrays.feature_start[tokens[i] + 1]:
-            continue
-        if arrays.column_of[feature] >= 0:
-            columns[many] = arrays.column_of[feature]
-            many += 1
-        else:
-            rare[held] = feature
-            held += 1
-    columns[:many] = ascending(columns[:many])[::-1]
-    columns[many:] = arrays.columns.shape[0] - 1
-    return Query(tokens.size, columns[: (many + 3) // 4 * 4], many, rare[:held])
-
-
-@inner
-def bit_length(number: int) -> int:
-    bits = 0
-    while number >> bits:
-        bits += 1
-    return bits
-
-
-@inner
-def add_postings(
-    arrays: Arrays,
-    rare: Int32,
-    window: tuple[int, int],
-    counters: UInt64,
-    planes: int,
-    touched: NDArray[np.bool_],
-) -> None:
-    """Counts the features with postings, in the `counters` of the blocks of the window [first, end), end to end, each
-    of so many planes of 8 words; and notes in which blocks anything was counted."""
-    before, blocks, size = (
-        np.uint64(window[0] // BLOCK),
-        np.uint64(touched.size),
-        np.uint64(planes * WORDS),
-    )
-    for feature in rare:
-        groups = arrays.postings[arrays.posting_start[feature] : arrays.posting_start[feature + 1]]
-        for j in range(first_of(groups, window[0]), first_of(groups, window[1])):
-            group = np.uint64(groups[j])  # unsigned: an index that cannot count from the end
-            block = (group >> _BLOCK_BITS) - before
-            if block >= blocks:
-                continue  # out of order: damaged
-            touched[block] = True
-            place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
-            carry = _ONE << (group & _TOP)
-            while carry:
-                bits = counters[place]
-                counters[place] = bits ^ carry
-                carry &= bits
-                place += _WORD
-
-
-@inner
-def first_of(ascending: Int32, number: int) -> int:
-    """Where the first item of at least `number` stands (binary search)."""
-    low, high = 0, ascending.size
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-class Candidates(NamedTuple):
-    """What can reach a score, in order of group; at the end room for more."""
-
-    groups: Int32
-    lengths: Int32
-    shared: Int32  # tokens shared with the query, with multiplicity
-
-
-@compiled
-def with_room(held: Candidates, room: int) -> Candidates:
-    """The same, followed by so much room."""
-    longer = Candidates(
-        np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    )
-    size = held.groups.size
-    longer.groups[:size], longer.lengths[:size], longer.shared[:size] = (
-        held.groups,
-        held.lengths,
-        held.shared,
-    )
-    return longer
-
-
-@inner
-def collect(
-    arrays: Arrays, size: int, least: float, window: tuple[int, int], begin: int, length: int,
-    counters: UInt64, at: int, planes: int, needed: int, left: UInt64, held: Candidates, found: int,
-) -> int:  # fmt: skip
-    """Appends the groups of a block that can reach `least` with a query of `size` tokens; how many are found then.
-    `left` has all of them, and some outside the window [first, end) or too long; `length` is the block's least."""
-    for word in range(WORDS):
-        bits = left[word]
-        while bits:
-            bit = lowest_set(bits)
-            bits &= bits - _ONE
-            group = begin + word * 64 + bit
-            if group < window[0] or group >= window[1]:
-                continue
-            while arrays.length_start[length + 1] <= group:
-                length += 1
-            shared = needed
-            for plane in range(planes):
-                shared += (
-                    int(~counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE) << plane
-                )
-            if shared >= math.ceil(least * max(size, length)):
-                held.groups[found], held.lengths[found], held.shared[found] = group, length, shared
-                found += 1
-    return found
-
-
-@inner
-def count(
-    arrays: Arrays, query: Query, least: float, window: tuple[int, int], length: int, counters: UInt64, planes: int,
-    touched: NDArray[np.bool_], block: int, left: UInt64, held: Candidates, found: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Goes through the blocks from `block` on, as long as there is room; the next block, and how many are found. No
-    group is shorter than `length`."""
-    while block < touched.size and found + BLOCK <= held.groups.size:
-        first = (window[0] // BLOCK + block) * BLOCK
-        while arrays.length_start[length + 1] <= first:
-            length += 1
-        needed = max(0, math.ceil(least * max(query.size, length)))
-        if needed > query.many + query.rare.size:
-            return touched.size, found  # the longer, the more is needed
-        at, spare = block * planes * WORDS, query.columns.size - needed
-        if (needed <= query.many or touched[block]) and add_columns(
-            arrays.columns, query.columns, first // 64, counters, at, planes, spare, left
-        ):
-            found = collect(
-                arrays,
-                query.size,
-                least,
-                window,
-                first,
-                length,
-                counters,
-                at,
-                planes,
-                needed,
-                left,
-                held,
-                found,
-            )
-        block += 1
-    return block, found
-
-
-@compiled
-def candidates(
-    arrays: Arrays, query: Query, least: float, shortest: int, longest: int
-) -> Candidates:
-    """All groups of these lengths that can reach the score `least`: exact counts for every block that may have any."""
-    window = (arrays.length_start[shortest], arrays.length_start[longest + 1])
-    planes = max(LOW, bit_length(query.columns.size + query.rare.size))
-    blocks = (window[1] - 1) // BLOCK + 1 - window[0] // BLOCK if window[1] > window[0] else 0
-    size = (blocks * planes + SPARE_PLANES) * WORDS
-    counters, touched = np.zeros(size, np.uint64), np.zeros(blocks, np.bool_)
-    add_postings(arrays, query.rare, window, counters, planes, touched)
-    left = np.empty(WORDS, np.uint64)
-    none = query.rare[:0]
-    held = with_room(Candidates(none, none, none), 2 * BLOCK)
-    block, found = 0, 0
-    while True:
-        block, found = count(
-            arrays,
-            query,
-            least,
-            window,
-            shortest,
-            counters,
-            planes,
-            touched,
-            block,
-            left,
-            held,
-            found,
-        )
-        if block == blocks:
-            return Candidates(held.groups[:found], held.lengths[:found], held.shared[:found])
-        held = with_room(held, 2 * held.groups.size)
-
-
-class Pattern(NamedTuple):
-    """A query as `edit_distance` wants it, and room for a column of its matrix."""
-
-    distinct: Int32  # its known tokens, ascending
-    bits: UInt64  # (distinct tokens, words of 64 positions) where each stands
-    size: int  # in tokens
-    plus: UInt64
-    minus: UInt64
-
-
-@compiled
-def pattern_bits(sequence: Int32) -> Pattern:
-    """Where each known token of `sequence` stands, for `edit_distance`."""
-    distinct, known = ascending(sequence), 0
-    for token in distinct:
-        if token >= 0 and (known == 0 or token != distinct[known - 1]):
-            distinct[known] = token
-            known += 1
-    distinct, words = distinct[:known], (sequence.size + 63) // 64
-    bits = np.zeros((known, words), np.uint64)
-    for i in range(sequence.size):
-        if sequence[i] >= 0:
-            bits[first_of(distinct, sequence[i]), i // 64] |= _ONE << np.uint64(i % 64)
-    return Pattern(
-        distinct, bits, sequence.size, np.empty(words, np.uint64), np.empty(words, np.uint64)
-    )
-
-
-@inner
-def edit_distance(pattern: Pattern, text: Int32) -> int:
-    """Levenshtein distance of the pattern to `text`: a column of the matrix a step, 64 rows a machine word, as vertical
-    differences +1 and -1 (Hyyrö 2003)."""
-    distinct, bits, size, plus, minus = pattern
-    plus[:], minus[:] = _ALL, _ZERO
-    last = _ONE << np.uint64((size - 1) % 64)
-    distance = size
-    for token in text:
-        row = first_of(distinct, token)
-        known = row < distinct.size and distinct[row] == token
-        carry_plus, carry_minus = _ONE, _ZERO
-        for w in range(plus.size):
-            match = (bits[row, w] if known else _ZERO) | carry_minus
-            diagonal = (((match & plus[w]) + plus[w]) ^ plus[w]) | match | minus[w]
-            right_plus, right_minus = minus[w] | ~(diagonal | plus[w]), diagonal & plus[w]
-            if w == plus.size - 1:
-                distance += 1 if right_plus & last else 0
-                distance -= 1 if right_minus & last else 0
-            below_plus, below_minus = (
-                (right_plus << _ONE) | carry_plus,
-                (right_minus << _ONE) | carry_minus,
-            )
-            carry_plus, carry_minus = right_plus >> _TOP, right_minus >> _TOP
-            plus[w], minus[w] = below_minus | ~(diagonal | below_plus), below_plus & diagonal
-    return distance
-
-
 class Best(NamedTuple):
     """Room for the k best segments, best score first, then newest."""
 
@@ -455,7 +489,8 @@ class Best(NamedTuple):
 
 @inner
 def too_late(best: Best, held: int, score: float, rank: int) -> bool:
-    """Whether a segment of this score and rank, or of a worse one, has no place among the best any more."""
+    """Whether a segment of this score and rank, or of a worse one, has no place among the best any
+    more."""
     last = best.scores.size - 1
     return held > last and (
         score < best.scores[last] or (score == best.scores[last] and rank > best.ranks[last])
@@ -474,56 +509,70 @@ def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
     if place == scores.size:
         return held  # damaged: it is the last of the best once more
     for i in range(min(held, scores.size - 1), place, -1):
-        scores[i], ranks[i], edits[i] = scores[i - 1], ranks[i - 1], edits[i - 1]
-    scores[place], ranks[place], edits[place] = score, rank, ed
+        scores[i] = scores[i - 1]
+        ranks[i] = ranks[i - 1]
+        edits[i] = edits[i - 1]
+    scores[place] = score
+    ranks[place] = rank
+    edits[place] = ed
     return min(held + 1, scores.size)
 
 
-@compiled
-def fewest_first(size: int, found: Candidates) -> Int32:
-    """The order in which what the candidates miss of a query of `size` tokens ascends (counting sort)."""
-    missing = np.empty(found.groups.size, np.int32)
-    for i in range(missing.size):
-        missing[i] = max(
-            0, max(found.lengths[i], size) - found.shared[i]
-        )  # below 0: damaged columns
-    starts = np.zeros(missing.max() + 2, np.int32)
-    for number in missing:
-        starts[number + 1] += 1
-    starts = np.cumsum(starts)
-    order = np.empty(missing.size, np.int32)
-    for i in range(missing.size):
-        order[starts[missing[i]]] = i
+@part
+def fewest_first(size: int, found: int, room: Room) -> None:
+    """Writes the order in which what the candidates miss of a query of `size` tokens ascends
+    (counting sort)."""
+    missing, starts, most = room.missing, room.starts, 0
+    for i in range(found):  # below 0: damaged columns
+        missing[i] = max(0, max(int(room.lengths[i]), size) - room.shared[i])
+        most = max(most, int(missing[i]))
+    for number in range(most + 2):
+        starts[number] = 0
+    for i in range(found):
+        starts[missing[i] + 1] += 1
+    for number in range(most):
+        starts[number + 1] += starts[number]
+    for i in range(found):
+        room.order[starts[missing[i]]] = i
         starts[missing[i]] += 1
-    return order
 
 
-@inner
+@part
 def verify(
-    arrays: Arrays, pattern: Pattern, found: Candidates, order: Int32, least: float, without_equal: bool,
-    without_document: int, best: Best, held: int,
-) -> int:  # fmt: skip
-    """Enters the candidates of score >= `least` into the best, by their edit distance, in the order of what they miss;
-    how many are held then. A candidate whose upper bound comes too late is left out."""
-    for i in order:
-        group, length = found.groups[i], found.lengths[i]
-        longer = max(length, pattern.size)
-        bound = 1.0 - (longer - found.shared[i]) / longer
+    arrays: Arrays,
+    query: Query,
+    room: Room,
+    found: int,
+    least: float,
+    without_equal: bool,
+    without_document: int,
+    best: Best,
+    held: int,
+) -> int:
+    """Enters the candidates of score >= `least` into the best, by their edit distance, in the order
+    of what they miss; how many are held then. A candidate whose upper bound comes too late is left
+    out."""
+    for i in range(found):
+        at = room.order[i]
+        group, length = int(room.groups[at]), int(room.lengths[at])
+        longer = max(length, query.size)
+        bound = 1.0 - (longer - room.shared[at]) / longer
         if held == best.scores.size and bound < best.scores[held - 1]:
             continue  # most end here, before anything of them is read
-        members = arrays.members[arrays.member_offsets[group] : arrays.member_offsets[group + 1]]
+        first, end = arrays.member_offsets[group], arrays.member_offsets[group + 1]
         if (
-            members.size == 0
-        ):  # damaged, as a rank that no segment has: put in front, where the caller sees it
+            first >= end
+        ):  # damaged, as a rank that no segment has: in front, where the caller sees it
             return insert(best, held, 2.0, -1, 0)
-        if too_late(best, held, bound, members[0]):
+        if too_late(best, held, bound, int(arrays.members[first])):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
-        distance = edit_distance(pattern, arrays.tokens[start : start + length])
+        distance = edit_distance(query, arrays.tokens, start, start + length)
         score = 1.0 - distance / longer
         if score < least or (without_equal and distance == 0):
             continue
-        for rank in members:
+        for member in range(first, end):
+            rank = int(arrays.members[member])
             if too_late(best, held, score, rank):
                 break
             if not 0 <= rank < arrays.document_of.size:
@@ -533,88 +582,113 @@ def verify(
     return held
 
 
-@compiled
+@inner
 def search_one(
     arrays: Arrays,
-    sequence: Int32,
+    query: Query,
+    room: Room,
     least: float,
     without_equal: bool,
     without_document: int,
     best: Best,
 ) -> int:
-    """Fills `best` with the best segments for a query of token numbers (-1: in no group); how many there are. Lengths
-    near the query's come first; a k-th best score above `least` takes its place for the others."""
-    size, top, held = sequence.size, arrays.length_start.size - 2, 0
-    if size == 0 or math.ceil(least * size) > top:
-        return 0  # also for a text much longer than all: what is laid out of it would grow with its square
-    query, pattern, enough = features(arrays, sequence), pattern_bits(sequence), least
+    """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
+    come first; a k-th best score above `least` takes its place for the others."""
+    size, top, held, enough = query.size, arrays.length_start.size - 2, 0, least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if held == best.scores.size:
             enough = max(least, best.scores[held - 1] - SLACK)
         bound = max(ring - SLACK, enough) if ring else enough
-        shortest, longest = (
-            max(1, math.ceil(bound * size)),
-            min(top, math.floor(size / bound)) if bound > 0 else top,
-        )
+        shortest, longest = max(1, math.ceil(bound * size)), top
+        if bound > 0:
+            longest = min(top, math.floor(size / bound))
         if last < 0:
             first, last = longest + 1, longest
-        for begin, end in ((shortest, first - 1), (last + 1, longest)):
+        for below in (True, False):
+            begin, end = (shortest, first - 1) if below else (last + 1, longest)
             if begin <= end:
-                found = candidates(arrays, query, enough, begin, end)
-                if found.groups.size:
-                    order = fewest_first(size, found)
-                    held = verify(
-                        arrays,
-                        pattern,
-                        found,
-                        order,
-                        least,
-                        without_equal,
-                        without_document,
-                        best,
-                        held,
-                    )
+                found = candidates(arrays, query, enough, begin, end, room)
+                fewest_first(size, found, room)
+                held = verify(
+                    arrays, query, room, found, least, without_equal, without_document, best, held
+                )
         first, last = min(first, shortest), max(last, longest)
     return held
 
 
-@compiled
+@inner
 def arrays_at(table: Int64) -> Arrays:
-    """The postings whose `addresses` the table begins with."""
+    """The postings whose `addresses`, flat, the table begins with."""
     return Arrays(
-        array_at(table, 0, np.int64), array_at(table, 1, np.int64), array_at(table, 2, np.int32),
-        array_at(table, 3, np.int32), array_at(table, 4, np.int16), rows_at(table, 5, np.uint64),
-        array_at(table, 6, np.int64), array_at(table, 7, np.int32), array_at(table, 8, np.int32),
-        array_at(table, 9, np.int32), array_at(table, 10, np.int32),
-    )  # fmt: skip
-
-
-@compiled
-def words_at(table: Int64) -> Words:
-    """The vocabulary whose `addresses` it ends with."""
-    return Words(
-        array_at(table, 11, np.uint8), array_at(table, 12, np.int64), array_at(table, 13, np.int32)
+        array_of(table[0], table[1], np.int64),
+        array_of(table[2], table[3], np.int64),
+        array_of(table[4], table[5], np.int32),
+        array_of(table[6], table[7], np.int32),
+        array_of(table[8], table[9], np.int16),
+        array_of(table[10], table[11], np.uint64),
+        array_of(table[12], table[13], np.int64),
+        array_of(table[14], table[15], np.int32),
+        array_of(table[16], table[17], np.int32),
+        array_of(table[18], table[19], np.int32),
+        array_of(table[20], table[21], np.int32),
     )
 
 
-@compiled
-def best_of_each(
-    table: Int64, text: UInt8, queries: Int64, k: int, least: float, without_equal: bool
-) -> NDArray[np.float64]:
-    """The at most k best segments for every query, best first: (found, 4) number of the query, rank, edit distance,
-    score. table: `addresses` of `Arrays` and `Words`. queries: (queries, 3) where its bytes end in `text`, whether they
-    are tokens, one a line, and the document that is left out."""
-    arrays, words = arrays_at(table), words_at(table)
-    numbers = np.empty(text.size, np.int32)
-    best = Best(np.empty(k, np.int32), np.empty(k, np.int32), np.empty(k, np.float64))
-    rows, found, start = np.empty((queries.shape[0] * k, 4), np.float64), 0, 0
-    for i in range(queries.shape[0]):
-        end, one_a_line, document = queries[i]
-        size = encode(words, text, start, end, one_a_line != 0, numbers)
-        held = search_one(arrays, numbers[:size], least, without_equal, document, best)
-        for j in range(held):
-            row = rows[found + j]
-            row[0], row[1], row[2], row[3] = i, best.ranks[j], best.edits[j], best.scores[j]
-        start, found = end, found + held
-    return rows[:found]
+@inner
+def words_at(table: Int64) -> Words:
+    """The vocabulary whose `addresses` it ends with."""
+    return Words(
+        array_of(table[22], table[23], np.uint8),
+        array_of(table[24], table[25], np.int64),
+        array_of(table[26], table[27], np.int32),
+    )
+
+
+def best_of_each(table_address: int, job_address: int, text_address: int, least: float) -> int:
+    """The at most k best segments for every query, best first. table: `addresses` of `Arrays` and
+    `Words`, job: a `Job`. Where there is not enough room it stops and says how many words it needs;
+    called again with them and what it found, it goes on."""
+    table, job = array_of(table_address, TABLE, np.int64), array_of(job_address, JOB, np.int64)
+    arrays, words, count, k = arrays_at(table), words_at(table), job[COUNT], job[LIMIT]
+    queries, size_of_text = array_of(job[QUERIES], 3 * count, np.int64), 0
+    for i in range(count):
+        size_of_text = queries[3 * i]
+    text = array_of(text_address, size_of_text, np.uint8)
+    begin, room_end = job[ROOM] + 32 * k * count, job[ROOM] + 8 * job[ROOM_SIZE]
+    numbers_at = begin + 16 * k
+    ours = numbers_at + 8 * (size_of_text // 2 + 1)
+    if ours > room_end:
+        job[NEEDED] = (ours - job[ROOM]) // 8
+        return 0
+    rows = array_of(job[ROOM], 4 * k * count, np.float64)
+    best = Best(
+        array_of(begin, k, np.int32),
+        array_of(begin + 4 * k, k, np.int32),
+        array_of(begin + 8 * k, k, np.float64),
+    )
+    numbers = array_of(numbers_at, size_of_text, np.int32)
+    top, groups = arrays.length_start.size - 2, arrays.member_offsets.size - 1
+    while job[DONE] < count:
+        i = job[DONE]
+        start = queries[3 * i - 3] if i else 0
+        size = encode(words, text, start, queries[3 * i], queries[3 * i + 1] != 0, numbers)
+        if size > 0 and math.ceil(least * size) <= top:  # a longer text would need its square
+            end, room = carved(ours, size, groups, top)
+            if end > room_end:
+                job[NEEDED] = (end - job[ROOM]) // 8
+                return 0
+            query = query_of(arrays, numbers, size, room)
+            held = search_one(
+                arrays, query, room, least, job[WITHOUT_EQUAL] != 0, queries[3 * i + 2], best
+            )
+            for j in range(held):
+                at = 4 * job[FOUND]
+                rows[at] = i
+                rows[at + 1] = best.ranks[j]
+                rows[at + 2] = best.edits[j]
+                rows[at + 3] = best.scores[j]
+                job[FOUND] += 1
+        job[DONE] += 1
+    job[NEEDED] = 0
+    return 0

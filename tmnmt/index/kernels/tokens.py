@@ -1,23 +1,25 @@
-"""From a text to the numbers of its tokens, compiled: ASCII is cut as `tmnmt.text.match_tokens` cuts it.
+"""From a text to the numbers of its tokens, compiled: ASCII is cut as `tmnmt.text.match_tokens`
+cuts it.
 
-The vocabulary is a hash table with open addressing and linear probing. Equal hashes prove nothing: bytes are compared.
+The vocabulary is a hash table with open addressing and linear probing. Equal hashes prove nothing:
+bytes are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.kernels.compiling import compiled, inner
+from tmnmt.index.kernels.addresses import array_of
+from tmnmt.index.kernels.arrays import UNKNOWN, Words, placed
+from tmnmt.index.kernels.compiling import compiled, inner, part
 from tmnmt.text import MAX_TOKEN_CHARS, written_for_tokens
 
 UInt8 = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-UNKNOWN = -1  # the number of a token that is not in the vocabulary
 _OFFSET, _PRIME, _HALF = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3), np.uint64(32)
 _END, _DOT, _COMMA = 10, 46, 44
 _NONE, _LETTER, _DIGIT, _MARK = 0, 1, 2, 3
@@ -32,14 +34,6 @@ def _kind(character: str) -> int:
 
 
 _KINDS = np.array([_kind(chr(byte)) if byte < 128 else _NONE for byte in range(256)], np.uint8)
-
-
-class Words(NamedTuple):
-    """The vocabulary. While it grows there is room behind the text and the starts."""
-
-    text: UInt8  # the tokens in UTF-8, one a line
-    start: Int64  # (tokens + 1,) where each begins
-    slots: Int32  # (a power of two,) the number of the token whose place it is, or UNKNOWN
 
 
 class NewWords:
@@ -59,8 +53,8 @@ class NewWords:
         return self._words.text[: max(0, self._words.start[self._held] - 1)]
 
     def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
-        """The numbers of the match tokens of all texts, end to end, and how many each text has. Raises
-        UnicodeEncodeError where a text is no Unicode."""
+        """The numbers of the match tokens of all texts, end to end, and how many each text has.
+        Raises UnicodeEncodeError where a text is no Unicode."""
         written = list(map(written_for_tokens, texts))
         text = np.frombuffer(bytearray().join(content for content, _ in written), np.uint8)
         ends = np.cumsum([len(content) for content, _ in written], dtype=np.int64)
@@ -91,33 +85,16 @@ def place_of(text: UInt8, begin: int, end: int) -> np.int64:
     return np.int64((mixed ^ (mixed >> _HALF)) & np.uint64(0x7FFFFFFF))
 
 
-@compiled
-def numbered(text: UInt8) -> Words:
-    """The vocabulary of tokens that stand one a line, numbered from 0."""
-    size = 0
-    for byte in text:
-        size += byte == _END
-    size = size + 1 if text.size else 0
-    start, number = np.zeros(size + 1, np.int64), 0
-    for i in range(text.size + 1 if size else 0):
-        if i == text.size or text[i] == _END:
-            number += 1
-            start[number] = i + 1
-    return Words(text, start, placed(text, start, size, size))
-
-
-@compiled
-def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
-    """The slots of the first `size` tokens, enough for `room` of them."""
-    slots = np.full(8, UNKNOWN, np.int32)
-    while slots.size < 2 * room:
-        slots = np.full(2 * slots.size, UNKNOWN, np.int32)
+def place_all(text: int, start: int, size: int, slots: int, room: int) -> int:
+    """Puts the first `size` tokens into `room` slots, given by their addresses."""
+    starts, places = array_of(start, size + 1, np.int64), array_of(slots, room, np.int32)
+    letters = array_of(text, starts[size] if size else 0, np.uint8)
     for number in range(size):
-        place = place_of(text, start[number], start[number + 1] - 1) & (slots.size - 1)
-        while slots[place] != UNKNOWN:
-            place = (place + 1) & (slots.size - 1)
-        slots[place] = number
-    return slots
+        place = place_of(letters, starts[number], starts[number + 1] - 1) & (room - 1)
+        while places[place] != UNKNOWN:
+            place = (place + 1) & (room - 1)
+        places[place] = number
+    return 0
 
 
 @inner
@@ -175,12 +152,12 @@ def next_token(text: UInt8, begin: int, end: int, one_a_line: bool) -> tuple[int
     return cut, after if after > begin and not one_a_line else after + 1
 
 
-@inner
+@part
 def encode(
     words: Words, text: UInt8, begin: int, end: int, one_a_line: bool, numbers: Int32
 ) -> int:
-    """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a line, to `numbers`;
-    how many there are."""
+    """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a
+    line, to `numbers`; how many there are."""
     held, at = 0, begin
     while at < end:
         cut, after = next_token(text, at, end, one_a_line)
@@ -210,11 +187,19 @@ def entered(words: Words, held: int, text: UInt8, begin: int, end: int) -> bool:
 
 @compiled
 def enter(
-    words: Words, held: int, text: UInt8, ends: Int64, one_a_line: NDArray[np.bool_], done: int, used: int,
-    numbers: Int32, lengths: Int32,
-) -> tuple[int, int, int]:  # fmt: skip
-    """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones, new tokens behind the
-    `held` ones. Returns all three as they are then: fewer than all texts are done where there is no more room."""
+    words: Words,
+    held: int,
+    text: UInt8,
+    ends: Int64,
+    one_a_line: NDArray[np.bool_],
+    done: int,
+    used: int,
+    numbers: Int32,
+    lengths: Int32,
+) -> tuple[int, int, int]:
+    """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones,
+    new tokens behind the `held` ones. Returns all three as they are then: fewer than all texts are
+    done where there is no more room."""
     for row in range(done, ends.size):
         at, count = ends[row - 1] if row else 0, 0
         while at < ends[row]:

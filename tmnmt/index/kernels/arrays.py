@@ -1,0 +1,97 @@
+"""The arrays that compiled code is given, by their addresses: taking arrays apart costs more than a
+short search. Nothing here needs numba."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.index.kernels.native import Native
+
+UNKNOWN = -1  # the number of a token that is not in the vocabulary
+
+UInt8 = NDArray[np.uint8]
+UInt64 = NDArray[np.uint64]
+Int16 = NDArray[np.int16]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+
+class Arrays(NamedTuple):
+    """The postings. A group is a distinct token sequence; groups are sorted by length. A feature is
+    a token with the number of its occurrence in the segment ("the", the second "the"), which makes
+    a multiset a set. The most frequent features are columns, the others have postings. Ranks number
+    the segments from newest (greatest `changed`, then smallest id) to oldest."""
+
+    length_start: Int64  # (longest + 2,) first group of every length
+    token_start: Int64  # (longest + 2,) where that group's tokens begin
+    tokens: Int32  # (all tokens of the groups,)
+    feature_start: Int32  # (vocabulary + 1,) first feature of every token
+    column_of: Int16  # (features,) -1: it has postings
+    columns: UInt64  # (columns + 1, 8 words a block), flat; bit g: group g has the feature;
+    # rarest last but for an empty one
+    posting_start: Int64  # (features + 1,)
+    postings: Int32  # the groups of every feature that has no column, ascending
+    member_offsets: Int32  # (groups + 1,)
+    members: Int32  # (segments,) ranks of every group's segments, ascending
+    document_of: Int32  # (segments,) by rank
+
+
+class Words(NamedTuple):
+    """The vocabulary. While it grows there is room behind the text and the starts."""
+
+    text: UInt8  # the tokens in UTF-8, one a line
+    start: Int64  # (tokens + 1,) where each begins
+    slots: Int32  # (a power of two,) the number of the token whose place it is, or UNKNOWN
+
+
+class Job(NamedTuple):
+    """What `best_of_each` is told beside the arrays and the text, as 64-bit numbers, and how far it
+    is."""
+
+    queries: int  # address of (queries, 3) numbers: where its bytes end in the text, whether they
+    # are tokens, one a line, and the document that is left out
+    queries_count: int
+    limit: int  # k
+    without_equal: int
+    room: int  # address of what is found, and of where compiled code writes
+    room_size: int  # in words of 64 bits
+    done: int = 0  # queries
+    found: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
+    # distance, score
+    needed: int = 0  # words of room to go on; 0: all is done
+
+
+QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, DONE, FOUND, NEEDED = range(len(Job._fields))
+best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
+_place_all = Native("tokens", "place_all", "search", *("int64",) * 5)
+
+
+def address_of(array: Any) -> int:
+    """Of an array that may be written, not empty: `array.ctypes` takes four times as long."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(array))
+
+
+def addresses(arrays: Iterable[NDArray[Any]]) -> Int64:
+    """(arrays, 2): address and number of items. The caller keeps the arrays, which must be
+    contiguous."""
+    return np.array([(array.ctypes.data, array.size) for array in arrays], np.int64)
+
+
+def numbered(text: UInt8) -> Words:
+    """The vocabulary of tokens that stand one a line, numbered from 0."""
+    ends = np.flatnonzero(text == ord("\n")) + 1
+    last = [len(text) + 1] if len(text) else []
+    start = np.concatenate([[0], ends, last]).astype(np.int64)
+    return Words(text, start, placed(text, start, len(start) - 1, len(start) - 1))
+
+
+def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
+    """The slots of the first `size` tokens, enough for `room` of them."""
+    slots = np.full(max(8, 1 << (2 * room - 1).bit_length()), UNKNOWN, np.int32)
+    _place_all(text.ctypes.data, start.ctypes.data, size, slots.ctypes.data, len(slots))
+    return slots

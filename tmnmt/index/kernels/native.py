@@ -1,0 +1,179 @@
+"""Machine code kept as a file: later processes run it without numba, whose import takes longer than
+most searches.
+
+A function of numbers (addresses of arrays among them) is compiled by numba at its first use on a
+machine. Its machine code is kept in the folder where numba would keep it, under a name made of all
+that it depends on; LLVM loads it. It must not allocate and calls nothing outside of itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from tmnmt.durable import write
+
+_PACKAGE = Path(__file__).parent
+_TMNMT = _PACKAGE.parent.parent
+SOURCES = (*sorted(_PACKAGE.glob("*.py")), _TMNMT / "index" / "fuzzy.py", _TMNMT / "text.py")
+CTYPES = {  # of arguments, and as what compiled code takes them
+    "int64": (ctypes.c_int64, "int64"),
+    "float64": (ctypes.c_double, "float64"),
+    "bytes": (ctypes.c_char_p, "int64"),  # their address
+}
+# nobody reads them
+_RESULT, _ERROR = (
+    ctypes.byref(ctypes.c_int64()),
+    ctypes.byref(ctypes.c_void_p()),
+)
+_compiling = threading.Lock()
+_engines: list[object] = []  # what they hold is run to the end of the process
+_told: set[str] = set()
+log = logging.getLogger(__name__)
+
+
+class DamagedError(Exception):
+    """What is kept is not what was written."""
+
+
+class Native:
+    """A function of a module of this package, compiled or taken from where it is kept at its first
+    call. Arguments: int64, float64 or bytes; it returns nothing (numba: an int64 that means
+    nothing). Runs without Python's lock."""
+
+    def __init__(self, module: str, name: str, what: str, *arguments: str) -> None:
+        self._module, self._name, self._what, self._arguments = module, name, what, arguments
+        self._function: Callable[..., int] | None = None
+
+    def __call__(self, *arguments: float | bytes) -> None:
+        """Raises IndexError where code that looks at bounds (NUMBA_BOUNDSCHECK) reads outside."""
+        if (self._function or self._prepared())(_RESULT, _ERROR, *arguments):
+            raise IndexError(f"{self._what}: compiled code reads outside of an array")
+
+    def _prepared(self) -> Callable[..., int]:
+        with _compiling:
+            if self._function is None:
+                symbol, code = self._kept() or self._compiled()
+                self._function = self._loaded(symbol, code)
+        return self._function
+
+    def _kept(self) -> tuple[str, bytes] | None:
+        name = self._file_name()
+        for folder in folders():
+            with suppress(OSError, DamagedError):
+                return unpacked((folder / name).read_bytes())
+        return None
+
+    def _compiled(self) -> tuple[str, bytes]:
+        """The symbol and the machine code, which is kept where there is a folder for it."""
+        if self._what not in _told:
+            log.info("compiling the %s, once on this machine; some 10 s ...", self._what)
+        _told.add(self._what)
+        symbol, code = machine_code(self._module, self._name, self._arguments)
+        for folder in folders():
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                write(folder / self._file_name(), packed(symbol, code))
+                break
+        return symbol, code
+
+    def _file_name(self) -> str:
+        return f"{self._module}.{self._name}.{_all_it_depends_on()}.machine-code"
+
+    def _loaded(self, symbol: str, code: bytes) -> Callable[..., int]:
+        llvm = _llvm()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _engines.append(engine)
+        arguments: list[Any] = [CTYPES[kind][0] for kind in self._arguments]
+        # Before them stands where numba's calls put the result and the error.
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *arguments)
+        return cast(Callable[..., int], function(engine.get_function_address(symbol)))
+
+
+def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[str, bytes]:
+    """The symbol and the machine code of a function, compiled now."""
+    import numba
+
+    function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    kind = cast(Any, numba).int64(*(getattr(numba, CTYPES[kind][1]) for kind in arguments))
+    compiled = cast(Any, numba.njit)(
+        kind,
+        nogil=True,
+        error_model="numpy",
+        _nrt=False,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )(function)
+    found = compiled.overloads[kind.args]
+    ready = _llvm().parse_assembly(found.library.get_llvm_str())
+    return found.fndesc.llvm_func_name, _target_machine().emit_object(ready)
+
+
+def folders() -> Iterator[Path]:
+    """Where machine code is kept: in numba's folder if one is named, else beside the sources, else
+    with the user's other caches."""
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(named)
+        return
+    yield _PACKAGE / "__pycache__"
+    with suppress(RuntimeError):  # no home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tmnmt"
+
+
+def packed(symbol: str, code: bytes) -> bytes:
+    content = symbol.encode() + b"\n" + code
+    return hashlib.sha256(content).digest() + content
+
+
+def unpacked(content: bytes) -> tuple[str, bytes]:
+    """Raises DamagedError."""
+    if hashlib.sha256(content[32:]).digest() != content[:32]:
+        raise DamagedError
+    symbol, _, code = content[32:].partition(b"\n")
+    return symbol.decode(), code
+
+
+def _all_it_depends_on() -> str:
+    llvm = _llvm()
+    digest = hashlib.sha256()
+    for path in SOURCES:
+        digest.update(path.read_bytes())
+    settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_")}
+    settings.pop("NUMBA_CACHE_DIR", None)
+    features = llvm.get_host_cpu_features().flatten()
+    machine = (sys.platform, llvm.get_host_cpu_name(), features, llvm.llvm_version_info)
+    digest.update(repr((machine, sorted(settings.items()))).encode())
+    return digest.hexdigest()[:32]
+
+
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+def _target_machine() -> Any:
+    """As numba has it: for this processor, to be run in this process."""
+    llvm = _llvm()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="static" if target.name.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
