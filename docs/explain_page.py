@@ -20,11 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "memories" / "held-out" / "jrc32002L0085"
-FIRST, LAST = 38, 41  # lines of the document that are shown, counted from 1
+FIRST, LAST = 38, 40  # lines of the document that are shown, counted from 1
 # The lines that were confirmed before have no translation to be shown.
 CONFIRMED = "document.querySelectorAll('article:not(:has(.token))').forEach((one) => one.remove())"
 WORD = "[...document.querySelectorAll('article')[2].querySelectorAll('.token')].find((t) => t.textContent == {word})"
-WIDTH, HEIGHT = 1180, 625  # pixels of the page
+WIDTH, HEIGHT = 1180, 610  # pixels of the page
 
 
 def main() -> None:
