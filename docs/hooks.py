@@ -1,4 +1,4 @@
-"""What mkdocs does beside showing docs/: it adds the README of every folder and the pages of reference, and mends links.
+"""What mkdocs does beside showing docs/: adds the README of every folder and the pages of reference, and mends links.
 
 The pages are written to be read where they lie. A link that leaves what the site has becomes the name of the file.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import logging
 import posixpath
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from reference import command_line, python  # mkdocs looks beside its hooks while it reads them
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "docs"))
 
 # Where what lies outside docs/ stands on the site.
 ADDED = {
@@ -32,8 +31,6 @@ log = logging.getLogger("mkdocs.plugins.tmnmt")
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that do not lie in docs/."""
-    from reference import command_line, python
-
     for source, page in ADDED.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
     files.append(File.generated(config, "reference/command-line.md", content=command_line()))
