@@ -20,7 +20,7 @@ ADDRESS = re.compile(r"https?://\S+")
 ITEM = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
 # A sentence ends at these signs, with what closes behind them, where a capital, a digit or an opening sign comes next.
 END = re.compile(r"""[.!?][)"'*_»”]*\s+(?=["'(\[*_«“]*[A-ZÀ-Þ0-9\x00])""")
-ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|vs|et al|eq|c|s|p|No)\.$")
+ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|vs|et al|eq|c|No)\.$")
 WORD = re.compile(r"[^\W_]|\x00")
 
 
