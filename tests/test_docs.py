@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from browser import INSTALL, chromium
 from prose import LONGEST, MEAN, ROOT, pages, sentences, words
+from required import absent
 
 # `name.py`, and `folder/name.py` of the package, as pages name modules.
 MODULE = re.compile(r"`((?:tmnmt/)?(?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`")
@@ -105,3 +109,25 @@ def test_the_reference_has_every_option_and_every_name(reference: ModuleType) ->
             assert f"`{option}`" in sections[name]
     named = re.findall(r"^::: \S+\.(\w+)$", reference.python(), re.M)
     assert named == sorted(name for name in tmnmt.__all__ if name != "__version__")
+
+
+def test_links_lead_to_files_that_are_there() -> None:
+    linked = [
+        (page, link)
+        for page in pages()
+        for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(linked) > 50
+    assert [f"{page.name}: {link}" for page, link in linked if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_made(tmp_path: Path) -> None:
+    """The script finds the segment and the word it points at, and the page is as large as the one that is shown."""
+    if chromium() is None:
+        absent("browser", f"no Chromium: {INSTALL}")
+    made = tmp_path / "explain.png"
+    subprocess.run([sys.executable, ROOT / "docs" / "explain_page.py", "--picture", made], check=True, timeout=600)
+    shown = (ROOT / "docs" / "explain.png").read_bytes()
+    assert made.read_bytes()[:24] == shown[:24]  # the head of a PNG, with width and height
+    assert len(made.read_bytes()) > 0.5 * len(shown)
