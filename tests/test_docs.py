@@ -82,19 +82,15 @@ def test_examples_are_read_as_a_shell_would() -> None:
 
 
 def test_files_that_pages_name_are_there() -> None:
-    missing = [
+    """Beside the page, in a folder of the repository, or in a room of the package."""
+    folders = [ROOT / folder for folder in SHORT] + [path for path in (ROOT / "tmnmt").rglob("*") if path.is_dir()]
+    named = [(page, name) for page in pages() for name in MODULE.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 50
+    assert [
         f"{page.relative_to(ROOT)}: {name}"
-        for page in pages()
-        for name in MODULE.findall(page.read_text(encoding="utf-8"))
-        if not any((folder / name).exists() for folder in _folders(page))
-    ]
-    assert missing == []
-
-
-def _folders(page: Path) -> list[Path]:
-    """Where a file may lie that a page names: beside it, in a folder of the repository, or in a room of the package."""
-    rooms = [path for path in (ROOT / "tmnmt").rglob("*") if path.is_dir()]
-    return [page.parent, *(ROOT / folder for folder in SHORT), *rooms]
+        for page, name in named
+        if not any((folder / name).exists() for folder in [page.parent, *folders])
+    ] == []
 
 
 def test_the_reference_has_every_option_and_every_name(reference: ModuleType) -> None:
