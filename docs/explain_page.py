@@ -1,9 +1,10 @@
-"""The picture of the README: a page of `tmnmt translate --explain-html`, made by the commands and opened in a browser.
+"""The picture of the README: a page of `tmnmt translate --explain-html` in a browser.
 
     python docs/explain_page.py [--picture docs/explain.png]
 
-Needs Chromium. Translates part of the demo's document with the memory and the model that ship, after the lines before
-it were confirmed as their reference says, and points at a word that came from the memory. Nothing is drawn by hand.
+Needs Chromium. Translates part of the demo's document with the memory and the model that ship. The
+lines before it are confirmed as their reference says. Then the pointer is put on a word that came
+from the memory. Nothing is drawn by hand.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ DOCUMENT = ROOT / "memories" / "held-out" / "jrc32002L0085"
 FIRST, LAST = 38, 40  # lines of the document that are shown, counted from 1
 # The lines that were confirmed before have no translation to be shown.
 CONFIRMED = "document.querySelectorAll('article:not(:has(.token))').forEach((one) => one.remove())"
-WORD = "[...document.querySelectorAll('article')[2].querySelectorAll('.token')].find((t) => t.textContent == {word})"
+TOKENS = "[...document.querySelectorAll('article')[2].querySelectorAll('.token')]"
+WORD = f"{TOKENS}.find((token) => token.textContent == {{word}})"
 WIDTH, HEIGHT = 1180, 610  # pixels of the page
 
 
 def main() -> None:
     """Makes the picture and prints where it lies."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--picture", type=Path, default=ROOT / "docs" / "explain.png")
     options.add_argument("--word", default="nationaux", help="the subword that is pointed at")
     chosen = options.parse_args()
@@ -42,13 +46,25 @@ def main() -> None:
 def explained(folder: Path) -> Path:
     """The page, written by the commands that a user gives."""
     sources, references = (lines(Path(f"{DOCUMENT}.{language}.txt")) for language in ("en", "fr"))
-    text, done = folder / "document.txt", folder / "document.fr.txt"
+    text = folder / "document.txt"
+    done = folder / "document.fr.txt"
     text.write_text("\n".join(sources) + "\n", encoding="utf-8")
     done.write_text("\n".join(references[: FIRST - 1]) + "\n", encoding="utf-8")
-    memory, page = ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz", folder / "page.html"
-    tmnmt("build-index", memory, "--index", folder / "index", "--src-lang", "en", "--tgt-lang", "fr")
-    tmnmt("translate", "--model", ROOT / "models" / "law.en-fr", "--memory", folder / "index", text,
-          "--confirmed", done, "--explain-html", page, "--output", folder / "translated.txt")  # fmt: skip
+    memory = ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz"
+    page = folder / "page.html"
+    tmnmt(
+        "build-index", memory, "--index", folder / "index", "--src-lang", "en", "--tgt-lang", "fr"
+    )
+    written = folder / "translated.txt"
+    options = [
+        "--model",
+        ROOT / "models" / "law.en-fr",
+        "--memory",
+        folder / "index",
+        "--confirmed",
+        done,
+    ]
+    tmnmt("translate", *options, "--explain-html", page, "--output", written, text)
     return page
 
 
@@ -69,9 +85,8 @@ def photographed(page: Path, word: str) -> bytes:
     from browser import browsing
 
     with browsing() as browser:
-        browser.send(
-            "Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1.5, mobile=False
-        )  # fmt: skip
+        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1.5, "mobile": False}
+        browser.send("Emulation.setDeviceMetricsOverride", **size)
         browser.open(page.as_uri())
         browser.run(CONFIRMED)
         browser.settle()

@@ -1,6 +1,7 @@
-"""What mkdocs does beside showing docs/: adds the README of every folder and the pages of reference, and mends links.
+"""What mkdocs does beside showing docs/: adds the READMEs and the reference, and mends links.
 
-The pages are written to be read where they lie. A link that leaves what the site has becomes the name of the file.
+The pages are written to be read where they lie. A link that leaves what the site has becomes the
+name of the file.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Where what lies outside docs/ stands on the site.
 ADDED = {
-    "README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md",
-    "eval/README.md": "folders/eval.md", "benchmarks/README.md": "folders/benchmarks.md",
-    "benchmarks/search_growth.svg": "folders/search_growth.svg", "index/README.md": "folders/index.md",
-    "memories/README.md": "folders/memories.md", "models/README.md": "folders/models.md",
-    "tests/README.md": "folders/tests.md",
-}  # fmt: skip
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/search_growth.svg": "folders/search_growth.svg",
+    **{
+        f"{folder}/README.md": f"folders/{folder}.md"
+        for folder in ("benchmarks", "eval", "index", "memories", "models", "tests")
+    },
+}
 SOURCES = {page: source for source, page in ADDED.items()}
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 log = logging.getLogger("mkdocs.plugins.tmnmt")
@@ -32,7 +36,9 @@ log = logging.getLogger("mkdocs.plugins.tmnmt")
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that do not lie in docs/."""
     for source, page in ADDED.items():
-        files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
+        files.append(
+            File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8"))
+        )
     files.append(File.generated(config, "reference/command-line.md", content=command_line()))
     files.append(File.generated(config, "reference/python.md", content=python()))
     return files

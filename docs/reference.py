@@ -1,4 +1,4 @@
-"""The pages of reference, written from the program itself whenever the site is built, so that they cannot go stale.
+"""The pages of reference, written from the program whenever the site is built: never stale.
 
 python docs/reference.py        # prints both
 """
@@ -13,7 +13,7 @@ ARGUMENTS, OPTIONS = "Arguments", "Options"
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by the words that call it, in the order of `tmnmt --help`; groups come before what is in them."""
+    """Every command by the words that call it, in the order of `tmnmt --help`."""
     from typer.main import get_command
 
     from tmnmt.cli import app
@@ -31,7 +31,8 @@ def command_line() -> str:
     """The page of all commands with their options, in Markdown."""
     text = [
         "# Command line",
-        "This page is made from the options of the program. `tmnmt COMMAND --help` says the same on a terminal.",
+        "This page is made from the options of the program. "
+        "`tmnmt COMMAND --help` says the same on a terminal.",
     ]
     for name, command in commands():
         text += [f"## `{name}`", _plain(command.help or "")]
@@ -45,7 +46,10 @@ def python() -> str:
     """The page of all public names; their docstrings are put in when the site is built."""
     import tmnmt
 
-    text = ["# Python", "These names can be imported from `tmnmt`. Everything else may change without notice."]
+    text = [
+        "# Python",
+        "These names can be imported from `tmnmt`. Everything else may change without notice.",
+    ]
     for name in sorted(tmnmt.__all__):
         if isinstance(found := getattr(tmnmt, name), type):
             text.append(f"::: {found.__module__}.{found.__qualname__}")
@@ -59,7 +63,7 @@ def _panel(parameter: Any) -> str:
 
 
 def _order(parameter: Any) -> tuple[int, str]:
-    """Arguments, then options without a panel, then panels by name; within one as they are declared."""
+    """Arguments, options without a panel, panels by name; within one as they are declared."""
     panel = _panel(parameter)
     return (0, "") if panel == ARGUMENTS else (1, "") if panel == OPTIONS else (2, panel)
 
@@ -70,10 +74,10 @@ def _row(parameter: Any) -> str:
         names = [(parameter.metavar or parameter.name).upper()]
     called = ", ".join(f"`{name}`" for name in names)
     default = parameter.default
-    told = (
-        "" if default is None or callable(default) or isinstance(default, bool) or default in ("", (), []) else default
-    )
-    return f"| {called} | {_plain(getattr(parameter, 'help', None) or '')} | {getattr(told, 'value', told)} |"
+    if default is None or callable(default) or isinstance(default, bool) or default in ("", (), []):
+        default = ""
+    text = _plain(getattr(parameter, "help", None) or "")
+    return f"| {called} | {text} | {getattr(default, 'value', default)} |"
 
 
 def _plain(text: str) -> str:

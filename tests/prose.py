@@ -1,6 +1,6 @@
-"""How long the sentences of the project's pages are: what a reader reads, without code, tables and headings.
+"""How long the sentences of the pages are, without code, tables and headings.
 
-python tests/prose.py [PAGE.md]...          # words a sentence of every page, and its longest sentence
+python tests/prose.py [PAGE.md]...      # words a sentence of every page, and its longest
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CODE = re.compile(r"``.+?``|`[^`]+`", re.S)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ADDRESS = re.compile(r"https?://\S+")
 ITEM = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
-# A sentence ends at these signs, with what closes behind them, where a capital, a digit or an opening sign comes next.
+# A sentence ends at these signs, with what closes behind them, before a capital, a digit or code.
 END = re.compile(r"""[.!?][)"'*_»”]*\s+(?=["'(\[*_«“]*[A-ZÀ-Þ0-9\x00])""")
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|vs|et al|eq|c|No)\.$")
 WORD = re.compile(r"[^\W_]|\x00")
@@ -27,7 +27,11 @@ WORD = re.compile(r"[^\W_]|\x00")
 def pages() -> list[Path]:
     """Every page that the limits hold for: the README, docs/, and the README of every folder."""
     named = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    return [*named, *(ROOT / folder / "README.md" for folder in FOLDERS), *sorted((ROOT / "docs").rglob("*.md"))]
+    return [
+        *named,
+        *(ROOT / folder / "README.md" for folder in FOLDERS),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
 
 
 def sentences(markdown: str) -> list[str]:
@@ -41,7 +45,7 @@ def words(sentence: str) -> int:
 
 
 def _blocks(markdown: str) -> Iterator[str]:
-    """Paragraphs and items of lists, each on one line: headings, tables, admonitions' heads and code are left out."""
+    """Paragraphs and items of lists, each on one line; headings, tables and code are left out."""
     block: list[str] = []
     blank, in_item, in_code = True, False, False
     for line in [*markdown.splitlines(), ""]:
@@ -81,7 +85,7 @@ def main(named: list[str]) -> int:
         mean = sum(counts) / max(1, len(counts))
         longest = max(found, key=words, default="")
         over += mean > MEAN or words(longest) > LONGEST
-        print(f"{mean:5.1f} words a sentence, {len(found):4} sentences, longest {words(longest):3}  {page}")
+        print(f"{mean:5.1f} words a sentence of {len(found):3}, longest {words(longest):2}  {page}")
         for sentence in found:
             if words(sentence) > LONGEST:
                 print(f"      {words(sentence)}: {sentence}".replace("\x00", "`…`"))
