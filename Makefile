@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: venv demo test lint bench clean
+.PHONY: venv demo test lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(RUN) eval/demo.py
@@ -30,6 +30,10 @@ lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 	$(RUN) -m mypy
+
+# The site, in build/site. The variable silences a word of the theme's makers on what comes after mkdocs.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.installed
 	$(RUN) benchmarks/decode.py

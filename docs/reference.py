@@ -1,0 +1,90 @@
+"""The pages of reference, written from the program whenever the site is built: never stale.
+
+python docs/reference.py        # prints both
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+ARGUMENTS, OPTIONS = "Arguments", "Options"
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by the words that call it, in the order of `tmnmt --help`."""
+    from typer.main import get_command
+
+    from tmnmt.cli import app
+
+    yield from _within("tmnmt", get_command(app))
+
+
+def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for word, one in getattr(command, "commands", {}).items():
+        yield from _within(f"{name} {word}", one)
+
+
+def command_line() -> str:
+    """The page of all commands with their options, in Markdown."""
+    text = [
+        "# Command line",
+        "This page is made from the options of the program. "
+        "`tmnmt COMMAND --help` says the same on a terminal.",
+    ]
+    for name, command in commands():
+        text += [f"## `{name}`", _plain(command.help or "")]
+        for panel, parameters in groupby(sorted(command.params, key=_order), key=_panel):
+            rows = [_row(parameter) for parameter in parameters]
+            text.append("\n".join([f"| {panel} | | default |", "|---|---|---|", *rows]))
+    return "\n\n".join(text) + "\n"
+
+
+def python() -> str:
+    """The page of all public names; their docstrings are put in when the site is built."""
+    import tmnmt
+
+    text = [
+        "# Python",
+        "These names can be imported from `tmnmt`. Everything else may change without notice.",
+    ]
+    for name in sorted(tmnmt.__all__):
+        if isinstance(found := getattr(tmnmt, name), type):
+            text.append(f"::: {found.__module__}.{found.__qualname__}")
+    return "\n\n".join(text) + "\n"
+
+
+def _panel(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return ARGUMENTS
+    return getattr(parameter, "rich_help_panel", None) or OPTIONS
+
+
+def _order(parameter: Any) -> tuple[int, str]:
+    """Arguments, options without a panel, panels by name; within one as they are declared."""
+    panel = _panel(parameter)
+    return (0, "") if panel == ARGUMENTS else (1, "") if panel == OPTIONS else (2, panel)
+
+
+def _row(parameter: Any) -> str:
+    names = [*parameter.opts, *parameter.secondary_opts]
+    if parameter.param_type_name == "argument":
+        names = [(parameter.metavar or parameter.name).upper()]
+    called = ", ".join(f"`{name}`" for name in names)
+    default = parameter.default
+    if default is None or callable(default) or isinstance(default, bool) or default in ("", (), []):
+        default = ""
+    text = _plain(getattr(parameter, "help", None) or "")
+    return f"| {called} | {text} | {getattr(default, 'value', default)} |"
+
+
+def _plain(text: str) -> str:
+    """Help on one line, as text: nothing in it is read as Markdown or HTML."""
+    signs = {"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_", "[": "\\[", "`": "\\`"}
+    return " ".join("".join(signs.get(sign, sign) for sign in text.replace("\b", "")).split())
+
+
+if __name__ == "__main__":
+    print(command_line(), python(), sep="\n")

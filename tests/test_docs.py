@@ -1,0 +1,154 @@
+"""README and docs: short sentences, examples and files that are there, a whole reference."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from browser import INSTALL, chromium
+from prose import LONGEST, MEAN, ROOT, pages, sentences, words
+from required import absent
+
+# `name.py`, and `folder/name.py` of the package, as pages name modules.
+MODULE = re.compile(r"`((?:tmnmt/)?(?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`")
+SHORT = ("", "tmnmt/", "tests/", "benchmarks/", "eval/", "models/", "memories/", "index/", "docs/")
+FIRST_WORDS = re.compile(r"^    (?:\S+=\S+ |id=\$\()*tmnmt (?P<rest>(?:[^#\n\\]|\\\n)*)", re.M)
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_sentences_are_short(page: Path) -> None:
+    found = sentences(page.read_text(encoding="utf-8"))
+    assert found
+    assert [sentence for sentence in found if words(sentence) > LONGEST] == []
+    assert sum(map(words, found)) / len(found) <= MEAN
+
+
+def test_sentences_are_told_apart() -> None:
+    page = (
+        "# A heading is none\n\n"
+        "One sentence, of five words. Two by `code --here`, e.g. 0.5 or so.\n\n"
+        "    a command\n\n| a | table |\n|---|---|\n\n"
+        "- an item without a stop\n- Another [one](x.md). (A third.)\n"
+        "  It goes on.\n\n```\ncode\n```\nThe end?\n"
+    )
+    assert [words(sentence) for sentence in sentences(page)] == [5, 7, 5, 2, 2, 3, 2]
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    """The commands of `tmnmt` in a page's examples, as a shell would split them."""
+    for match in FIRST_WORDS.finditer(page):
+        rest = re.sub(r"\\\n|\.\.\.|[\[\]]|\)$", " ", match["rest"].strip())
+        yield shlex.split(rest.split(" | ")[0])
+
+
+def test_commands_of_examples_are_there(reference: ModuleType) -> None:
+    known = {name: command for name, command in reference.commands()}
+    seen = 0
+    for page in pages():
+        for example in commands(page.read_text(encoding="utf-8")):
+            named = max(
+                (name for name in known if f"tmnmt {' '.join(example)} ".startswith(f"{name} ")),
+                key=len,
+            )
+            options = {
+                name for one in known[named].params for name in [*one.opts, *one.secondary_opts]
+            } | {
+                "--help",
+                "-h",
+            }
+            given = {word for word in example if re.match(r"--?[a-z]", word)}
+            assert given <= options, f"{page.name}: tmnmt {' '.join(example)}"
+            assert named != "tmnmt" or given, (
+                f"{page.name}: tmnmt {' '.join(example)} is no command"
+            )
+            seen += 1
+    assert seen > 50
+
+
+def test_examples_are_read_as_a_shell_would() -> None:
+    page = (
+        "    tmnmt search --indx x \\\n        -k 3   # a word\n"
+        "    id=$(tmnmt memory add --src a)\n"
+    )
+    assert list(commands(page)) == [
+        ["search", "--indx", "x", "-k", "3"],
+        ["memory", "add", "--src", "a"],
+    ]
+
+
+def test_files_that_pages_name_are_there() -> None:
+    """Beside the page, in a folder of the repository, or in a room of the package."""
+    folders = [ROOT / folder for folder in SHORT] + [
+        path for path in (ROOT / "tmnmt").rglob("*") if path.is_dir()
+    ]
+    named = [
+        (page, name)
+        for page in pages()
+        for name in MODULE.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 50
+    assert [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page, name in named
+        if not any((folder / name).exists() for folder in [page.parent, *folders])
+    ] == []
+
+
+def test_the_reference_has_every_option_and_every_name(reference: ModuleType) -> None:
+    import tmnmt
+
+    page = reference.command_line()
+    listed = [name for name, _ in reference.commands()]
+    assert {"tmnmt translate", "tmnmt memory edit", "tmnmt evaluate run"} <= {*listed}
+    sections = dict(zip(listed, page.split("\n## `")[1:], strict=True))
+    for name, command in reference.commands():
+        for option in (
+            option for one in command.params for option in one.opts if option.startswith("-")
+        ):
+            assert f"`{option}`" in sections[name]
+    named = re.findall(r"^::: \S+\.(\w+)$", reference.python(), re.M)
+    assert named == sorted(name for name in tmnmt.__all__ if name != "__version__")
+
+
+def test_links_lead_to_files_that_are_there() -> None:
+    linked = [
+        (page, link)
+        for page in pages()
+        for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(linked) > 50
+    assert [
+        f"{page.name}: {link}" for page, link in linked if not (page.parent / link).exists()
+    ] == []
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_made(tmp_path: Path) -> None:
+    """The script finds the word it points at, and the page is as large as the one shown."""
+    if chromium() is None:
+        absent("browser", f"no Chromium: {INSTALL}")
+    made = tmp_path / "explain.png"
+    subprocess.run(
+        [sys.executable, ROOT / "docs" / "explain_page.py", "--picture", made],
+        check=True,
+        timeout=600,
+    )
+    shown = (ROOT / "docs" / "explain.png").read_bytes()
+    assert made.read_bytes()[:24] == shown[:24]  # the head of a PNG, with width and height
+    assert len(made.read_bytes()) > 0.5 * len(shown)
