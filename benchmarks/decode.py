@@ -48,7 +48,7 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
-from tmnmt.layers import combine
+from tmnmt.layers import combine, contract, tm
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.combine import Memories
 from tmnmt.layers.tm import TranslationMemory
@@ -72,13 +72,12 @@ PARTS: list[tuple[str, Any, str]] = [
     ("encode", FastRNNsearch, "encode"),
     ("step", FastRNNsearch, "step"),
     ("read-out", FastRNNsearch, "readout"),
-    ("softmax", decode, "predict"),
+    ("softmax", combine, "read_out"),
     ("session cache", SessionCache, "fuse"),
-    ("session cache", SessionCache, "recall"),
     ("read pairs", TranslationMemory, "read"),
-    ("gates", TranslationMemory, "copy_logit"),
-    ("gates", TranslationMemory, "fusion_gate"),
-    ("copy", combine, "mix_copy"),
+    ("gates", tm, "copy_logit"),
+    ("gates", tm, "fusion_gate"),
+    ("copy", contract, "mix_copy"),
     ("other of memories", Memories, "step"),
     ("candidates", decode, "continuations"),
     ("beam", decode, "_survivors"),

@@ -34,11 +34,12 @@ from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache.watch import frequent_words
 from tmnmt.formats import read_memory
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.base import MemoryState
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import Memories
-from tmnmt.layers.tm import TranslationMemory, collate
-from tmnmt.models.base import shift
+from tmnmt.layers.contract import Collated
+from tmnmt.layers.tm import TranslationMemory
+from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -240,10 +241,9 @@ def log_probs(
                 cache = replace(cache, mask=cache.mask & (cache.ids != event.word))
             row = slice(event.at, event.at + 1)
             prev = shift(later.ids[None], BOS)[0, row]
-            state = MemoryState(cache=cache)
-            log_p, *_ = memories.step(
-                model.backbone, prev, later.hiddens[row], later.contexts[row], state, "off"
-            )
+            ready = memories.ready(Collated(slots=cache), model.backbone, "off")
+            known = standing(model.backbone, later.hiddens[row], later.contexts[row])
+            log_p = memories.step(known, prev, None, None, ready).log_probs
             result.append(float(log_p[0, event.word]))
     return torch.tensor(result)
 
@@ -251,15 +251,19 @@ def log_probs(
 def fused(model: Model, tm: TranslationMemory, one: Forced) -> Tensor:
     """h_t (T, d) along a confirmed target while its pair is the memory: what TM fusion
     reads out."""
-    assert tm.fusion is not None
-    state = collate([[PairKeys(one.contexts, one.hiddens, one.ids)]], [[1.0]])
-    assert state is not None
-    state = tm.ready(state, model.backbone.embed)
+    pairs = collate([[PairKeys(one.contexts, one.hiddens, one.ids)]], [[1.0]])
+    assert tm.fusion is not None and pairs is not None
     prev = shift(one.ids[None], BOS)
-    q, logits = tm.unroll(tm.fusion, prev, one.hiddens[None], one.contexts[None], state)
-    gate, said = logits.sigmoid(), state.said
-    assert said is not None
+    q, logits = tm.unroll(tm.fusion, prev, one.hiddens[None], one.contexts[None], pairs)
+    gate, said = logits.sigmoid(), tm.said(pairs, model.backbone.embed)
     return ((1 - gate) * one.hiddens + gate * torch.bmm(q, said))[0]
+
+
+def standing(backbone: Backbone, hidden: Tensor, context: Tensor) -> Backbone:
+    """The backbone, whose step comes to this state, which is known."""
+    known = copy.copy(backbone)
+    known.step = lambda prev, state, encoded: (state, context, hidden)  # type: ignore[method-assign]
+    return known
 
 
 def told(changes: Tensor) -> str:

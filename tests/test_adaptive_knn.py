@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+from stepping import mixed as part_of
+from stepping import step
 from test_neighbours import (
     DOCUMENT,
     TwoWords,
@@ -29,10 +31,11 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
 from tmnmt.keys.datastore import Datastore
-from tmnmt.layers.base import MemoryState, Trace
 from tmnmt.layers.combine import Memories
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN, distinct, knn_weights
-from tmnmt.layers.neighbours import Asked, NeighbourState
+from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training.adapt_knn import Told, mixed, own_pairs
@@ -54,14 +57,13 @@ def saying(k: int, temperature: float, logits: list[float]) -> AdaptiveKNN:
     return knn.eval()
 
 
-def step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trace]:
+def knn_step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trace]:
     """c = (1, 0), s = (log 3, 0): D = 2, 0, 5 for the words 1, 0, 1; p_model = (3/4, 1/4)."""
-    asked = Asked(three, k, ["x"], [[]], knn)
-    state = MemoryState(neighbours=NeighbourState.of(asked, 1, 0))
+    memory = Collated(voters=Voters(Asked(three, k, ["x"], [[]]), knn))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
-        log_p, _, trace = Memories().step(
-            TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
+        log_p, _, trace = step(
+            Memories(), TwoWords(), torch.tensor([0]), hidden, context, memory, "knn", explain=True
         )
     assert trace is not None
     return log_p.exp(), trace
@@ -73,26 +75,26 @@ def test_the_mixture_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     # p_4 = (1, e^-1 + e^-2.5) / (1 + e^-1 + e^-2.5) = (0.689672, 0.310328)
     # p(r) = 0.4, 0.3, 0.2, 0.1 for r = 0, 1, 2, 4:
     # p(0) = 0.4 * 0.75 + 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 = 0.815179
-    p, trace = step(three, saying(4, 2.0, [math.log(x) for x in (0.4, 0.3, 0.2, 0.1)]), 4)
+    p, trace = knn_step(three, saying(4, 2.0, [math.log(x) for x in (0.4, 0.3, 0.2, 0.1)]), 4)
     torch.testing.assert_close(p, torch.tensor([[0.815179, 0.184821]]))
-    assert trace.q is not None and trace.copy_gate is not None and trace.p_copy is not None
-    assert trace.found is not None and trace.found.tolist() == [[1, 0, 2, -1]]
+    knn, part = trace.layers["knn"], part_of(trace, "knn")
+    assert knn.found is not None and knn.found.tolist() == [[1, 0, 2, -1]]
     # the neighbours together have 0.6; weights 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 of it, and so
     # on
-    torch.testing.assert_close(trace.copy_gate, torch.tensor([0.6]))
+    torch.testing.assert_close(part.gate, torch.tensor([0.6]))
     weights = torch.tensor([[0.515179, 0.079160, 0.005661, 0.0]])
-    torch.testing.assert_close(0.6 * trace.q, weights, atol=1e-5, rtol=0)
-    torch.testing.assert_close(0.4 * trace.p_gen + 0.6 * trace.p_copy, p)
+    torch.testing.assert_close(0.6 * knn.weights, weights, atol=1e-5, rtol=0)
+    torch.testing.assert_close(0.4 * trace.plain + 0.6 * part.p, p)
 
 
 def test_without_any_neighbour_in_use_it_is_the_plain_model(three: Datastore) -> None:
-    p, _ = step(three, saying(2, 2.0, [LARGE, 0.0, 0.0]), 2)
+    p, _ = knn_step(three, saying(2, 2.0, [LARGE, 0.0, 0.0]), 2)
     torch.testing.assert_close(p, torch.tensor([[0.75, 0.25]]), atol=1e-6, rtol=0)
 
 
 def test_with_all_of_them_in_use_it_is_the_vanilla_form(three: Datastore) -> None:
-    p, _ = step(three, saying(2, 2.0, [0.0, 0.0, LARGE]), 2)
-    vanilla, _ = step(three, KNN(1 - 1e-7, 2.0), 2)
+    p, _ = knn_step(three, saying(2, 2.0, [0.0, 0.0, LARGE]), 2)
+    vanilla, _ = knn_step(three, KNN(1 - 1e-7, 2.0), 2)
     torch.testing.assert_close(p, vanilla, atol=1e-6, rtol=0)
     torch.testing.assert_close(p, torch.tensor([[0.731059, 0.268941]]))
 

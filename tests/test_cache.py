@@ -8,12 +8,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stepping import beams, fused, mixed, step
 from torch import Tensor
 
-from tmnmt.layers.base import CacheState, MemoryState
 from tmnmt.layers.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
+from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import Memories
-from tmnmt.layers.view import seen
+from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.view import Positions
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
@@ -143,13 +145,13 @@ def test_read_by_hand() -> None:
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # scores (log 3, 0): P_m = (3/4, 1/4); m = (3/2, 1); lambda = (sigmoid(1/2 + log 3 + 3/2), 3/4)
     torch.testing.assert_close(
-        cache.match(some_word(context), hidden, context, ready(cache, state)),
+        weights(cache, hidden, context, ready(cache, state)),
         torch.tensor([[0.75, 0.25]]),
     )
     gate = 1 / (1 + math.exp(-2) / 3)
-    fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
+    blended, found = deep(cache, hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate, 0.75]]))
-    torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
+    torch.testing.assert_close(blended, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
 
 
 def test_one_gate_for_the_whole_state_by_hand() -> None:
@@ -163,17 +165,30 @@ def test_one_gate_for_the_whole_state_by_hand() -> None:
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
     # m = (3/2, 1) as above; lambda = sigmoid(1/2 + 2 + log 3) for both elements
     gate = 1 / (1 + math.exp(-2.5) / 3)
-    fused, found = cache.fuse(some_word(context), hidden, context, ready(cache, state))
+    blended, found = deep(cache, hidden, context, ready(cache, state))
     torch.testing.assert_close(found, torch.tensor([[gate]]))
-    torch.testing.assert_close(fused, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
+    torch.testing.assert_close(blended, torch.tensor([[(1 - gate) * 0.5 + gate * 1.5, 1.0]]))
 
 
-def ready(cache: SessionCache, state: CacheState | None) -> CacheState:
-    """Words are embedded as (word, 1)."""
-    assert state is not None
-    return seen(
-        cache.ready(state, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
-    )
+def ready(cache: SessionCache, slots: Slots | None, rows: int = 1) -> Positions:
+    """Words are embedded as (word, 1); so many rows of every sentence."""
+    assert slots is not None
+    made = cache.laid_out(slots, lambda ids: torch.stack([ids.float(), torch.ones_like(ids)], -1))
+    return made.rows(torch.arange(len(slots.ids)).repeat_interleave(rows)) if rows > 1 else made
+
+
+def deep(
+    cache: SessionCache, hidden: Tensor, context: Tensor, slots: Positions
+) -> tuple[Tensor, Tensor]:
+    """s~ and lambda, after some word."""
+    blended, read = cache.fuse(At(some_word(context), hidden, context), hidden, slots)
+    assert read.gate is not None
+    return blended, read.gate
+
+
+def weights(cache: SessionCache, hidden: Tensor, context: Tensor, slots: Positions) -> Tensor:
+    """P_m, after some word."""
+    return cache.fuse(At(some_word(context), hidden, context), hidden, slots)[1].weights
 
 
 def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
@@ -181,10 +196,8 @@ def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
     cache = SessionCache(2, 2, 2, CacheKind(words=False, combining="add"))
     cache.load_state_dict(plain.state_dict())
     hidden, context = torch.tensor([[0.5, 1.0]]), torch.tensor([[math.log(3), 0.0]])
-    fused, gate = cache.fuse(
-        some_word(context), hidden, context, ready(cache, collate_caches([contents]))
-    )
-    torch.testing.assert_close(fused, hidden + gate * torch.tensor([[1.5, 1.0]]))
+    blended, gate = deep(cache, hidden, context, ready(cache, collate_caches([contents])))
+    torch.testing.assert_close(blended, hidden + gate * torch.tensor([[1.5, 1.0]]))
 
 
 def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
@@ -193,7 +206,7 @@ def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
     assert cache.A is not None
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
     torch.testing.assert_close(
-        cache.match(some_word(context), torch.zeros(1, 2), context, state),
+        weights(cache, torch.zeros(1, 2), context, state),
         torch.tensor([[0.75, 0.25]]),
     )
     with torch.no_grad():
@@ -201,7 +214,7 @@ def test_a_learned_matching_starts_as_the_dot_product_and_is_learned() -> None:
             torch.tensor([[0.0, 1.0], [0.0, 0.0]])
         )  # the first element asks for the second
     torch.testing.assert_close(
-        cache.match(some_word(context), torch.zeros(1, 2), context, state),
+        weights(cache, torch.zeros(1, 2), context, state),
         torch.tensor([[0.25, 0.75]]),
     )
 
@@ -212,12 +225,12 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     for layer in (cache.U, cache.V, cache.W):
         torch.nn.init.zeros_(layer.weight)
     torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4
-    state = MemoryState(cache=collate_caches([contents, CacheContents(5, 2, 2)]))
+    state = Collated(slots=collate_caches([contents, CacheContents(5, 2, 2)]))
     prev = torch.tensor([4, 4])
     hidden = torch.randn(2, 2)
     context = torch.tensor([[math.log(3), 0.0]] * 2)
-    log_probs, _, trace = Memories(None, cache).step(
-        backbone, prev, hidden, context, state, "off", explain=True
+    log_probs, _, trace = step(
+        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     # P_m = (3/4, 1/4) of the words 5 and 6
@@ -226,9 +239,9 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     expected[0, 6] += 3 / 16
     torch.testing.assert_close(log_probs[:1].exp(), expected)
     assert torch.equal(log_probs[1:], plain[1:])  # an empty cache: the plain model, bit for bit
-    assert trace is not None and trace.recall_gate is not None and trace.p_recall is not None
-    torch.testing.assert_close(trace.recall_gate, torch.tensor([0.75, 0.0]))
-    torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
+    recalled = mixed(trace, "cache")
+    torch.testing.assert_close(recalled.gate, torch.tensor([0.75, 0.0]))
+    torch.testing.assert_close(recalled.p[0, [5, 6]], torch.tensor([0.75, 0.25]))
 
 
 def test_states_match_beside_contexts_by_hand() -> None:
@@ -242,9 +255,8 @@ def test_states_match_beside_contexts_by_hand() -> None:
         cache.K.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 0.5]]))  # of the slots: 1 and 2
     state, context = ready(cache, collate_caches([contents])), torch.tensor([[math.log(3), 0.0]])
     for state_of_two, odds in ((0.0, 3), (math.log(3), 27)):
-        found = cache.match(some_word(context), torch.tensor([[0.0, state_of_two]]), context, state)
+        found = weights(cache, torch.tensor([[0.0, state_of_two]]), context, state)
         torch.testing.assert_close(found, torch.tensor([[1.0, odds]]) / (1 + odds))
-    assert state.read is not None
     torch.testing.assert_close(state.read[0], cache.W(torch.tensor([[1.0], [2.0]])))
 
 
@@ -282,7 +294,7 @@ def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
         few.write(*cache.slots_of(contexts, hiddens), ids)
     prev, hidden, context = torch.tensor([5, 6]), torch.randn(2, 3), torch.randn(2, 4)
     found = [
-        cache.recall(prev, hidden, context, ready(cache, collate_caches([one], 2)))
+        cache.recall(prev, hidden, context, ready(cache, collate_caches([one]), 2))
         for one in (whole, few)
     ]
     for raw, mapped in zip(*found, strict=True):
@@ -321,9 +333,9 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
     with torch.no_grad():
         cache.empty.copy_(torch.tensor([0.5, 0.2]))
     prev, hidden, context = torch.tensor([4]), torch.randn(1, 2), torch.tensor([[math.log(3), 0.0]])
-    state = MemoryState(cache=collate_caches([contents]))
-    log_probs, _, trace = Memories(None, cache).step(
-        backbone, prev, hidden, context, state, "off", explain=True
+    state = Collated(slots=collate_caches([contents]))
+    log_probs, _, trace = step(
+        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     # P_m = (3/4, 1/4), so the mean cosine is 3/4, and the log odds against the empty slot 10 * 0.2
     # * (3/4 - 1/2) = 1/2
@@ -332,9 +344,9 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
     expected[0, 5] += 0.75 * gate
     expected[0, 6] += 0.25 * gate
     torch.testing.assert_close(log_probs.exp(), expected)
-    assert trace is not None and trace.recall_gate is not None and trace.p_recall is not None
-    torch.testing.assert_close(trace.recall_gate, torch.tensor([gate]))
-    torch.testing.assert_close(trace.p_recall[0, [5, 6]], torch.tensor([0.75, 0.25]))
+    recalled = mixed(trace, "cache")
+    torch.testing.assert_close(recalled.gate, torch.tensor([gate]))
+    torch.testing.assert_close(recalled.p[0, [5, 6]], torch.tensor([0.75, 0.25]))
 
 
 def test_a_single_slot_that_is_unlike_the_position_is_left_to_the_model() -> None:
@@ -350,9 +362,11 @@ def test_a_single_slot_that_is_unlike_the_position_is_left_to_the_model() -> Non
     key = torch.randn(1, 4)
     contents.write(key, key, torch.tensor([5]))
     contexts = torch.cat([key, -key])  # where it was written, and the very opposite
-    state = collate_caches([contents], 2)
-    weights, gates = cache.recall(some_word(contexts), contexts, contexts, ready(cache, state))
-    _, open_gates = without.recall(some_word(contexts), contexts, contexts, ready(without, state))
+    state = collate_caches([contents])
+    weights, gates = cache.recall(some_word(contexts), contexts, contexts, ready(cache, state, 2))
+    _, open_gates = without.recall(
+        some_word(contexts), contexts, contexts, ready(without, state, 2)
+    )
     assert weights.tolist() == [[1.0], [1.0]]
     assert gates[0] > open_gates[0] - 0.01 and gates[1] < open_gates[1] - 20
 
@@ -395,14 +409,12 @@ def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
     # slots (2, 0) of word 5 and (0, 4) of word 6
     assert said(cache, state).tolist() == [[[7.0, 10.0], [6.0, 14.0]]]
     read = ready(cache, state).read
-    assert read is not None
     torch.testing.assert_close(read[..., 2:], cache.W(read[..., :2]))
 
 
-def said(cache: SessionCache, state: CacheState | None) -> Tensor:
+def said(cache: SessionCache, state: Slots | None) -> Tensor:
     """What is blended of two slots of states of size 2."""
     read = ready(cache, state).read
-    assert read is not None
     return read[..., :2]
 
 
@@ -417,13 +429,13 @@ def test_many_slots_are_read_as_few_are(
     torch.nn.init.normal_(cache.word.weight)
     contents[0].write(torch.randn(9, 4), torch.randn(9, 3), torch.arange(4, 13))
     contents[1].write(torch.randn(2, 4), torch.randn(2, 3), torch.arange(4, 6))
-    hidden, context, state = torch.randn(6, 3), torch.randn(6, 4), collate_caches(contents, 3)
+    hidden, context, state = torch.randn(6, 3), torch.randn(6, 4), collate_caches(contents)
     found = []
     for most in (9, 8):
         monkeypatch.setattr("tmnmt.layers.cache.PROJECTED", most)
-        filled = ready(cache, state)
-        assert filled.read is not None and filled.read.shape[2] == (6 if most == 9 else 3)
-        found.append(cache.fuse(some_word(context), hidden, context, filled))
+        filled = ready(cache, state, 3)
+        assert filled.read.shape[2] == (6 if most == 9 else 3)
+        found.append(deep(cache, hidden, context, filled))
     for few, many in zip(*found, strict=True):
         torch.testing.assert_close(many, few)
 
@@ -436,27 +448,28 @@ def backbone() -> RNNsearch:
 
 def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
-    state = MemoryState(
-        cache=collate_caches([CacheContents(5, 2, 2), contents], rows_per_sentence=2)
-    )
+    memories = Memories(None, cache)
+    collated = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
+    state = beams(memories.ready(collated, backbone, "off"), 2, 2)
     prev, hidden, context = torch.tensor([4, 5, 6, 7]), torch.randn(4, 2), torch.randn(4, 2)
-    log_probs, _, trace = Memories(None, cache).step(
-        backbone, prev, hidden, context, state, "off", explain=True
+    log_probs, _, trace = step(
+        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     assert torch.equal(log_probs[:2], plain[:2])
     assert not torch.equal(log_probs[2:], plain[2:])
-    assert trace is not None and trace.cache_gate is not None
-    assert trace.cache_gate[:2].tolist() == [0.0, 0.0] and bool((trace.cache_gate[2:] > 0).all())
-    torch.testing.assert_close(trace.p_plain, plain.exp())
-    torch.testing.assert_close(trace.p_cache, log_probs.exp())
+    part = fused(trace, "cache")
+    assert part.gate[:2].tolist() == [0.0, 0.0] and bool((part.gate[2:] > 0).all())
+    assert trace is not None
+    torch.testing.assert_close(trace.plain, plain.exp())
+    torch.testing.assert_close(part.p, log_probs.exp())
 
 
 def test_gradients_stay_finite_beside_an_empty_cache(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
-    state = MemoryState(cache=collate_caches([CacheContents(5, 2, 2), contents]))
+    state = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
     prev, hidden, context = torch.tensor([4, 5]), torch.randn(2, 2), torch.randn(2, 2)
-    log_probs, _, _ = Memories(None, cache).step(backbone, prev, hidden, context, state, "off")
+    log_probs, _, _ = step(Memories(None, cache), backbone, prev, hidden, context, state, "off")
     log_probs[:, 5].sum().backward()
     for layer in (cache.U, cache.V, cache.W):
         assert (
@@ -474,6 +487,6 @@ def test_a_document_does_not_see_its_neighbours() -> None:
     alone = ready(cache, collate_caches([contents]))
     hidden, context = torch.randn(2, 2), torch.randn(2, 2)
     torch.testing.assert_close(
-        cache.fuse(some_word(context), hidden, context, together)[0][:1],
-        cache.fuse(some_word(context[:1]), hidden[:1], context[:1], alone)[0],
+        deep(cache, hidden, context, together)[0][:1],
+        deep(cache, hidden[:1], context[:1], alone)[0],
     )

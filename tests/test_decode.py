@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search, continuations
-from tmnmt.layers.base import MemoryState
+from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone, Encoded, Inject
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -53,7 +53,7 @@ def search(
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
     return beam_search(
-        model, None, encoded, MemoryState(), [max_len] * len(src), settings or SearchSettings()
+        model, None, encoded, Ready(), [max_len] * len(src), settings or SearchSettings()
     )
 
 
@@ -328,7 +328,7 @@ def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
     src, src_len = sources([5, 5])
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
-    found = beam_search(model, None, encoded, MemoryState(), [3, 8], SearchSettings(beam=2))
+    found = beam_search(model, None, encoded, Ready(), [3, 8], SearchSettings(beam=2))
     assert [len(h.ids) for h in found] == [3, 8]
     assert not any(h.finished for h in found)
     assert found[1].log_prob == pytest.approx(

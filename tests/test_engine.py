@@ -30,8 +30,8 @@ from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, force
-from tmnmt.layers.base import MemoryState
 from tmnmt.layers.cache import CacheContents, CacheKind
+from tmnmt.layers.contract import Collated
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
 from tmnmt.vocab import EOS, Vocabulary
@@ -267,7 +267,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     )
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
     cache, translator = CacheContents(3, 1, 1), Translator.load(folder, cache=3, remember="own")
-    translator._remember(cache, best)
+    translator._remember([cache], [best])
     assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [
         6.0,
         8.0,
@@ -807,9 +807,7 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
     decoded: list[tuple[str, int]] = []
     decode = translator.decode
 
-    def noted(
-        pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
-    ) -> list[Hypothesis]:
+    def noted(pieces: Sequence[Piece], memory: Collated, explain: bool = False) -> list[Hypothesis]:
         decoded.extend((piece.text, len(piece.matches or ())) for piece in pieces)
         return decode(pieces, memory, explain)
 

@@ -17,9 +17,9 @@ from test_memory_training import CONFIG, PAPER, by_steps, documents, learned, lo
 from torch import Tensor
 
 from tmnmt.errors import UsageError
-from tmnmt.layers.base import MemoryState
 from tmnmt.layers.cache import CacheKind, SessionCache, collate_caches
 from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.cache import SideBySide
@@ -29,7 +29,7 @@ from tmnmt.training.memory import train_memories
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import Found, Shares
-from tmnmt.training.tm import PairedSentences, fresh_keys, state_of, tm_log_probs
+from tmnmt.training.tm import PairedSentences, fresh_keys, pairs_of, tm_log_probs
 from tmnmt.vocab import Vocabulary
 
 
@@ -62,11 +62,9 @@ def test_the_batched_forward_with_both_memories_equals_repeated_steps(
     with torch.no_grad():
         together.write(force_references(backbone, vocab, sentences()[:2], "cpu"), contents[:2])
         batch = force_references(backbone, vocab, sentences()[20:24], "cpu")
-        tm_state = state_of(fresh_keys(backbone, vocab, 50, together.device), pairs)
-        log_p = tm_log_probs(tm, backbone, batch, tm_state, together.remembered(batch, contents))[
-            mode
-        ]
-        state = MemoryState(tm_state, collate_caches(contents))
+        read = pairs_of(fresh_keys(backbone, vocab, 50, together.device), pairs)
+        log_p = tm_log_probs(tm, backbone, batch, read, together.remembered(batch, contents))[mode]
+        state = Collated(read, collate_caches(contents))
         expected = by_steps(Memories(tm, cache), backbone, batch, state, mode)
         plain = tm_log_probs(tm, backbone, batch, None)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
@@ -90,7 +88,7 @@ def test_every_unit_has_its_updates_and_all_together_what_was_asked_for(
         stretches, PairedSentences(flat, found, range(10), flat, 2, shares, 50, 1)
     )
     memories = Memories(TranslationMemory(16, 16, 8), SessionCache(16, 16, 8))
-    part = GatesPart(memories, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)  # type: ignore[arg-type]
+    part = GatesPart(memories.tm, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)  # type: ignore[arg-type]
     units = part.units(0)
     assert units == part.units(0) and sum(unit[1] for unit in units) == 17
     for unit in units:  # at the first step nothing is cached: without a pair no gate is asked

@@ -13,16 +13,19 @@ from typing import get_args
 
 import pytest
 import torch
+from stepping import pairs_in, step
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.base import CacheState, MemoryState, TMState, Trace
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.collated import Pairs, Slots, collate
+from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import CoverageKind
-from tmnmt.layers.tm import Gate, Matching, TMKind, TranslationMemory, collate
+from tmnmt.layers.tm import Gate, Matching, PairsReady, TMKind, TranslationMemory
+from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -105,7 +108,7 @@ def pair(length: int, seed: int, size: int = D, words: int = V) -> PairKeys:
 PAIRS = [pair(6, 1), pair(4, 2), pair(5, 3), pair(3, 4)]
 
 
-def cached(documents: int, size: int = D, words: int = V) -> CacheState | None:
+def cached(documents: int, size: int = D, words: int = V) -> Slots | None:
     """Every other document has nothing behind it."""
     contents = [CacheContents(5, size, size) for _ in range(documents)]
     for at in range(0, documents, 2):
@@ -114,26 +117,27 @@ def cached(documents: int, size: int = D, words: int = V) -> CacheState | None:
     return collate_caches(contents)
 
 
-def both() -> MemoryState:
+def both() -> Collated:
     """Four pairs and one in turn, beside a cache that is filled and one that is empty."""
     shown = [slice(at % 2, 4 if at % 2 == 0 else 2) for at in range(N)]
-    return MemoryState(
+    return Collated(
         collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]), cached(N)
     )
 
 
-def first_with(pairs: list[PairKeys], scores: list[float]) -> TMState | None:
+def first_with(pairs: list[PairKeys], scores: list[float]) -> Pairs | None:
     """The first sentence alone has pairs."""
     return collate([pairs, *([] for _ in range(N - 1))], [scores, *([] for _ in range(N - 1))])
 
 
 def search(
-    backbone: Backbone, memories: Memories | None, state: MemoryState, mode: Mode, beam: int = 4
+    backbone: Backbone, memories: Memories | None, state: Collated, mode: Mode, beam: int = 4
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = backbone.encode(SRC, LENGTHS)
+        ready = memories.ready(state, backbone, mode) if memories is not None else Ready()
     return beam_search(
-        backbone, memories, encoded, state, [12] * N, SearchSettings(beam, mode=mode, explain=True)
+        backbone, memories, encoded, ready, [12] * N, SearchSettings(beam, explain=True)
     )
 
 
@@ -142,27 +146,43 @@ def replay(
     memories: Memories,
     ids: tuple[int, ...],
     sentence: int,
-    state: MemoryState,
+    state: Collated,
     mode: Mode,
 ) -> tuple[Tensor, list[Trace]]:
     """log p (T, V) along one translation, one row after the other without any beam, and what each
     step says of it."""
-    state = state.rows(torch.tensor([sentence]))
     found, traces = [], []
     with torch.inference_mode():
+        ready = memories.ready(state, backbone, mode).rows(torch.tensor([sentence]))
         length = LENGTHS[sentence]
         encoded = backbone.encode(SRC[sentence : sentence + 1, :length], length[None])
         inner, prev = backbone.start(encoded), torch.tensor([BOS])
         for word in ids:
-            inner, context, hidden = backbone.step(prev, inner, encoded)
-            log_p, state, trace = memories.step(
-                backbone, prev, hidden, context, state, mode, explain=True
+            log_p, inner, _, ready, trace = memories.step(
+                backbone, prev, inner, encoded, ready, explain=True
             )
             assert trace is not None
             found.append(log_p[0])
             traces.append(trace)
             prev = torch.tensor([word])
     return torch.stack(found), traces
+
+
+def read_out(trace: Trace) -> dict[str, float]:
+    """What is read out of the raw state, after the session cache, and after all layers."""
+    plain = float(trace.plain)
+    cache = trace.layers["cache"].fused if "cache" in trace.layers else None
+    p_cache = float(cache.p) if cache is not None else plain
+    tm = trace.layers["tm"].fused
+    return {
+        "p_plain": plain,
+        "p_cache": p_cache,
+        "p_gen": float(tm.p) if tm is not None else p_cache,
+    }
+
+
+def generated(trace: Trace) -> float:
+    return read_out(trace)["p_gen"]
 
 
 KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
@@ -187,7 +207,7 @@ def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(
             gate.fill_(-torch.inf)
     for found, plain in zip(
         search(backbone, memories, both(), mode),
-        search(backbone, None, MemoryState(), "off"),
+        search(backbone, None, Collated(), "off"),
         strict=True,
     ):
         assert (found.ids, found.log_prob, found.score) == (plain.ids, plain.log_prob, plain.score)
@@ -203,8 +223,10 @@ def test_probabilities_of_all_memories_together_sum_to_one(
         log_p, traces = replay(backbone, memories, (5, 6, 6, 7), sentence, both(), "both")
         torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4), atol=1e-5, rtol=0)
         for trace in traces:
-            for part in (trace.p_plain, trace.p_cache, trace.p_gen, trace.q):
-                assert part is not None and float(part.sum()) == pytest.approx(1, abs=1e-5)
+            read_outs = [layer.fused.p for layer in trace.layers.values() if layer.fused]
+            assert len(read_outs) == (2 if cache == "deep" else 1)
+            for part in (trace.plain, *read_outs, trace.layers["tm"].weights):
+                assert float(part.sum()) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -214,13 +236,13 @@ def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(
     memories, outcomes = learned(), []
     for order in list(permutations(range(4)))[::5]:  # 5 of 24, the equal ones both ways
         pairs, scores = ([given[i] for i in order] for given in (PAIRS, SCORES))
-        state = MemoryState(first_with(pairs, scores), cached(N))
+        state = Collated(first_with(pairs, scores), cached(N))
         outcomes.append(search(backbone, memories, state, mode)[0])
     assert {found.ids for found in outcomes} == {outcomes[0].ids}
     for found in outcomes:
+        assert found.probabilities == pytest.approx(outcomes[0].probabilities, abs=1e-6)
         for trace, first in zip(found.traces, outcomes[0].traces, strict=True):
-            assert trace.probability == pytest.approx(first.probability, abs=1e-6)
-            assert trace.p_gen == pytest.approx(first.p_gen, abs=1e-6)
+            assert generated(trace) == pytest.approx(generated(first), abs=1e-6)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -229,7 +251,7 @@ def test_two_copies_of_a_pair_give_what_one_gives_with_coverage_off(
     backbone: Backbone, mode: Mode, matching: Matching
 ) -> None:
     def given(copies: int, coverage: CoverageKind) -> Tensor:
-        state = MemoryState(first_with(PAIRS[:1] * copies, [0.9] * copies))
+        state = Collated(first_with(PAIRS[:1] * copies, [0.9] * copies))
         return replay(
             backbone,
             learned(TMKind(matching=matching, coverage=coverage)),
@@ -259,25 +281,25 @@ def test_coverage_follows_the_back_pointers_of_the_beam(
     def equals_its_replay(found: Hypothesis, sentence: int) -> bool:
         log_p, traces = replay(backbone, memories, found.ids, sentence, both(), "copy")
         alone = log_p.exp()[range(len(found.ids)), list(found.ids)]
-        searched = torch.tensor([trace.probability for trace in found.traces])
+        searched = torch.tensor(found.probabilities)
         q, again = (
-            torch.cat([weights.view(1, -1) for trace in told if (weights := trace.q) is not None])
+            torch.cat([trace.layers["tm"].weights.view(1, -1) for trace in told])
             for told in (found.traces, traces)
         )
         return torch.allclose(searched, alone, atol=1e-5) and torch.allclose(q, again, atol=1e-5)
 
     assert is_replayed()
     for name in ("rows", "reordered"):
-        own = getattr(TMState, name)
+        own = getattr(PairsReady, name)
         monkeypatch.setattr(
-            TMState, name, lambda state, index, own=own: stay_behind(own, state, index)
+            PairsReady, name, lambda state, index, own=own: stay_behind(own, state, index)
         )
     assert not is_replayed()  # what the test is there to see
 
 
 def stay_behind(
-    rows: Callable[[TMState, Tensor], TMState], state: TMState, index: Tensor
-) -> TMState:
+    rows: Callable[[PairsReady, Tensor], PairsReady], state: PairsReady, index: Tensor
+) -> PairsReady:
     """Rows whose coverage was not reordered with them."""
     moved = rows(state, index)
     if len(state.coverage) < len(index):
@@ -294,11 +316,11 @@ def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_gen
     found = search(backbone, memories, state, "fusion")[0]
     assert len(found.ids) > 3
     deep = cache == "deep"  # a shallow one stands beside the generator, not in it
-    cached = replace(state, tm=None) if deep else MemoryState()
-    settings: dict[str, tuple[MemoryState, Mode]] = {
-        "p_plain": (MemoryState(), "off"),
+    cached = replace(state, pairs=None) if deep else Collated()
+    settings: dict[str, tuple[Collated, Mode]] = {
+        "p_plain": (Collated(), "off"),
         "p_cache": (cached, "off"),
-        "p_gen": (replace(cached, tm=state.tm), "fusion"),
+        "p_gen": (replace(cached, pairs=state.pairs), "fusion"),
     }
     alone = {
         name: replay(backbone, memories, found.ids, 0, *given)[0].exp()
@@ -307,8 +329,9 @@ def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_gen
     effects = []
     for t, (word, trace) in enumerate(zip(found.ids, found.traces, strict=True)):
         for name, p in alone.items():
-            assert getattr(trace, name) == pytest.approx(float(p[t, word]), abs=1e-5)
-        effects.append((trace.p_cache - trace.p_plain, trace.p_gen - trace.p_cache))
+            assert read_out(trace)[name] == pytest.approx(float(p[t, word]), abs=1e-5)
+        p_plain, p_cache, p_gen = read_out(trace).values()
+        effects.append((p_cache - p_plain, p_gen - p_cache))
     by_cache, by_fusion = (max(map(abs, each)) for each in zip(*effects, strict=True))
     assert by_fusion > 1e-3 and (by_cache > 1e-3) == deep
 
@@ -316,20 +339,16 @@ def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_gen
 SMALL, FEW = 3, 10  # d and V of what is differentiated numerically
 
 
-def in_double(state: MemoryState) -> MemoryState:
+def in_double(state: Collated) -> Collated:
     """The same in float64, so that finite differences say something."""
-    assert state.tm is not None
-    tm = replace(
-        state.tm,
-        keys=state.tm.keys.double(),
-        values=state.tm.values.double(),
-        marks=state.tm.marks.double(),
-        coverage=state.tm.coverage.double(),
+    pairs, slots = state.pairs, state.slots
+    assert pairs is not None
+    pairs = replace(
+        pairs, keys=pairs.keys.double(), values=pairs.values.double(), marks=pairs.marks.double()
     )
-    cache = state.cache
-    if cache is not None:
-        cache = replace(cache, keys=cache.keys.double(), values=cache.values.double())
-    return MemoryState(tm, cache)
+    if slots is not None:
+        slots = replace(slots, keys=slots.keys.double(), values=slots.values.double())
+    return Collated(pairs, slots)
 
 
 class Loss(nn.Module):
@@ -373,7 +392,7 @@ TARGET = torch.tensor([[5, 6, 6, 2], [7, 5, 2, PAD]])
 
 def forced_pairs(
     kind: TMKind, cache: CacheKind
-) -> tuple[RNNsearch, Memories, MemoryState, ForcedBatch]:
+) -> tuple[RNNsearch, Memories, Collated, ForcedBatch]:
     """Two sentences along references whose words stand in their pairs, with states at random."""
     base, memories = random_base(FEW, SMALL).double(), learned(kind, cache, SMALL).double()
     words = [
@@ -384,7 +403,7 @@ def forced_pairs(
         [replace(pair(len(ids), len(ids), SMALL, FEW), ids=torch.tensor(ids)) for ids in some]
         for some in words
     ]
-    state = in_double(MemoryState(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
+    state = in_double(Collated(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
     made = torch.Generator().manual_seed(8)
     contexts, hiddens = (torch.randn(2, 4, SMALL, generator=made).double() for _ in range(2))
     return base, memories, state, ForcedBatch(TARGET, contexts, hiddens)
@@ -411,11 +430,12 @@ def test_gradients_of_every_parameter_are_those_of_finite_differences(
     base, memories, state, batch = forced_pairs(kind, cache)
 
     def loss() -> Tensor:
-        total, moved = torch.zeros((), dtype=torch.float64), state
+        total = torch.zeros((), dtype=torch.float64)
+        moved: Collated | Ready = state
         for t in range(3):
             prev = TARGET[:, t - 1] if t else torch.full((2,), BOS)
-            log_p, moved, _ = memories.step(
-                base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both"
+            log_p, moved, _ = step(
+                memories, base, prev, batch.hiddens[:, t], batch.contexts[:, t], moved, "both"
             )
             total = total - log_p.gather(1, TARGET[:, t, None]).sum()
         return total
@@ -425,29 +445,23 @@ def test_gradients_of_every_parameter_are_those_of_finite_differences(
 
 def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> None:
     base, memories, state, batch = forced_pairs(TMKind(matching="full"), CacheKind())
-    _, moved, _ = memories.step(
+    _, moved, _ = step(
+        memories,
         base,
         torch.tensor([9, 9]),
         batch.hiddens[:, 0],
         batch.contexts[:, 0],
-        replace(state, cache=None),
+        replace(state, slots=None),
         "both",
     )
-    assert moved.tm is not None
-    given = replace(moved.tm, read=None, view=None, coverage=moved.tm.coverage.detach())
-    last = moved.tm.last
+    coverage, last = pairs_in(moved).coverage.detach(), pairs_in(moved).last
 
     def loss() -> Tensor:
-        assert memories.tm is not None
-        pairs = replace(memories.tm.ready(given, base.embed), coverage=given.coverage, last=last)
-        step = (
-            torch.tensor([5, 7]),
-            batch.hiddens[:, 1],
-            batch.contexts[:, 1],
-            MemoryState(pairs, state.cache),
-            "both",
-        )
-        log_p, _, _ = memories.step(base, *step)
+        ready = memories.ready(state, base, "both")
+        pairs = replace(pairs_in(ready), coverage=coverage, last=last)
+        hidden, context = batch.hiddens[:, 1], batch.contexts[:, 1]
+        again = Ready(ready.layers | {"tm": pairs})
+        log_p, _, _ = step(memories, base, torch.tensor([5, 7]), hidden, context, again, "both")
         return -log_p.gather(1, torch.tensor([[6], [5]])).sum()
 
     check_gradients(Loss(memories, loss))
@@ -456,11 +470,11 @@ def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> 
 @pytest.mark.parametrize("kind", VARIANTS, ids=lambda kind: f"{kind.matching}-{kind.coverage}")
 def test_gradients_that_training_uses_are_those_of_finite_differences(kind: TMKind) -> None:
     base, memories, state, batch = forced_pairs(kind, CacheKind())
-    tm, given = memories.tm, state.tm
+    tm, given = memories.tm, state.pairs
     assert tm is not None and given is not None
 
     def loss() -> Tensor:
-        found = tm_log_probs(tm, base, batch, tm.ready(given, base.embed))
+        found = tm_log_probs(tm, base, batch, given)
         return -(found["copy"].sum() + found["fusion"].sum())
 
     check_gradients(Loss(tm, loss))

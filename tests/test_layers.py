@@ -39,22 +39,26 @@ PACKAGE = Path(tmnmt.__file__).parent
 
 
 class _Imports(ast.NodeVisitor):
-    """Imported modules, those inside functions too, those for type checkers not."""
+    """Imported modules, those inside functions too, those for type checkers where asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, for_types: bool = False) -> None:
+        self.for_types = for_types
         self.found: list[tuple[int, str]] = []
+        self.names: set[tuple[str, str]] = set()  # where from, and what: "" of a module itself
 
     def visit_If(self, node: ast.If) -> None:
-        if "TYPE_CHECKING" in ast.unparse(node.test):
+        if "TYPE_CHECKING" in ast.unparse(node.test) and not self.for_types:
             for other in node.orelse:
                 self.visit(other)
         else:
             self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
+        self.names |= {(alias.name, "") for alias in node.names}
         self.found += [(node.lineno, alias.name) for alias in node.names]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self.names |= {(node.module or "", alias.name) for alias in node.names}
         if node.module == "tmnmt":
             self.found += [(node.lineno, f"tmnmt.{alias.name}") for alias in node.names]
         else:
@@ -104,3 +108,68 @@ def test_imports_downwards_and_for_type_checkers_are_allowed() -> None:
         "import os\nfrom tmnmt.text import normalise\nif TYPE_CHECKING:\n    import tmnmt.engine"
     )
     assert list(wrong_imports(source, "index/x.py", "index")) == []
+
+
+def modules() -> dict[str, str]:
+    """The source of every module of the package, by its name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = path.read_text(encoding="utf-8")
+    return found
+
+
+def arrows(sources: dict[str, str]) -> dict[str, set[str]]:
+    """Which of these modules each imports, in functions too; the layers for type checkers too."""
+    found: dict[str, set[str]] = {}
+    for name, source in sources.items():
+        visitor = _Imports(for_types=name.startswith("tmnmt.layers."))
+        visitor.visit(ast.parse(source))
+        wholes = {(module, f"{module}.{what}") for module, what in visitor.names}
+        targets = {whole if whole in sources else module for module, whole in wholes}
+        found[name] = targets & sources.keys() - {name}
+    return found
+
+
+def circle(imports: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in turn, the first again at the end; none: empty."""
+    done: set[str] = set()
+
+    def go(name: str, way: list[str]) -> list[str]:
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(imports[name]):
+            if found := go(other, [*way, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(imports) if (found := go(name, []))), [])
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    imports = arrows(modules())
+    imports["tmnmt"] = set()  # the package's face: Translator and Session, imported when asked for
+    assert len(imports) > 150 and sum(map(len, imports.values())) > 500
+    assert circle(imports) == []
+
+
+def test_a_circle_is_found_among_the_layers_for_type_checkers_too() -> None:
+    lower = "if TYPE_CHECKING:\n    from tmnmt.layers.c import C"
+    sources = {
+        "tmnmt.layers.a": lower,
+        "tmnmt.layers.b": "def f():\n    from tmnmt.layers import a",
+        "tmnmt.layers.c": "from tmnmt.layers.b import B",
+    }
+    names = ["tmnmt.layers." + letter for letter in "acba"]
+    assert circle(arrows(sources)) == names
+    assert circle(arrows(sources | {"tmnmt.layers.a": ""})) == []
+
+
+def test_training_does_not_import_evaluation() -> None:
+    assert RANK["training"] < RANK["eval"]
+    source = "from tmnmt.eval.score import score"
+    assert len(list(wrong_imports(source, "training/x.py", "training"))) == 1

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from stepping import step
 from torch import Tensor
 
 from tmnmt.engine.beam_search import SearchSettings, beam_search
@@ -21,10 +22,11 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
 from tmnmt.index.select import Selection
 from tmnmt.keys.pair_keys import PairKeyStore
-from tmnmt.layers.base import MemoryState
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.layers.combine import Memories, Mode
-from tmnmt.layers.tm import TMKind, TranslationMemory, collate
+from tmnmt.layers.collated import collate
+from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.contract import Collated
+from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Match, Segment
@@ -124,13 +126,14 @@ def learned(tm: TranslationMemory) -> TranslationMemory:
 
 
 def by_steps(
-    memories: Memories, backbone: RNNsearch, batch: ForcedBatch, state: MemoryState, mode: Mode
+    memories: Memories, backbone: RNNsearch, batch: ForcedBatch, memory: Collated, mode: Mode
 ) -> dict[tuple[int, int], Tensor]:
     """log p of the references' words by the decoder's own step, one position after the other."""
     found = {}
+    ready = memories.ready(memory, backbone, mode)
     for t, prev in enumerate(shift(batch.tgt, BOS).unbind(1)):
         hidden, context = batch.hiddens[:, t], batch.contexts[:, t]
-        log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+        log_probs, ready, _ = step(memories, backbone, prev, hidden, context, ready, mode)
         for b, word in enumerate(batch.tgt[:, t].tolist()):
             if word != PAD:
                 found[b, t] = log_probs[b, word]
@@ -170,7 +173,7 @@ def test_the_batched_forward_equals_repeated_steps(
         assert state is not None
         batch = force_references(backbone, vocab, segments, "cpu")
         log_p = tm_log_probs(tm, backbone, batch, state)[mode]
-        expected = by_steps(Memories(tm), backbone, batch, MemoryState(tm=state), mode)
+        expected = by_steps(Memories(tm), backbone, batch, Collated(pairs=state), mode)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(
         log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0
@@ -215,7 +218,7 @@ def test_the_cache_forward_equals_repeated_steps(
         part.documents.write(before, contents)
         batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
         log_p = part.log_probs(batch, contents)
-        state = MemoryState(cache=collate_caches(contents))
+        state = Collated(slots=collate_caches(contents))
         expected = by_steps(Memories(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
@@ -235,7 +238,7 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
             encoded = backbone.encode(ids, torch.tensor([ids.shape[1]]))
             settings = SearchSettings(beam=1)
             [best] = beam_search(
-                backbone, None, encoded, MemoryState(), [2 * ids.shape[1] + 10], settings
+                backbone, None, encoded, Ready(), [2 * ids.shape[1] + 10], settings
             )
             assert own == replace(segment, tgt=vocab.decode(best.ids))
     assert said != document

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from stepping import mixed, step
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
@@ -22,10 +23,10 @@ from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import Header, KeyFiles, Keys, KeyWriter, digest_of, keys_dir
 from tmnmt.keys.search import KeySearch
-from tmnmt.layers.base import MemoryState
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, knn_weights
-from tmnmt.layers.neighbours import Asked, NeighbourState
+from tmnmt.layers.neighbours import Asked, NeighbourState, Voters
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment, Translation
@@ -131,22 +132,19 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
     translator = Translator.load(
         model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4, verbatim=False
     )
-    assert translator.memories is not None and translator.datastore is not None
+    memories, datastore = translator.memories, translator.datastore
+    assert memories is not None and datastore is not None
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)
     hidden, context = (torch.randn(3, 32, generator=made) for _ in range(2))
 
     def steps(rows: list[int]) -> torch.Tensor:
         """The second of two steps, so that something was read before."""
-        asked = Asked(
-            translator.datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows), KNN(0.4, 2.0)
-        )  # type: ignore[arg-type]
-        state = MemoryState(neighbours=NeighbourState.of(asked, len(rows), 1))
+        asked = Asked(datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows))
+        state: Collated | Ready = Collated(neighbours=asked, voters=Voters(asked, KNN(0.4, 2.0)))
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
-            log_probs, state, _ = translator.memories.step(
-                translator.backbone, *inputs, state, mode
-            )  # type: ignore[union-attr]
+            log_probs, state, _ = step(memories, translator.backbone, *inputs, state, mode)
         return log_probs
 
     with torch.inference_mode():
@@ -251,28 +249,23 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     # c = (1, 0), s = (log 3, 0): D = 1 + 1, 0 + 0, 5 + 0. The two nearest hold the words 0 and 1; T
     # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
     # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
-    asked = Asked(three, 2, ["x"], [[]], KNN(0.4, 2.0))
-    state = MemoryState(neighbours=NeighbourState.of(asked, 1, 0))
+    state = Collated(voters=Voters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
-    log_probs, _, trace = Memories().step(
-        TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
+    log_probs, _, trace = step(
+        Memories(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
     )
     torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.742423, 0.257577]]))
-    assert (
-        trace is not None
-        and trace.q is not None
-        and trace.p_copy is not None
-        and trace.found is not None
-    )
-    torch.testing.assert_close(trace.q, torch.tensor([[0.731059, 0.268941]]))
-    torch.testing.assert_close(trace.p_copy, torch.tensor([[0.731059, 0.268941]]))
-    assert trace.found.tolist() == [[1, 0]]
+    assert trace is not None
+    knn = trace.layers["knn"]
+    torch.testing.assert_close(knn.weights, torch.tensor([[0.731059, 0.268941]]))
+    torch.testing.assert_close(mixed(trace, "knn").p, torch.tensor([[0.731059, 0.268941]]))
+    assert knn.found is not None and knn.found.tolist() == [[1, 0]]
 
 
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
     # c = (0, 1), s = (log 3, 0): D = 1 + 1, 2 + 0, 1 + 0; three of the four asked for are there. T
     # = 1: p_knn(1) = (exp(-2) + exp(-1)) / (2 exp(-2) + exp(-1)) = (1 + e) / (2 + e) = 0.788058
-    votes = Asked(three, 4, ["x"], [[]], KNN(0.5, 1.0)).vote(
+    votes = Voters(Asked(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
         torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]])
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
@@ -284,7 +277,7 @@ def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastor
 
 
 def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
-    state = NeighbourState.of(Asked(three, 2, ["x"], [[]]), 1, 1)
+    state = NeighbourState.of(Asked(three, 2, ["x"], [[]]), 1)
     assert state.covered(torch.tensor([[0, 1]])).tolist() == [[[0.0], [0.0]]]
     state = state.moved(torch.tensor([[0, 1]]), torch.tensor([[[0.5], [0.25]]]))
     state = state.moved(torch.tensor([[1, 2]]), torch.tensor([[[0.75], [0.1]]]))

@@ -122,7 +122,7 @@ def test_what_is_not_asked_for_is_not_computed(
     counted(FastRNNsearch, "step")
     counted(FastRNNsearch, "readout")
     counted(SessionCache, "matched")
-    counted(combine, "_trace")
+    counted(combine, "trace_of")
     translator = Translator.load(
         folders[0], [folders[1]], mode="both", cache=5, remember="own", verbatim=False
     )
@@ -136,9 +136,9 @@ def test_what_is_not_asked_for_is_not_computed(
         found.append(replace(session.translate(DOCUMENT[0], explain), tokens=()))
         steps = calls["step"]
         each = (
-            {"readout": 3, "matched": 2, "_trace": 1}
+            {"readout": 3, "matched": 1, "trace_of": 1}
             if explain
-            else {"readout": 1, "matched": 1, "_trace": 0}
+            else {"readout": 1, "matched": 1, "trace_of": 0}
         )
         assert steps and {name: calls[name] / steps for name in each} == each
     assert found[0] == found[1]  # bit for bit

@@ -10,18 +10,21 @@ from typing import get_args
 
 import pytest
 import torch
+from stepping import beams, fused, mixed, pairs_in, step
 from torch import Tensor
 
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.base import MemoryState, TMState
 from tmnmt.layers.cache import SessionCache
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.collated import Pairs
+from tmnmt.layers.collated import collate as collate_scored
+from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import Coverage, CoverageKind
+from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.rows import Rows
-from tmnmt.layers.tm import Matching, TMKind, TranslationMemory, mix_copy
-from tmnmt.layers.tm import collate as collate_scored
-from tmnmt.layers.view import compact, first_of, seen
+from tmnmt.layers.tm import Matching, PairsReady, TMKind, TranslationMemory
+from tmnmt.layers.view import first_of
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS
 
@@ -68,11 +71,9 @@ def pair(length: int, seed: int = 0) -> PairKeys:
     )
 
 
-def collate(pairs: list[list[PairKeys]], rows_per_sentence: int = 1) -> TMState | None:
+def collate(pairs: list[list[PairKeys]]) -> Pairs | None:
     """The longer a pair, the better it is scored."""
-    return collate_scored(
-        pairs, [[len(keys.ids) / 10 for keys in some] for some in pairs], rows_per_sentence
-    )
+    return collate_scored(pairs, [[len(keys.ids) / 10 for keys in some] for some in pairs])
 
 
 def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -107,7 +108,7 @@ class TwoWords(RNNsearch):
         return hidden
 
 
-def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, TMState]:
+def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, Pairs]:
     # c M = (1, 0) * (2, 1) = (2, 0); keys (1, 0) word 1, (0, 1) word 0, (1, 1) word 1: E0 = 2, 0, 2
     # lambda = 1, eta = 2: E / eta = (1, 0, 1) - beta / 2
     tm = TranslationMemory(2, 2, 2, kind)
@@ -121,53 +122,62 @@ def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, TMState]
         torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]),
         torch.tensor([1, 0, 1]),
     )
-    state = collate_scored([[keys]], [[score]])
-    assert state is not None
-    return tm, state
+    pairs = collate_scored([[keys]], [[score]])
+    assert pairs is not None
+    return tm, pairs
 
 
-def covered(tm: TranslationMemory, state: TMState, coverage: list[float]) -> MemoryState:
-    return MemoryState(
-        replace(tm.ready(state, TwoWords().embed), coverage=torch.tensor([coverage])[..., None])
-    )
+def read_so_far(
+    memories: Memories, pairs: Pairs, coverage: list[float], mode: Mode = "both"
+) -> Ready:
+    """The pairs, of which so much was read."""
+    ready = memories.ready(Collated(pairs), TwoWords(), mode)
+    kept = torch.tensor([coverage])[..., None]
+    return Ready({"tm": replace(pairs_in(ready), coverage=kept)})
 
 
-def by_hand(coverage: list[float]) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
-    tm, state = three_words(TMKind(words=False), 0.3)
+Step = tuple[Tensor, Tensor, Tensor]  # prev, hidden, context
+
+
+def by_hand() -> tuple[Memories, Pairs, Step]:
+    """Gates of 3/4; the pairs are read after `READ`."""
+    tm, pairs = three_words(TMKind(words=False), 0.3)
     with torch.no_grad():
         for trust in tm.trusts:
             trust.copy_(torch.tensor([0.0, 1e4]))  # any score above 0 is trusted
     memories = Memories(tm)
     set_gates(memories, math.log(3))  # zeta = 3/4
-    step = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
-    return memories, covered(tm, state, coverage), step
+    at = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    return memories, pairs, at
+
+
+READ = [0.0, 0.0, 2.0]  # beta of the three positions
 
 
 def test_copy_by_hand() -> None:
-    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
-    log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
+    memories, pairs, at = by_hand()
+    log_probs, after, _ = step(
+        memories, TwoWords(), *at, read_so_far(memories, pairs, READ, "copy"), "copy"
+    )
     # E / eta = (1, 0, 0): q = (e, 1, 1) / (e + 2); p_copy = (1, e + 1) / (e + 2); p_gen = (1/2,
     # 1/2)
     e, total = math.e, math.e + 2
     expected = [0.75 / total + 0.125, 0.75 * (e + 1) / total + 0.125]
     torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
-    assert after.tm is not None
     beta = [0.75 * e / total, 0.75 / total, 2 + 0.75 / total]
-    torch.testing.assert_close(after.tm.coverage, torch.tensor([beta])[..., None])
+    torch.testing.assert_close(pairs_in(after).coverage, torch.tensor([beta])[..., None])
 
 
 PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 
 
-def papers_gates(
-    kind: TMKind, score: float
-) -> tuple[Memories, MemoryState, tuple[Tensor, Tensor, Tensor]]:
+def papers_gates(kind: TMKind, score: float) -> tuple[Memories, Pairs, Step]:
     """As `by_hand` with s = (0, ln 2), and gates of which one unit is at work, for a pair of this
     score.
 
     The third position has been read: q = (e, 1, 1) / (e + 2), z~ = (1, 3 / (e + 2)), p_gen = (1/3,
     2/3)."""
-    tm, state = three_words(kind, score)
+    tm, pairs = three_words(kind, score)
     with torch.no_grad():
         for gate in (tm.copy, tm.fusion):
             assert gate is not None
@@ -183,8 +193,8 @@ def papers_gates(
             gate.out.bias.fill_(-1.0)
             if gate.signs is not None:
                 gate.signs.weight.zero_()
-    step = torch.tensor([0]), torch.tensor([[0.0, math.log(2)]]), torch.tensor([[1.0, 0.0]])
-    return Memories(tm), covered(tm, state, [0.0, 0.0, 2.0]), step
+    at = torch.tensor([0]), torch.tensor([[0.0, math.log(2)]]), torch.tensor([[1.0, 0.0]])
+    return Memories(tm), pairs, at
 
 
 def papers_zeta() -> float:
@@ -196,25 +206,28 @@ def papers_zeta() -> float:
 
 
 def test_the_papers_copy_gate_by_hand() -> None:
-    memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
-    log_probs, _, trace = memories.step(
-        TwoWords(), prev, hidden, context, state, "copy", explain=True
+    memories, pairs, at = papers_gates(PAPER, 0.2)
+    log_probs, _, trace = step(
+        memories, TwoWords(), *at, read_so_far(memories, pairs, READ, "copy"), "copy", explain=True
     )
     zeta, total = papers_zeta(), math.e + 2
-    assert trace is not None and trace.copy_gate is not None
-    assert trace.copy_gate.item() == pytest.approx(zeta, abs=1e-6)
+    assert mixed(trace, "tm").gate.item() == pytest.approx(zeta, abs=1e-6)
     expected = [zeta / total + (1 - zeta) / 3, zeta * (math.e + 1) / total + (1 - zeta) * 2 / 3]
     torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
 
 
 def test_the_papers_fusion_gate_by_hand() -> None:
-    memories, state, (prev, hidden, context) = papers_gates(PAPER, 0.2)
-    log_probs, _, trace = memories.step(
-        TwoWords(), prev, hidden, context, state, "fusion", explain=True
+    memories, pairs, at = papers_gates(PAPER, 0.2)
+    log_probs, _, trace = step(
+        memories,
+        TwoWords(),
+        *at,
+        read_so_far(memories, pairs, READ, "fusion"),
+        "fusion",
+        explain=True,
     )
     zeta = papers_zeta()
-    assert trace is not None and trace.fusion_gate is not None
-    assert trace.fusion_gate.item() == pytest.approx(zeta, abs=1e-6)
+    assert fused(trace, "tm").gate.item() == pytest.approx(zeta, abs=1e-6)
     h = torch.tensor(
         [[zeta, zeta * 3 / (math.e + 2) + (1 - zeta) * math.log(2)]]
     )  # zeta z~ + (1 - zeta) s
@@ -224,8 +237,9 @@ def test_the_papers_fusion_gate_by_hand() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_score_of_a_pair_has_no_part_in_the_papers_form(mode: Mode) -> None:
     def at(kind: TMKind, score: float) -> Tensor:
-        memories, state, step = papers_gates(kind, score)
-        return memories.step(TwoWords(), *step, state, mode)[0].detach()
+        memories, pairs, at = papers_gates(kind, score)
+        ready = read_so_far(memories, pairs, READ, mode)
+        return step(memories, TwoWords(), *at, ready, mode)[0].detach()
 
     for score in (0.0, 0.5, 1.0):
         assert torch.equal(at(PAPER, score), at(PAPER, 0.2))
@@ -267,53 +281,49 @@ def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
         tm.preferences.copy_(torch.tensor([mu, nu, kappa]))
 
 
-def scored(tm: TranslationMemory, state: TMState, scores: list[float]) -> TMState:
-    """The state with other fuzzy scores of its positions."""
+def scored(memories: Memories, pairs: Pairs, scores: list[float]) -> PairsReady:
+    """The pairs with other fuzzy scores of their positions."""
     marks = torch.tensor([[[score, float(score == 1)] for score in scores]])
-    return seen(
-        replace(tm.ready(replace(state, marks=marks), TwoWords().embed), coverage=state.coverage)
-    )
+    return pairs_in(read_so_far(memories, replace(pairs, marks=marks), READ))
 
 
 def test_better_pairs_are_read_first_by_hand() -> None:
-    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
-    assert memories.tm is not None and state.tm is not None
+    memories, pairs, (_, hidden, context) = by_hand()
+    assert memories.tm is not None
     prefer(memories.tm, 4.0, 0.0, 0.0)
     read = memories.tm.read(
-        torch.tensor([7]), hidden, context, scored(memories.tm, state.tm, [0.5, 0.9, 0.5])
+        torch.tensor([7]), hidden, context, scored(memories, pairs, [0.5, 0.9, 0.5])
     )
     # E / eta = (1, 0, 0) + 4 f / 2 = (2, 1.8, 1); sum q f is the gate's third sign
     weights = [math.exp(2), math.exp(1.8), math.exp(1)]
     q = torch.tensor([weights]) / sum(weights)
     torch.testing.assert_close(read.q, q)
-    assert read.signs is not None
     torch.testing.assert_close(read.signs[0, 2:], torch.tensor([0.5 + 0.4 * float(q[0, 1]), 0, 0]))
 
 
 def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> None:
-    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
-    assert memories.tm is not None and state.tm is not None
+    memories, pairs, (_, hidden, context) = by_hand()
+    assert memories.tm is not None
     prefer(memories.tm, 0.0, 4.0, 2.0)
     # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
-    assert state.tm.before.tolist() == [[BOS, 1, 0]]
+    assert pairs.before.tolist() == [[BOS, 1, 0]]
     read = memories.tm.read(
-        torch.tensor([0]), hidden, context, scored(memories.tm, state.tm, [0.5, 1.0, 1.0])
+        torch.tensor([0]), hidden, context, scored(memories, pairs, [0.5, 1.0, 1.0])
     )
     # E / eta = (1, 0, 0) + (0, 4, 4) / 2 + (0, 0, 2) / 2 = (1, 2, 3)
     q = torch.tensor([1.0, 2.0, 3.0]).softmax(-1)
     torch.testing.assert_close(read.q[0], q)
-    assert read.signs is not None
     torch.testing.assert_close(read.signs[0, 3:], torch.stack([q[1] + q[2], q[2]]))
 
 
 def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_by_hand() -> None:
-    memories, state, (_, hidden, context) = by_hand([0.0, 0.0, 2.0])
-    assert memories.tm is not None and memories.tm.pointer is not None and state.tm is not None
+    memories, pairs, (_, hidden, context) = by_hand()
+    assert memories.tm is not None and memories.tm.pointer is not None
     prefer(memories.tm, 0.0, 0.0, 2.0)
     with torch.no_grad():
         memories.tm.pointer.fill_(4.0)
-    held = replace(state.tm, before=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
-    held = scored(memories.tm, held, [0.5, 0.5, 0.5])
+    pairs = replace(pairs, before=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
+    held = scored(memories, pairs, [0.5, 0.5, 0.5])
     for last, r in (
         ([0.0, 0.8, 0.1], [0.0, 1.0]),
         ([0.3, 0.0, 0.7], [1.0, 0.0]),
@@ -336,23 +346,15 @@ def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_
 
 
 def test_a_step_keeps_what_it_read_for_the_next(backbone: RNNsearch, memories: Memories) -> None:
-    state = MemoryState(collate([[pair(6, 1), pair(4, 2)], [], [pair(5, 3)]]))
-    _, after, trace = memories.step(backbone, *rows(3), state, "copy", explain=True)
-    assert (
-        after.tm is not None
-        and after.tm.last is not None
-        and trace is not None
-        and trace.q is not None
-    )
-    assert torch.equal(after.tm.last, trace.q) and not after.tm.last[1].any()
-    swapped = after.rows(torch.tensor([2, 0, 0])).tm
-    assert (
-        swapped is not None
-        and swapped.last is not None
-        and torch.equal(swapped.last, trace.q[[2, 0, 0]])
-    )
-    again = memories.ready(MemoryState(replace(after.tm, read=None, view=None)), backbone).tm
-    assert again is not None and again.last is None  # a new sentence has read nothing
+    state = Collated(collate([[pair(6, 1), pair(4, 2)], [], [pair(5, 3)]]))
+    _, after, trace = step(memories, backbone, *rows(3), state, "copy", explain=True)
+    assert trace is not None
+    q = trace.layers["tm"].weights
+    assert torch.equal(pairs_in(after).last, q) and not pairs_in(after).last[1].any()
+    swapped = after.rows(torch.tensor([2, 0, 0]))
+    assert torch.equal(pairs_in(swapped).last, q[[2, 0, 0]])
+    again = memories.ready(state, backbone, "copy")
+    assert pairs_in(again).last.shape == (3, 0)  # a new sentence has read nothing
 
 
 def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(
@@ -373,42 +375,43 @@ def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(
 
 
 def test_fusion_by_hand() -> None:
-    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
-    log_probs, after, _ = memories.step(TwoWords(), prev, hidden, context, state, "fusion")
+    memories, pairs, at = by_hand()
+    log_probs, after, _ = step(
+        memories, TwoWords(), *at, read_so_far(memories, pairs, READ, "fusion"), "fusion"
+    )
     # z~ = (e (1, 0) + (0, 1) + (2, 2)) / (e + 2) = (e + 2, 3) / (e + 2); h = 3/4 z~ + 1/4 (0, 0)
     # are the logits
     h = torch.tensor([[0.75, 0.75 * 3 / (math.e + 2)]])
     torch.testing.assert_close(log_probs, h.log_softmax(-1))
-    assert after.tm is not None
-    torch.testing.assert_close(after.tm.coverage[0, 1, 0].item(), 0.75 / (math.e + 2))
+    torch.testing.assert_close(pairs_in(after).coverage[0, 1, 0].item(), 0.75 / (math.e + 2))
 
 
 def test_trust_multiplies_the_odds_of_the_gate_by_hand() -> None:
-    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    memories, pairs, at = by_hand()
     assert memories.tm is not None and memories.tm.copy is not None
     with torch.no_grad():
         memories.tm.copy.trust.copy_(
             torch.tensor([0.3, 7.0])
         )  # the pair's score is 0.3: half of the odds 3, zeta 3/5
-    log_probs, _, _ = memories.step(TwoWords(), prev, hidden, context, state, "copy")
+    log_probs, _, _ = step(
+        memories, TwoWords(), *at, read_so_far(memories, pairs, READ, "copy"), "copy"
+    )
     total = math.e + 2
     expected = [0.6 / total + 0.2, 0.6 * (math.e + 1) / total + 0.2]
     torch.testing.assert_close(log_probs.exp(), torch.tensor([expected]))
 
 
 def test_fusion_blends_the_words_too_by_hand() -> None:
-    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    memories, pairs, at = by_hand()
     assert memories.tm is not None
     memories.tm.word = torch.nn.Linear(2, 2, bias=False)
     base = TwoWords()
     with torch.no_grad():
         memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         base.embedding.weight.copy_(torch.eye(2))
-    assert state.tm is not None
-    state = MemoryState(
-        replace(memories.tm.ready(state.tm, base.embed), coverage=state.tm.coverage)
-    )
-    log_probs, _, _ = memories.step(base, prev, hidden, context, state, "fusion")
+    ready = memories.ready(Collated(pairs), base, "fusion")
+    ready = Ready({"tm": replace(pairs_in(ready), coverage=torch.tensor([READ])[..., None])})
+    log_probs, _, _ = step(memories, base, *at, ready, "fusion")
     # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added
     # to z~ of above
     total = math.e + 2
@@ -417,26 +420,27 @@ def test_fusion_blends_the_words_too_by_hand() -> None:
 
 
 def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> None:
-    memories, state, (prev, hidden, context) = by_hand([0.0, 0.0, 2.0])
+    memories, pairs, at = by_hand()
     assert memories.tm is not None and memories.tm.fusion is not None
     torch.nn.init.constant_(memories.tm.fusion.out.bias, -math.log(3))  # 1/4, while copy keeps 3/4
-    log_probs, after, trace = memories.step(
-        TwoWords(), prev, hidden, context, state, "both", explain=True
+    log_probs, after, trace = step(
+        memories, TwoWords(), *at, read_so_far(memories, pairs, READ, "both"), "both", explain=True
     )
     p_gen = torch.tensor([[0.25, 0.25 * 3 / (math.e + 2)]]).softmax(-1)
     total = math.e + 2
     p_copy = torch.tensor([[1 / total, (math.e + 1) / total]])
     torch.testing.assert_close(log_probs.exp(), 0.75 * p_copy + 0.25 * p_gen)
-    assert after.tm is not None and trace is not None
-    torch.testing.assert_close(after.tm.coverage[0, 1, 0].item(), 0.75 / total)
-    torch.testing.assert_close(trace.p_gen, p_gen)
+    assert trace is not None
+    torch.testing.assert_close(pairs_in(after).coverage[0, 1, 0].item(), 0.75 / total)
+    torch.testing.assert_close(fused(trace, "tm").p, p_gen)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_probabilities_sum_to_one(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
-    state = MemoryState(tm=collate([[pair(5), pair(3, 1)], [pair(4, 2)]], rows_per_sentence=2))
+    pairs = Collated(pairs=collate([[pair(5), pair(3, 1)], [pair(4, 2)]]))
+    state = beams(memories.ready(pairs, backbone, mode), 2, 2)
     prev, hidden, context = rows(4)
-    log_probs, _, _ = memories.step(backbone, prev, hidden, context, state, mode)
+    log_probs, _, _ = step(memories, backbone, prev, hidden, context, state, mode)
     torch.testing.assert_close(log_probs.exp().sum(-1), torch.ones(4))
 
 
@@ -446,21 +450,27 @@ def test_a_closed_gate_is_the_plain_model_bit_for_bit(
 ) -> None:
     set_gates(memories, -torch.inf)
     prev, hidden, context = rows(2)
-    state = MemoryState(tm=collate([[pair(5)], [pair(4)]]))
-    log_probs, after, _ = memories.step(backbone, prev, hidden, context, state, mode)
+    state = Collated(pairs=collate([[pair(5)], [pair(4)]]))
+    log_probs, after, _ = step(memories, backbone, prev, hidden, context, state, mode)
     assert torch.equal(log_probs, plain(backbone, prev, hidden, context))
-    assert after.tm is not None and not after.tm.coverage.any()
+    assert not pairs_in(after).coverage.any()
 
 
 def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: Memories) -> None:
     set_gates(memories, torch.inf)
     prev, hidden, context = rows(1)
     keys = pair(5)
-    log_probs, _, trace = memories.step(
-        backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "copy", explain=True
+    log_probs, _, trace = step(
+        memories,
+        backbone,
+        prev,
+        hidden,
+        context,
+        Collated(pairs=collate([[keys]])),
+        "copy",
+        explain=True,
     )
-    assert trace is not None and trace.p_copy is not None
-    torch.testing.assert_close(log_probs.exp(), trace.p_copy)
+    torch.testing.assert_close(log_probs.exp(), mixed(trace, "tm").p)
     assert set(log_probs[0].isfinite().nonzero()[:, 0].tolist()) == set(keys.ids.tolist())
 
 
@@ -470,8 +480,8 @@ def test_an_open_fusion_gate_reads_out_the_memory_alone(
     set_gates(memories, torch.inf)
     prev, hidden, context = rows(1)
     keys = pair(1)
-    log_probs, _, _ = memories.step(
-        backbone, prev, hidden, context, MemoryState(tm=collate([[keys]])), "fusion"
+    log_probs, _, _ = step(
+        memories, backbone, prev, hidden, context, Collated(pairs=collate([[keys]])), "fusion"
     )
     assert memories.tm is not None and memories.tm.word is not None
     said = keys.hiddens + memories.tm.word(backbone.embed(keys.ids))
@@ -483,12 +493,13 @@ def test_rows_without_pairs_are_the_plain_model_bit_for_bit(
     backbone: RNNsearch, memories: Memories, mode: Mode
 ) -> None:
     prev, hidden, context = rows(4)
-    tm = collate([[], [pair(4)]], rows_per_sentence=2)
-    log_probs, after, _ = memories.step(backbone, prev, hidden, context, MemoryState(tm=tm), mode)
+    pairs = Collated(pairs=collate([[], [pair(4)]]))
+    state = beams(memories.ready(pairs, backbone, mode), 2, 2)
+    log_probs, after, _ = step(memories, backbone, prev, hidden, context, state, mode)
     expected = plain(backbone, prev, hidden, context)
     assert torch.equal(log_probs[:2], expected[:2])
     assert not torch.equal(log_probs[2:], expected[2:])
-    assert after.tm is not None and not after.tm.coverage[:2].any() and after.tm.coverage[2:].any()
+    assert not pairs_in(after).coverage[:2].any() and pairs_in(after).coverage[2:].any()
 
 
 def test_no_pairs_at_all_is_no_state() -> None:
@@ -497,8 +508,8 @@ def test_no_pairs_at_all_is_no_state() -> None:
 
 def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: Memories) -> None:
     prev, hidden, context = rows(1)
-    log_probs, _, _ = memories.step(
-        backbone, prev, hidden, context, MemoryState(tm=collate([[pair(4)]])), "off"
+    log_probs, _, _ = step(
+        memories, backbone, prev, hidden, context, Collated(pairs=collate([[pair(4)]])), "off"
     )
     assert torch.equal(log_probs, plain(backbone, prev, hidden, context))
 
@@ -511,9 +522,9 @@ def test_the_order_of_pairs_does_not_matter(
     one, other = pair(5), pair(3, 1)
     results = []
     for pairs in ([one, other], [other, one]):
-        state = MemoryState(tm=collate([pairs]))
+        state: Collated | Ready = Collated(pairs=collate([pairs]))
         for _ in range(3):
-            log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+            log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, mode)
         results.append(log_probs)
     torch.testing.assert_close(results[0], results[1])
 
@@ -524,48 +535,51 @@ def test_a_row_does_not_see_its_neighbours(
 ) -> None:
     prev, hidden, context = rows(3)
     pairs = [[pair(5), pair(2, 3)], [], [pair(9, 1)]]
-    together, after, _ = memories.step(
-        backbone, prev, hidden, context, MemoryState(tm=collate(pairs)), mode
+    together, after, _ = step(
+        memories, backbone, prev, hidden, context, Collated(pairs=collate(pairs)), mode
     )
-    assert after.tm is not None
     for n in (0, 2):
         row = slice(n, n + 1)
-        state = MemoryState(tm=collate([pairs[n]]))
-        alone, alone_after, _ = memories.step(
-            backbone, prev[row], hidden[row], context[row], state, mode
+        state = Collated(pairs=collate([pairs[n]]))
+        alone, alone_after, _ = step(
+            memories, backbone, prev[row], hidden[row], context[row], state, mode
         )
         torch.testing.assert_close(together[row], alone)
-        assert alone_after.tm is not None
-        length = alone_after.tm.coverage.shape[1]
-        torch.testing.assert_close(after.tm.coverage[row, :length], alone_after.tm.coverage)
+        assert alone_after.layers
+        length = pairs_in(alone_after).coverage.shape[1]
+        torch.testing.assert_close(
+            pairs_in(after).coverage[row, :length], pairs_in(alone_after).coverage
+        )
 
 
 def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: Memories) -> None:
     prev, hidden, context = rows(4)
-    state = MemoryState(tm=collate([[pair(5)], [pair(4, 1)]], rows_per_sentence=2))
-    log_probs, after, _ = memories.step(backbone, prev, hidden, context, state, "copy")
+    pairs = Collated(pairs=collate([[pair(5)], [pair(4, 1)]]))
+    state = beams(memories.ready(pairs, backbone, "copy"), 2, 2)
+    log_probs, after, _ = step(memories, backbone, prev, hidden, context, state, "copy")
     index = torch.tensor([3, 0, 3, 1, 2])
-    moved, moved_after, _ = memories.step(
-        backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
+    moved, moved_after, _ = step(
+        memories, backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
     )
     torch.testing.assert_close(moved, log_probs[index])
-    assert after.tm is not None and moved_after.tm is not None
-    torch.testing.assert_close(moved_after.tm.coverage, after.tm.coverage[index])
+    torch.testing.assert_close(pairs_in(moved_after).coverage, pairs_in(after).coverage[index])
 
 
 def test_sentences_that_nobody_reads_are_dropped_without_a_change(
     backbone: RNNsearch, memories: Memories
 ) -> None:
     prev, hidden, context = rows(4)
-    state = MemoryState(tm=collate([[pair(5)], [pair(4, 1)], [pair(3, 2)], [pair(6, 3)]]))
-    log_probs, _, _ = memories.step(backbone, prev, hidden, context, state, "copy")
+    pairs = Collated(pairs=collate([[pair(5)], [pair(4, 1)], [pair(3, 2)], [pair(6, 3)]]))
+    state = memories.ready(pairs, backbone, "copy")
+    log_probs, _, _ = step(memories, backbone, prev, hidden, context, state, "copy")
     index = torch.tensor([2])
-    alone, after, _ = memories.step(
-        backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
+    alone, after, _ = step(
+        memories, backbone, prev[index], hidden[index], context[index], state.rows(index), "copy"
     )
     torch.testing.assert_close(alone, log_probs[index])
-    assert after.tm is not None and len(after.tm.keys) == 1
-    assert state.tm is not None and compact(state.tm) is state.tm
+    assert len(pairs_in(after).positions.keys) == 1
+    positions = pairs_in(state).positions
+    assert positions.compact() is positions
 
 
 def test_rows_of_a_sentence_read_its_keys() -> None:
@@ -579,15 +593,14 @@ def test_rows_of_a_sentence_read_its_keys() -> None:
 
 
 def test_collate_numbers_pairs_and_positions() -> None:
-    state = collate([[pair(2), pair(3, 1)], []], rows_per_sentence=2)
-    assert isinstance(state, TMState)
+    state = collate([[pair(2), pair(3, 1)], []])
+    assert state is not None
     assert state.pair[0].tolist() == [0, 0, 1, 1, 1]
     assert state.position[0].tolist() == [0, 1, 0, 1, 2]
     assert state.mask.tolist() == [[True] * 5, [False] * 5]
     torch.testing.assert_close(
         state.marks[..., 0], torch.tensor([[0.2, 0.2, 0.3, 0.3, 0.3], [0.0] * 5])
     )
-    assert state.sentence.tolist() == [0, 0, 1, 1]
 
 
 def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
@@ -618,9 +631,9 @@ def test_gradients_stay_finite_beside_rows_without_pairs(
     prev, hidden, context = rows(2)
     for mode in MODES:
         memories.zero_grad()
-        state = MemoryState(tm=collate([[], [pair(4)]]))
+        state: Collated | Ready = Collated(pairs=collate([[], [pair(4)]]))
         for _ in range(2):
-            log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, mode)
+            log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, mode)
         log_probs[:, 5].sum().backward()
         gradients = [p.grad for p in memories.parameters() if p.grad is not None]
         assert gradients and all(g.isfinite().all() for g in gradients)
@@ -628,16 +641,16 @@ def test_gradients_stay_finite_beside_rows_without_pairs(
 
 def test_an_explanation_sums_to_the_probability(backbone: RNNsearch, memories: Memories) -> None:
     prev, hidden, context = rows(2)
-    state = MemoryState(tm=collate([[pair(4)], [pair(5, 1)]]))
-    log_probs, _, trace = memories.step(
-        backbone, prev, hidden, context, state, "both", explain=True
+    state = Collated(pairs=collate([[pair(4)], [pair(5, 1)]]))
+    log_probs, _, trace = step(
+        memories, backbone, prev, hidden, context, state, "both", explain=True
     )
-    assert trace is not None and trace.copy_gate is not None and trace.p_copy is not None
-    zeta = trace.copy_gate[:, None]
-    torch.testing.assert_close(log_probs.exp(), zeta * trace.p_copy + (1 - zeta) * trace.p_gen)
-    torch.testing.assert_close(trace.p_plain, plain(backbone, prev, hidden, context).exp())
-    assert torch.equal(trace.p_cache, trace.p_plain)
-    assert not torch.equal(trace.p_gen, trace.p_plain)
+    assert trace is not None
+    copied, p_gen = mixed(trace, "tm"), fused(trace, "tm").p
+    zeta = copied.gate[:, None]
+    torch.testing.assert_close(log_probs.exp(), zeta * copied.p + (1 - zeta) * p_gen)
+    torch.testing.assert_close(trace.plain, plain(backbone, prev, hidden, context).exp())
+    assert not torch.equal(p_gen, trace.plain)
 
 
 def test_a_matrix_for_m_starts_as_the_identity() -> None:
@@ -729,7 +742,7 @@ def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None
     memories = Memories(TranslationMemory(L, D, WORD, TMKind(copy=False)))
     prev, hidden, context = rows(1)
     with pytest.raises(UsageError, match="mode copy"):
-        memories.step(backbone, prev, hidden, context, MemoryState(), "copy")
+        step(memories, backbone, prev, hidden, context, Collated(), "copy")
 
 
 def test_coverage_by_hand() -> None:
@@ -762,10 +775,10 @@ def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
 def test_gradients_reach_every_parameter(backbone: RNNsearch, kind: CoverageKind) -> None:
     memories = Memories(learned(TMKind(coverage=kind, matching="full")))
     prev, hidden, context = rows(2)
-    state = MemoryState(tm=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
+    state: Collated | Ready = Collated(pairs=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
     assert memories.tm is not None
     for _ in range(3):  # what a recurrent coverage kept has an effect from the third step on
-        log_probs, state, _ = memories.step(backbone, prev, hidden, context, state, "both")
+        log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, "both")
     log_probs[:, 5].sum().backward()
     for name, parameter in memories.named_parameters():
         assert parameter.grad is not None and bool(parameter.grad.any()), name

@@ -17,7 +17,7 @@ from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
-from tmnmt.layers.base import MemoryState
+from tmnmt.layers.combine import Ready
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.transformer import CAPACITY, Transformer, _dropout
@@ -209,12 +209,12 @@ def test_beam_search_in_a_batch_is_that_of_each_sentence(
     src, lengths, _ = given()
     limits = [2 * n + CAPACITY for n in SRC_LENGTHS]
     together = beam_search(
-        backbone, None, backbone.encode(src, lengths), MemoryState(), limits, SearchSettings(3)
+        backbone, None, backbone.encode(src, lengths), Ready(), limits, SearchSettings(3)
     )
     for row, found in enumerate(together):
         encoded = backbone.encode(src[row : row + 1, : SRC_LENGTHS[row]], lengths[row : row + 1])
         alone = beam_search(
-            backbone, None, encoded, MemoryState(), limits[row : row + 1], SearchSettings(3)
+            backbone, None, encoded, Ready(), limits[row : row + 1], SearchSettings(3)
         )[0]
         if dtype is None:
             assert alone.ids == found.ids
@@ -228,7 +228,7 @@ def test_beam_search_in_a_batch_is_that_of_each_sentence(
 def test_the_score_of_a_hypothesis_is_that_of_forcing_it(model: Transformer) -> None:
     src, lengths, _ = given(slice(0, 1))
     encoded = model.encode(src, lengths)
-    found = beam_search(model, None, encoded, MemoryState(), [20], SearchSettings(4))[0]
+    found = beam_search(model, None, encoded, Ready(), [20], SearchSettings(4))[0]
     tgt = torch.tensor([[*found.ids, *([EOS] if found.finished else [])]])
     contexts, hiddens = model.forced(encoded, tgt)
     log_p = model.readout(tgt, hiddens, contexts).log_softmax(-1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.layers.base import MemoryState, Trace
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.combine import Memories, Ready
+from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
@@ -41,30 +41,9 @@ class SearchSettings:
     length_penalty: float = (
         1.0  # score = log probability / length ** length_penalty, length counting </s>
     )
-    mode: Mode = "off"
     keep_states: bool = False
     explain: bool = False
     n_best: int = 1
-
-
-@dataclass(frozen=True)
-class TokenTrace:
-    """What one step says of the token that was chosen: probabilities and gates in [0, 1], 0 where a
-    part is off."""
-
-    probability: float
-    p_copy: float
-    p_recall: float
-    p_plain: float
-    p_cache: float
-    p_gen: float
-    copy_gate: float
-    recall_gate: float
-    fusion_gate: float
-    cache_gate: float
-    q: Tensor | None  # (P,) attention over the memory's positions
-    slots: Tensor | None  # (C,) matching probability of the session cache's slots
-    found: Tensor | None  # (k,) where the neighbours, the last k of q, stand in the datastore
 
 
 @dataclass(frozen=True)
@@ -77,7 +56,8 @@ class Hypothesis:
     finished: bool
     contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
     hiddens: Tensor | None = None  # (T, d) the s_t
-    traces: tuple[TokenTrace, ...] = ()
+    probabilities: tuple[float, ...] = ()  # p of each id, and what the layers did for it: only
+    traces: tuple[Trace, ...] = ()  # where an explanation was asked for
     others: tuple[
         Hypothesis, ...
     ] = ()  # the next best, where more than one was asked for, best first
@@ -98,7 +78,7 @@ class Live:
     prev: Tensor  # (R,)
     state: Any  # of R rows, as the backbone has it
     encoded: Encoded  # n rows, or R when the backbone wants one for each
-    memory: MemoryState
+    memory: Ready
 
 
 @dataclass
@@ -119,26 +99,8 @@ class Step:
     live: Tensor  # (R',) the candidate each next row came from
     contexts: Tensor | None  # (R, l)
     hiddens: Tensor | None  # (R, d)
-    trace: CandidateTrace | None
-
-
-@dataclass
-class CandidateTrace:
-    """`Trace` at the candidates only, so that no step keeps anything of the vocabulary's size."""
-
-    probability: Tensor  # (C,)
-    p_copy: Tensor
-    p_recall: Tensor
-    p_plain: Tensor
-    p_cache: Tensor
-    p_gen: Tensor
-    copy_gate: Tensor
-    recall_gate: Tensor
-    fusion_gate: Tensor
-    cache_gate: Tensor
-    q: Tensor | None  # (R, P)
-    slots: Tensor | None  # (R, C)
-    found: Tensor | None  # (R, k)
+    probabilities: Tensor | None  # (C,)
+    trace: Trace | None  # of the candidates
 
 
 class Finished:
@@ -183,7 +145,7 @@ def beam_search(
     backbone: Backbone,
     memories: Memories | None,
     encoded: Encoded,
-    memory: MemoryState,
+    memory: Ready,
     max_len: Sequence[int],
     settings: SearchSettings,
 ) -> list[Hypothesis]:
@@ -193,56 +155,40 @@ def beam_search(
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
     never produced."""
     with torch.inference_mode():
+        memories = Memories() if memories is None else memories
         live = _begin(backbone, encoded, memory, max_len, settings.beam)
         done = Finished(len(max_len), settings.n_best, encoded.mask.device)
         history: list[Step] = []
         while live.sentence.numel():
-            state, context, hidden = backbone.step(live.prev, live.state, live.encoded)
-            log_probs, moved, trace = predict(
-                backbone, memories, live, hidden, context, settings.mode, settings.explain
+            stepped = memories.step(
+                backbone, live.prev, live.state, live.encoded, live.memory, settings.explain
             )
+            log_probs, trace = stepped.log_probs, stepped.trace
+            log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
             found = continuations(live.scores, log_probs, 2 * settings.beam)
+            parents, tokens = found.parents.flatten(), found.tokens.flatten()
             step = Step(
-                found.parents.flatten(),
-                found.tokens.flatten(),
-                found.tokens.new_empty(0),
-                context if settings.keep_states else None,
-                hidden if settings.keep_states else None,
-                _at_candidates(trace, log_probs, found) if trace is not None else None,
+                parents=parents,
+                tokens=tokens,
+                live=tokens.new_empty(0),
+                contexts=stepped.at.context if settings.keep_states else None,
+                hiddens=stepped.at.hidden if settings.keep_states else None,
+                probabilities=log_probs[parents, tokens].exp() if settings.explain else None,
+                trace=trace.at(parents, tokens) if trace is not None else None,
             )
             live = _survivors(
-                backbone, live, state, moved, found, done, step, len(history), settings
+                backbone,
+                live,
+                stepped.state,
+                stepped.ready,
+                found,
+                done,
+                step,
+                len(history),
+                settings,
             )
             history.append(step)
         return _results(history, done)
-
-
-def predict(
-    backbone: Backbone,
-    memories: Memories | None,
-    live: Live,
-    hidden: Tensor,
-    context: Tensor,
-    mode: Mode,
-    explain: bool,
-) -> tuple[Tensor, MemoryState, Trace | None]:
-    """Log probabilities (R, V) of the next word, with what can never be produced at -inf, and the
-    memories moved on.
-
-    Without any memory this is the plain model and nothing else."""
-    trace: Trace | None = None
-    memory = live.memory
-    if memories is None or not (memory.reads_pairs or memory.cache):
-        log_probs = torch.log_softmax(backbone.readout(live.prev, hidden, context).float(), -1)
-        if explain:
-            plain = log_probs.exp()
-            trace = Trace(None, None, None, None, None, None, None, plain, plain, plain)
-    else:
-        log_probs, memory, trace = memories.step(
-            backbone, live.prev, hidden, context, memory, mode, explain
-        )
-    log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
-    return log_probs, memory, trace
 
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
@@ -275,7 +221,7 @@ def _starts(n: int, each: int, device: torch.device) -> Tensor:
 
 
 def _begin(
-    backbone: Backbone, encoded: Encoded, memory: MemoryState, max_len: Sequence[int], beam: int
+    backbone: Backbone, encoded: Encoded, memory: Ready, max_len: Sequence[int], beam: int
 ) -> Live:
     n, device = len(max_len), encoded.mask.device
     sentence = torch.arange(n, device=device)
@@ -295,7 +241,7 @@ def _survivors(
     backbone: Backbone,
     live: Live,
     state: Any,
-    memory: MemoryState,
+    memory: Ready,
     found: Candidates,
     done: Finished,
     step: Step,
@@ -354,33 +300,6 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
     return kept.cut(length)
 
 
-def _at_candidates(trace: Trace, log_probs: Tensor, found: Candidates) -> CandidateTrace:
-    rows, tokens = found.parents.flatten(), found.tokens.flatten()
-    zero = log_probs.new_zeros(len(rows))
-
-    def words(p: Tensor | None) -> Tensor:
-        return zero if p is None else p[rows, tokens]
-
-    def gates(gate: Tensor | None) -> Tensor:
-        return zero if gate is None else gate[rows]
-
-    return CandidateTrace(
-        log_probs[rows, tokens].exp(),
-        words(trace.p_copy),
-        words(trace.p_recall),
-        words(trace.p_plain),
-        words(trace.p_cache),
-        words(trace.p_gen),
-        gates(trace.copy_gate),
-        gates(trace.recall_gate),
-        gates(trace.fusion_gate),
-        gates(trace.cache_gate),
-        trace.q,
-        trace.slots,
-        trace.found,
-    )
-
-
 def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
     walk = _WalkBack(history)
     told = (done.step, done.candidate, done.score, done.log_prob, done.ended)
@@ -409,9 +328,14 @@ def _hypothesis(
     contexts, hiddens = (
         _pick([getattr(s, name) for s in history], rows) for name in ("contexts", "hiddens")
     )
-    traces = [(s.trace, row, c) for s, (row, c) in zip(history, way, strict=False)]
-    told = tuple(_token_trace(trace, row, c) for trace, row, c in traces if trace is not None)
-    return Hypothesis(ids, score, log_prob, ended, contexts, hiddens, told)
+    probabilities, traces = [], []
+    for step, (row, c) in zip(history, way, strict=False):
+        if step.probabilities is not None and step.trace is not None:
+            probabilities.append(float(step.probabilities[c]))
+            traces.append(step.trace.chosen(row, c))
+    return Hypothesis(
+        ids, score, log_prob, ended, contexts, hiddens, tuple(probabilities), tuple(traces)
+    )
 
 
 class _WalkBack:
@@ -438,13 +362,3 @@ def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
     if kept and rows:
         return torch.stack([step[row] for step, row in zip(kept, rows, strict=False)])
     return kept[0][:0] if kept else None
-
-
-def _token_trace(trace: CandidateTrace, row: int, candidate: int) -> TokenTrace:
-    names = [f.name for f in fields(trace) if f.name not in ("q", "slots", "found")]
-    numbers = {name: float(getattr(trace, name)[candidate]) for name in names}
-    q, slots, found = (
-        kept[row].cpu() if kept is not None else None
-        for kept in (trace.q, trace.slots, trace.found)
-    )
-    return TokenTrace(q=q, slots=slots, found=found, **numbers)

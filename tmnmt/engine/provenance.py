@@ -15,9 +15,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tmnmt.engine.beam_search import Hypothesis, TokenTrace
-from tmnmt.layers.base import CacheState, MemoryState
+from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.layers.collated import Slots
+from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
+from tmnmt.layers.trace import LayerTrace, Part, Trace
 from tmnmt.segments import CacheSource, Match, MemorySource, Token
 from tmnmt.vocab import Vocabulary
 
@@ -31,15 +33,22 @@ class Neighbouring:
     they are met."""
 
     def __init__(self, asked: Asked | None, matches: int) -> None:
+        """asked: what was asked of the whole memory; None: nothing, and no neighbour is met."""
         self.asked, self.first = asked, matches
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
 
-    def place(self, position: int) -> tuple[int, int]:
-        """The index into Translation.matches of what stands there in the datastore, and its subword
-        position."""
-        assert self.asked is not None
-        pair, at = self.asked.datastore.place(position)
-        return self.pairs.setdefault(pair, self.first + len(self.pairs)), at
+    def sources(
+        self, weights: Tensor, found: Tensor, smallest: float, word: int | None
+    ) -> list[MemorySource]:
+        """Where the neighbours that were `found` (k,) were read, with these weights (k,)."""
+        if self.asked is None:
+            return []
+        read = list[MemorySource]()
+        for at in _read(weights, self.asked.ids(found), smallest, word, found >= 0):
+            pair, position = self.asked.datastore.place(int(found[at]))
+            number = self.pairs.setdefault(pair, self.first + len(self.pairs))
+            read.append(MemorySource(number, position, float(weights[at])))
+        return read
 
     def matches(self, sentence: int) -> tuple[Match, ...]:
         """Those pairs as matches of a sentence of the batch, in the order of their numbers."""
@@ -53,58 +62,70 @@ class Neighbouring:
 def tokens_of(
     hypothesis: Hypothesis,
     vocab: Vocabulary,
-    memory: MemoryState,
+    memory: Collated,
     sentence: int,
     near: Neighbouring,
 ) -> tuple[Token, ...]:
     """One record a subword of an explained hypothesis; `sentence` is its row in `memory`, what it
     has read. Pairs of neighbours are noted in `near`."""
-    traced = zip(hypothesis.ids, hypothesis.traces, strict=True)
-    return tuple(_token(word, trace, vocab, memory, sentence, near) for word, trace in traced)
+    traced = zip(hypothesis.ids, hypothesis.probabilities, hypothesis.traces, strict=True)
+    return tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
 
 
 def _token(
     word: int,
-    trace: TokenTrace,
+    probability: float,
+    trace: Trace,
     vocab: Vocabulary,
-    memory: MemoryState,
+    memory: Collated,
     sentence: int,
     near: Neighbouring,
 ) -> Token:
-    generated = (1 - trace.copy_gate) * (1 - trace.recall_gate) * trace.p_gen
-    recalled = (1 - trace.copy_gate) * trace.recall_gate * trace.p_recall
-    copied = trace.copy_gate * trace.p_copy
-    cache_effect = trace.p_cache - trace.p_plain
-    fusion_effect = trace.p_gen - trace.p_cache
-    origin = origin_of(generated, recalled, copied, trace.p_plain, cache_effect, fusion_effect)
+    cache = trace.layers.get("cache")
+    pairs = trace.layers.get("tm") or trace.layers.get("knn")
+    p_copy, copy_gate = _numbers(pairs.mixed if pairs is not None else None)
+    p_recall, recall_gate = _numbers(cache.mixed if cache is not None else None)
+    plain = float(trace.plain)
+    p_cache, cache_gate = _numbers(cache.fused if cache is not None else None, plain)
+    p_gen, fusion_gate = _numbers(pairs.fused if pairs is not None else None, p_cache)
+    generated = (1 - copy_gate) * (1 - recall_gate) * p_gen
+    recalled = (1 - copy_gate) * recall_gate * p_recall
+    copied = copy_gate * p_copy
+    cache_effect = p_cache - plain
+    fusion_effect = p_gen - p_cache
     sources: tuple[MemorySource, ...] = ()
     attention: tuple[MemorySource, ...] = ()
     slots: tuple[CacheSource, ...] = ()
-    if trace.q is not None:
-        sources = _sources(trace, memory, sentence, near, SMALLEST_WEIGHT, word)
-        attention = _sources(trace, memory, sentence, near, SMALLEST_READ)
-        if trace.fusion_gate > 0 and not trace.copy_gate:
-            sources = _sources(trace, memory, sentence, near, SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
-    if memory.cache is not None and trace.slots is not None:
-        slots = _slots(trace.slots, memory.cache, sentence, word, vocab)
+    if pairs is not None:
+        sources = _sources(pairs, memory, sentence, near, SMALLEST_WEIGHT, word)
+        attention = _sources(pairs, memory, sentence, near, SMALLEST_READ)
+        if fusion_gate > 0 and not copy_gate:
+            sources = _sources(pairs, memory, sentence, near, SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
+    if cache is not None and memory.slots is not None:
+        slots = _slots(cache.weights, memory.slots, sentence, word, vocab)
     return Token(
-        vocab.piece(word),
-        origin,
-        trace.probability,
-        generated,
-        recalled,
-        copied,
-        trace.copy_gate,
-        trace.recall_gate,
-        trace.fusion_gate,
-        trace.cache_gate,
-        trace.p_plain,
-        cache_effect,
-        fusion_effect,
-        sources,
-        attention,
-        slots,
+        text=vocab.piece(word),
+        origin=origin_of(generated, recalled, copied, plain, cache_effect, fusion_effect),
+        probability=probability,
+        generated=generated,
+        recalled=recalled,
+        copied=copied,
+        copy_gate=copy_gate,
+        recall_gate=recall_gate,
+        fusion_gate=fusion_gate,
+        cache_gate=cache_gate,
+        plain=plain,
+        cache_effect=cache_effect,
+        fusion_effect=fusion_effect,
+        sources=sources,
+        attention=attention,
+        slots=slots,
     )
+
+
+def _numbers(part: Part | None, absent: float = 0.0) -> tuple[float, float]:
+    """Probability and gate of a part; without it `absent`, and a gate that is closed."""
+    return (float(part.p), float(part.gate)) if part is not None else (absent, 0.0)
 
 
 def origin_of(
@@ -123,8 +144,8 @@ def origin_of(
 
 
 def _sources(
-    trace: TokenTrace,
-    memory: MemoryState,
+    trace: LayerTrace,
+    memory: Collated,
     sentence: int,
     near: Neighbouring,
     smallest: float,
@@ -132,22 +153,15 @@ def _sources(
 ) -> tuple[MemorySource, ...]:
     """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
     heaviest first."""
-    assert trace.q is not None
     read = list[MemorySource]()
-    found = trace.found if trace.found is not None else trace.q[:0].long()
-    own = len(trace.q) - len(found)
-    pairs, neighbours = trace.q[:own], trace.q[own:]
-    if memory.tm is not None:
-        tm = memory.tm
-        for at in _read(pairs, tm.ids[sentence], smallest, word, tm.mask[sentence]):
-            read.append(
-                MemorySource(
-                    int(tm.pair[sentence, at]), int(tm.position[sentence, at]), float(pairs[at])
-                )
-            )
-    if near.asked is not None:
-        for at in _read(neighbours, near.asked.ids(found), smallest, word, found >= 0):
-            read.append(MemorySource(*near.place(int(found[at])), float(neighbours[at])))
+    found = trace.found if trace.found is not None else trace.weights[:0].long()
+    own = len(trace.weights) - len(found)
+    if memory.pairs is not None:
+        pairs, weights = memory.pairs, trace.weights[:own]
+        for at in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
+            pair, position = int(pairs.pair[sentence, at]), int(pairs.position[sentence, at])
+            read.append(MemorySource(pair, position, float(weights[at])))
+    read += near.sources(trace.weights[own:], found, smallest, word)
     return tuple(sorted(read, key=lambda source: -source.weight))
 
 
@@ -160,7 +174,7 @@ def _read(
 
 
 def _slots(
-    weights: Tensor, cache: CacheState, sentence: int, word: int, vocab: Vocabulary
+    weights: Tensor, cache: Slots, sentence: int, word: int, vocab: Vocabulary
 ) -> tuple[CacheSource, ...]:
     """The slots read from, the heaviest first; of those that hold `word` light ones, too: their sum
     is exact."""

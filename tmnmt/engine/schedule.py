@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Translation
 
 AHEAD = 32  # sentences, at least, that are retrieved for together
@@ -26,6 +27,7 @@ class Piece:
     part: int = 0  # its place in the segment
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
+    keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
     silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated

@@ -49,11 +49,11 @@ from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, padded
-from tmnmt.layers.base import MemoryState
 from tmnmt.layers.cache import CacheContents, collate_caches
-from tmnmt.layers.combine import Memories, Mode
-from tmnmt.layers.neighbours import Asked, NeighbourState
-from tmnmt.layers.tm import collate
+from tmnmt.layers.collated import collate
+from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.contract import Collated
+from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.progress import ReadProgress
@@ -329,20 +329,33 @@ class Translator:
         remember."""
         with self.lock:
             batch = self.retrieve(batch, sessions)
-            held = [self._held(*pair) for pair in zip(batch, sessions, strict=True)]
-            rows = [
-                row for row, match in enumerate(held) if match is None and not batch[row].silent
-            ]
-            caches = [sessions[row].cache for row in rows]
-            decoded = iter(self._decoded([batch[row] for row in rows], caches, explain))
-            return [
-                next(decoded)
-                if row in rows
-                else self._as_it_stands(piece, held[row], sessions[row].cache, explain)
-                for row, piece in enumerate(batch)
-            ]
+            done = self._verbatim(batch, sessions, explain)
+            left = [row for row in range(len(batch)) if row not in done]
+            pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
+            collated = self._collated(pieces, caches)
+            found = self.decode(pieces, collated, explain)
+            self._remember(caches, found)
+            done |= zip(left, self._translations(pieces, found, collated), strict=True)
+            return [done[row] for row in range(len(batch))]
 
-    def _held(self, piece: Piece, session: Session) -> Match | None:
+    def _verbatim(
+        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool
+    ) -> dict[int, tuple[Translation, int]]:
+        """The rows that the model is not asked for, each with its translation and its length: exact
+        matches of whole segments, taken as they stand, and pieces for which the first of their
+        segment stands."""
+        done = dict[int, tuple[Translation, int]]()
+        for row, (piece, session) in enumerate(zip(batch, sessions, strict=True)):
+            match = self._exact(piece, session)
+            if piece.silent or (match is not None and piece.part):
+                done[row] = Translation(piece.text, "", 0.0), 0
+            elif match is not None:
+                self._remember_as_it_stands(session.cache, match)
+                taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
+                done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
+        return done
+
+    def _exact(self, piece: Piece, session: Session) -> Match | None:
         """The exact match of the whole segment that is taken as it stands; None where the model is
         asked."""
         return (
@@ -351,47 +364,25 @@ class Translator:
             else None
         )
 
-    def _as_it_stands(
-        self, piece: Piece, match: Match | None, cache: CacheContents, explain: bool
-    ) -> tuple[Translation, int]:
-        """The target of `match`, and its length; nothing of a piece for which the first of its
-        segment stands."""
-        if match is None or piece.part:
-            return Translation(piece.text, "", 0.0), 0
-        if self.settings.remembers:
-            keys = self.keys.keys_of([[(match.segment.src, match.segment.tgt)]])[0][0]
-            self.write(cache, keys.contexts, keys.hiddens, keys.ids)
-        taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
-        return taken, len(self.vocab.encode(taken.tgt)) + 1
-
-    def _decoded(
-        self, batch: Sequence[Piece], caches: Sequence[CacheContents], explain: bool
-    ) -> list[tuple[Translation, int]]:
-        """What the model says with their matches and these caches, and remembers."""
-        if not batch:
-            return []
-        pairs = self._keys(batch)
-        tm = (
-            collate(pairs, [self._scores(piece) for piece in batch], 1, self.device)
-            if self.settings.mode != "off"
-            else None
+    def _collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
+        """What the memory layers read for these pieces: pairs, session caches, neighbours."""
+        pairs = None
+        if self.settings.mode != "off":
+            keys, scores = [list(piece.keys) for piece in pieces], map(self._scores, pieces)
+            pairs = collate(keys, list(scores), self.device)
+        asked = self._asked(pieces)
+        voters = Voters(asked, self.knn) if asked is not None and self.knn is not None else None
+        return Collated(
+            pairs=pairs,
+            slots=collate_caches(list(caches), self.device),
+            neighbours=asked if voters is None else None,
+            voters=voters,
         )
-        memory = MemoryState(
-            tm, collate_caches(list(caches), 1, self.device), self._neighbours(batch)
-        )
-        found = self.decode(batch, memory, explain)
-        if self.settings.remembers:
-            for cache, hypothesis in zip(caches, found, strict=True):
-                self._remember(cache, hypothesis)
-        return [
-            (self._translation(piece, best, memory, row), len(best.ids) + best.finished)
-            for row, (piece, best) in enumerate(zip(batch, found, strict=True))
-        ]
 
     def retrieve(self, pieces: Sequence[Piece], sessions: Sequence[Session] = ()) -> list[Piece]:
-        """The pieces with their matches; those that have them already stay as they are. The keys of
-        all pairs found are computed together. `sessions`: of every piece, whose confirmed pairs are
-        searched, too."""
+        """The pieces with their matches and the keys of these; those that have them already stay as
+        they are. The keys of all pairs found are computed together. `sessions`: of every piece,
+        whose confirmed pairs are searched, too."""
         rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
         done = list(pieces)
         if not rows:
@@ -404,7 +395,8 @@ class Translator:
                 done[row] = piece
                 self.counts[self.in_pieces] += not piece.part and piece.text != piece.whole
             self._find_exact(done, rows)
-        self._keys(done)
+        for row, keys in zip(rows, self._keys([done[row] for row in rows]), strict=True):
+            done[row] = replace(done[row], keys=tuple(keys))
         return done
 
     def _with_matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
@@ -474,33 +466,29 @@ class Translator:
         return not self.settings.retrieves or any(match.edits == 0 for match in piece.matches or ())
 
     def decode(
-        self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
+        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
     ) -> list[Hypothesis]:
         """The best hypothesis for each piece by beam search, with what the session cache will want
         of it."""
-        ids = [[*piece.ids, EOS] for piece in pieces]
-        settings = self.settings
+        if not pieces:
+            return []
+        settings, backbone = self.settings, self.backbone
         search = SearchSettings(
-            settings.beam,
-            settings.length_penalty,
-            settings.mode,
-            settings.remembers,
-            explain,
-            settings.cache_best if settings.remembers else 1,
+            beam=settings.beam,
+            length_penalty=settings.length_penalty,
+            keep_states=settings.remembers,
+            explain=explain,
+            n_best=settings.cache_best if settings.remembers else 1,
         )
+        ids = [[*piece.ids, EOS] for piece in pieces]
+        longest = [2 * len(row) + 10 for row in ids]
         with self._timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
-            encoded = self.backbone.encode(padded(ids, self.device), src_len)
+            encoded = backbone.encode(padded(ids, self.device), src_len)
+            ready = Ready()
             if self.memories is not None:
-                memory = self.memories.ready(memory, self.backbone)
-            return beam_search(
-                self.backbone,
-                self.memories,
-                encoded,
-                memory,
-                [2 * len(row) + 10 for row in ids],
-                search,
-            )
+                ready = self.memories.ready(collated, backbone, settings.mode)
+            return beam_search(backbone, self.memories, encoded, ready, longest, search)
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed
@@ -535,12 +523,19 @@ class Translator:
         if cache.size and self.memories is not None and self.memories.cache is not None:
             cache.write(*self.memories.cache.slots_of(contexts, hiddens), ids)
 
-    def _remember(self, cache: CacheContents, hypothesis: Hypothesis) -> None:
-        """Writes what was translated to the document's session cache; of several hypotheses the
-        best last, so that it counts most (OURS: the paper does not say)."""
-        for one in (*reversed(hypothesis.others), hypothesis):
-            if one.contexts is not None and one.hiddens is not None:
-                self.write(cache, one.contexts, one.hiddens, torch.tensor(one.ids))
+    def _remember(self, caches: Sequence[CacheContents], found: Sequence[Hypothesis]) -> None:
+        """Writes what was translated to the documents' session caches, where they learn from it; of
+        several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
+        for cache, best in zip(caches, found, strict=True):
+            for one in (*reversed(best.others), best):
+                if one.contexts is not None and one.hiddens is not None:
+                    self.write(cache, one.contexts, one.hiddens, torch.tensor(one.ids))
+
+    def _remember_as_it_stands(self, cache: CacheContents, match: Match) -> None:
+        """The same of an exact match."""
+        if self.settings.remembers:
+            keys = self.keys.keys_of([[(match.segment.src, match.segment.tgt)]])[0][0]
+            self.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self._timed("keys"):
@@ -549,19 +544,13 @@ class Translator:
                 for piece in pieces
             )
 
-    def _neighbours(self, batch: Sequence[Piece]) -> NeighbourState | None:
-        """What is read of the whole memory at every word, before the first; None where
-        nothing is."""
-        if self.datastore is None:
+    def _asked(self, pieces: Sequence[Piece]) -> Asked | None:
+        """What is asked of the whole memory at every word; None where nothing is."""
+        if self.datastore is None or not pieces:
             return None
-        settings, tm = self.settings, self.memories.tm if self.memories is not None else None
-        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in batch]
-        asked = Asked(
-            self.datastore, settings.neighbours, [piece.text for piece in batch], pairs, self.knn
-        )
-        return NeighbourState.of(
-            asked, len(batch), tm.coverage.width if tm is not None else 0, self.device
-        )
+        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces]
+        sources = [piece.text for piece in pieces]
+        return Asked(self.datastore, self.settings.neighbours, sources, pairs)
 
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches
@@ -616,14 +605,21 @@ class Translator:
             for part, one in enumerate(texts)
         ]
 
+    def _translations(
+        self, pieces: Sequence[Piece], found: Sequence[Hypothesis], collated: Collated
+    ) -> list[tuple[Translation, int]]:
+        """What the best hypotheses say, and their lengths."""
+        return [
+            (self._translation(piece, best, collated, row), len(best.ids) + best.finished)
+            for row, (piece, best) in enumerate(zip(pieces, found, strict=True))
+        ]
+
     def _translation(
-        self, piece: Piece, best: Hypothesis, memory: MemoryState, row: int
+        self, piece: Piece, best: Hypothesis, collated: Collated, row: int
     ) -> Translation:
         matches = piece.matches or ()
-        near = Neighbouring(
-            memory.neighbours.asked if memory.neighbours is not None else None, len(matches)
-        )
-        tokens = tokens_of(best, self.vocab, memory, row, near) if best.traces else ()
+        near = Neighbouring(collated.asked, len(matches))
+        tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
         text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
         low = best.per_subword < self.low_score
         return Translation(

@@ -44,5 +44,19 @@ def as_it_stands(
 
 def _copied(text: str, source: MemorySource) -> Token:
     return Token(
-        text, "memory", 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (source,), (source,)
+        text=text,
+        origin="memory",
+        probability=1.0,
+        generated=0.0,
+        recalled=0.0,
+        copied=1.0,
+        copy_gate=1.0,
+        recall_gate=0.0,
+        fusion_gate=0.0,
+        cache_gate=0.0,
+        plain=0.0,
+        cache_effect=0.0,
+        fusion_effect=0.0,
+        sources=(source,),
+        attention=(source,),
     )

@@ -86,6 +86,22 @@ class _Texts:
     def pair(self, document: str, targets: str) -> tuple[str, str]:
         """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its
         archive."""
+        read = self._read()
+        if document != self._document:
+            self._document = document
+            self._sides = [read.of(side, document) for side in (0, 1)]
+        numbers = [side.split() for side in targets.split(";")]
+        if len(numbers) != 2:
+            raise Malformed(
+                f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'"
+            )
+        of_source, of_target = (
+            self._text(read, document, side, each) for side, each in enumerate(numbers)
+        )
+        return of_source, of_target
+
+    def _read(self) -> Paragraphs:
+        """The paragraphs of both languages, read at the first link."""
         if self._paragraphs is None:
             archives = self._archives()
             self._paragraphs = Paragraphs()
@@ -93,17 +109,9 @@ class _Texts:
                 log.info("%s: reading its texts", path)
                 self._paragraphs.load(side, file_source(path))
                 self._report.beside.append(path)
-        if document != self._document:
-            self._document = document
-            self._sides = [self._paragraphs.of(side, document) for side in (0, 1)]
-        numbers = [side.split() for side in targets.split(";")]
-        if len(numbers) != 2:
-            raise Malformed(
-                f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'"
-            )
-        return self._text(document, 0, numbers[0]), self._text(document, 1, numbers[1])
+        return self._paragraphs
 
-    def _text(self, document: str, side: int, numbers: list[str]) -> str:
+    def _text(self, read: Paragraphs, document: str, side: int, numbers: list[str]) -> str:
         paragraphs = self._sides[side]
         if paragraphs is None:
             raise Malformed(f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz")
@@ -111,8 +119,7 @@ class _Texts:
             if number not in paragraphs:
                 where = f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz"
                 raise Malformed(f"paragraph {excerpt(number)} of {where}")
-        assert self._paragraphs is not None
-        self._paragraphs.take(side, sum(len(paragraphs[number]) for number in numbers))
+        read.take(side, sum(len(paragraphs[number]) for number in numbers))
         return " ".join(paragraphs[number] for number in numbers)
 
     def _archives(self) -> list[Path]:

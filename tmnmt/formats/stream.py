@@ -268,7 +268,7 @@ class _Xz:
                     raise EOFError("the file ends before the end of its packed data")
             else:
                 block = b""
-            if data := self._unpack(block, size):
+            if data := self._unpack(self._decoder, block, size):
                 return data
 
     def _next_stream(self, block: bytes) -> bytes:
@@ -278,10 +278,9 @@ class _Xz:
                 break
         return block
 
-    def _unpack(self, block: bytes, size: int) -> bytes:
-        assert self._decoder is not None
+    def _unpack(self, decoder: lzma.LZMADecompressor, block: bytes, size: int) -> bytes:
         try:
-            return self._decoder.decompress(block, size)
+            return decoder.decompress(block, size)
         except lzma.LZMAError as error:
             if "limit" in str(error):
                 raise FormatError(

@@ -120,10 +120,12 @@ class Datastore:
         ]
 
     def segment(self, pair: int) -> Segment:
-        """A segment that has the pair of this number, which a search has found."""
+        """A segment that has the pair of this number. Raises LookupError where no search has found
+        it."""
         which, number = self._memory_of(pair)
-        segment = self._known[which][number]
-        assert segment is not None
+        segment = self._known[which].get(number)
+        if segment is None:
+            raise LookupError(f"pair {pair} was not found by a search")
         return segment
 
     def _memory_of(self, pair: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -37,9 +38,10 @@ from torch.linalg import vecdot
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.layers.base import CacheState, Embed
-from tmnmt.layers.view import first_of, view_of
-from tmnmt.layers.words import with_words, word_map
+from tmnmt.layers.collated import Slots
+from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.view import Positions, first_of
+from tmnmt.layers.words import Embed, with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
 
 CacheFusion = Literal["deep", "shallow"]
@@ -121,7 +123,7 @@ class Matched(NamedTuple):
         return -torch.stack([-logit, -self.meant, -logit - self.meant]).logsumexp(0)
 
 
-class SessionCache(nn.Module):
+class SessionCache(MemoryLayer[Positions]):
     """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the
     weights of the signs, as far as `kind` has them; a document's slots are in `CacheContents`.
 
@@ -192,39 +194,80 @@ class SessionCache(nn.Module):
             return ""
         return hashlib.sha256(self.K.weight.detach().cpu().numpy().tobytes()).hexdigest()[:16]
 
-    def ready(self, state: CacheState, embed: Embed) -> CacheState:
-        """The same with all that no step changes: W of every slot of a shallow cache; of a deep one
-        the slots' words in what is blended of them, and, of few slots, W of each. Slots may be as
-        `slots_of` gives them, or, where K learns, contexts and states."""
-        first = first_of(state.ids)
-        if self.K is not None and state.values.shape[-1]:
-            keys, values = self.slots_of(state.keys, state.values)
-            state = replace(state, keys=keys, values=values)
-        if self.kind.fusion == "shallow":
-            read = self.W(state.keys if self.K is not None else state.values)
-            if self.empty is not None:
-                read = torch.cat([read, normalize(state.keys, dim=-1)], -1)
-            return replace(state, read=read, first=first, view=None)
-        said = with_words(self.word, state.values, state.ids, embed)
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Positions | None:
+        if "cache" not in outputs or collated.slots is None:
+            return None
+        return self.laid_out(collated.slots, embed)
+
+    def laid_out(self, slots: Slots, embed: Embed) -> Positions:
+        """The slots with all that no step changes, one row a sentence: what is blended of every
+        slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and states."""
+        if self.K is not None and slots.values.shape[-1]:
+            keys, values = self.slots_of(slots.keys, slots.values)
+            slots = replace(slots, keys=keys, values=values)
+        return Positions(
+            keys=slots.keys,
+            ids=slots.ids,
+            before=slots.before,
+            mask=slots.mask,
+            first=first_of(slots.ids),
+            read=self._shallow(slots)
+            if self.kind.fusion == "shallow"
+            else self._deep(slots, embed),
+            worth=None,
+            sentence=torch.arange(len(slots.ids), device=slots.ids.device),
+        )
+
+    def _shallow(self, slots: Slots) -> Tensor:
+        """W of every slot (N, C, 1); with an empty slot the keys at length 1 behind it."""
+        read: Tensor = self.W(slots.keys if self.K is not None else slots.values)
+        if self.empty is not None:
+            read = torch.cat([read, normalize(slots.keys, dim=-1)], -1)
+        return read
+
+    def _deep(self, slots: Slots, embed: Embed) -> Tensor:
+        """v + E e(y) of every slot (N, C, d), and W of it behind it: (N, C, 2 d), or (N, C, d + 1)
+        where the gate is one number. Of many slots without: W is multiplied with in the step."""
+        said = with_words(self.word, slots.values, slots.ids, embed)
         few = said.shape[1] <= PROJECTED or self.W.out_features == 1
-        return replace(
-            state, read=torch.cat([said, self.W(said)], -1) if few else said, first=first, view=None
-        )
+        return torch.cat([said, self.W(said)], -1) if few else said
 
-    def match(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
-        """P_m (R, C) over the slots of the row's sentence (eq. 5) after y_{t-1} (R,) at s (R, d)
-        and c (R, l); zero where the cache is empty."""
-        view = view_of(state)
-        return view.put(
-            self.matched(view.pick(prev), view.pick(hidden), view.pick(context), state).weights
-        )
+    def fuse(self, at: At, hidden: Tensor, ready: Positions) -> tuple[Tensor, Read[Positions]]:
+        """Deep: s~ (R, d), where the cache is empty what came in, and lambda (R, d) or (R, 1), 0
+        there (eq. 6, 8). Shallow: what is mixed in."""
+        if self.kind.fusion == "shallow":
+            weights, logit = self.recall(at.prev, at.hidden, at.context, ready)
+            words = Words(ready.view.ids, ready.view.first, logit)
+            return hidden, Read(ready, weights, words=words)
+        view = ready.view
+        own, context = view.pick(at.hidden), view.pick(at.context)
+        weights = self.matched(view.pick(at.prev), own, context, ready).weights
+        recalled, projected = self.blend(weights, ready)
+        gate = torch.sigmoid(self.logits(own, context, projected))
+        into = own if hidden is at.hidden else view.pick(hidden)
+        added = self.kind.combining == "add"
+        fused = torch.addcmul(into, gate, recalled) if added else torch.lerp(into, recalled, gate)
+        return view.put(fused, hidden), Read(ready, view.put(weights), gate=view.put(gate))
 
-    def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState) -> Matched:
+    def recall(
+        self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions
+    ) -> tuple[Tensor, Tensor]:
+        """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
+        empty, of y_{t-1} (R,), s (R, d) and c (R, l)."""
+        view = ready.view
+        hidden, context = view.pick(hidden), view.pick(context)
+        matched = self.matched(view.pick(prev), hidden, context, ready)
+        logit = self.logits(hidden, context, view.rows.blend(matched.weights, ready.read[..., :1]))
+        if self.signs is not None:
+            logit = logit + STEEP * self.signs(matched.signs(context))
+        return view.put(matched.weights), view.put(matched.taken(logit[:, 0]), -torch.inf)
+
+    def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
         """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
         cache."""
-        view, follows = view_of(state), None
-        scores = energy = self.scores(hidden, context, state)
-        if self.kappa is not None and view.before is not None:
+        view, follows = ready.view, None
+        scores = energy = self.scores(hidden, context, ready)
+        if self.kappa is not None:
             follows = (view.before == prev[:, None]).to(scores.dtype)
             energy = torch.addcmul(scores, follows, STEEP * self.kappa)
         if view.mask is not None:
@@ -233,31 +276,29 @@ class SessionCache(nn.Module):
         level, meant = energy.amax(-1) - weights.amax(-1).log(), None
         if self.empty is not None:
             least, steep = self.empty  # a and b
-            meant = STEEP * steep * (self.likeness(weights, hidden, context, state) - least)
+            meant = STEEP * steep * (self.likeness(weights, hidden, context, ready) - least)
         return Matched(scores, follows, weights, level, meant)
 
     def likeness(
-        self, weights: Tensor, hidden: Tensor, context: Tensor, state: CacheState
+        self, weights: Tensor, hidden: Tensor, context: Tensor, ready: Positions
     ) -> Tensor:
         """(R',) mean cosine of the slots' keys, by P_m (R', C), and the key that s (R', d) and c
         (R', l) would get."""
-        assert state.read is not None
-        recalled = view_of(state).rows.blend(weights, state.read[..., 1:])
+        recalled = ready.view.rows.blend(weights, ready.read[..., 1:])
         cosine: Tensor = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
         return cosine
 
-    def scores(self, hidden: Tensor, context: Tensor, state: CacheState) -> Tensor:
-        """The match (R', C) of s (R', d) and c (R', l) with their slots."""
-        rows = view_of(state).rows
+    def scores(self, hidden: Tensor, context: Tensor, ready: Positions) -> Tensor:
+        """The match (R', C) of s (R', d) and c (R', l) with their slots (eq. 5)."""
+        rows = ready.view.rows
         if self.Q is not None:
-            return rows.dot(self.Q(torch.cat([context, hidden], -1)), state.keys)
-        return rows.dot(context if self.A is None else context @ self.A, state.keys)
+            return rows.dot(self.Q(torch.cat([context, hidden], -1)), ready.keys)
+        return rows.dot(context if self.A is None else context @ self.A, ready.keys)
 
-    def blend(self, weights: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+    def blend(self, weights: Tensor, ready: Positions) -> tuple[Tensor, Tensor]:
         """Deep: m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
-        assert state.read is not None
         d = self.U.in_features
-        blended = view_of(state).rows.blend(weights, state.read)
+        blended = ready.view.rows.blend(weights, ready.read)
         recalled = blended[:, :d]
         return recalled, blended[:, d:] if blended.shape[1] > d else self.W(
             recalled
@@ -268,37 +309,6 @@ class SessionCache(nn.Module):
         gate."""
         own: Tensor = self.U(hidden)
         return torch.addmm(own + projected, context, self.V.weight.t())
-
-    def fuse(
-        self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState
-    ) -> tuple[Tensor, Tensor]:
-        """Deep: s~ (R, d) of y_{t-1} (R,), s (R, d), c (R, l), and lambda (R, d) or (R, 1); where
-        it is empty s and 0 (eq. 6, 8). `state` has been seen."""
-        view = view_of(state)
-        own, context = view.pick(hidden), view.pick(context)
-        recalled, projected = self.blend(
-            self.matched(view.pick(prev), own, context, state).weights, state
-        )
-        gate = torch.sigmoid(self.logits(own, context, projected))
-        added = self.kind.combining == "add"
-        fused = torch.addcmul(own, gate, recalled) if added else torch.lerp(own, recalled, gate)
-        return view.put(fused, hidden), view.put(gate)
-
-    def recall(
-        self, prev: Tensor, hidden: Tensor, context: Tensor, state: CacheState
-    ) -> tuple[Tensor, Tensor]:
-        """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
-        empty.
-
-        `state` has been seen."""
-        view = view_of(state)
-        hidden, context = view.pick(hidden), view.pick(context)
-        assert state.read is not None
-        matched = self.matched(view.pick(prev), hidden, context, state)
-        logit = self.logits(hidden, context, view.rows.blend(matched.weights, state.read[..., :1]))
-        if self.signs is not None:
-            logit = logit + STEEP * self.signs(matched.signs(context))
-        return view.put(matched.weights), view.put(matched.taken(logit[:, 0]), -torch.inf)
 
 
 class CacheContents:
@@ -464,13 +474,9 @@ class CacheContents:
 
 
 def collate_caches(
-    contents: list[CacheContents],
-    rows_per_sentence: int = 1,
-    device: torch.device | str = "cpu",
-) -> CacheState | None:
-    """A snapshot of N documents' caches for the next sentence of each; None if all are empty.
-
-    Rows are sentence by sentence, `rows_per_sentence` (the beam) of each."""
+    contents: list[CacheContents], device: torch.device | str = "cpu"
+) -> Slots | None:
+    """A snapshot of N documents' caches for the next sentence of each; None if all are empty."""
     if not any(len(cache) for cache in contents):
         return None
     lengths = torch.tensor([len(cache) for cache in contents], device=device)
@@ -480,11 +486,10 @@ def collate_caches(
         pad_sequence(some, batch_first=True).to(device)
         for some in ([cache.ids for cache in contents], [cache.before for cache in contents])
     )
-    return CacheState(
+    return Slots(
         keys=keys,
         values=values,
         ids=ids,
         before=before,
         mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
-        sentence=torch.arange(len(contents), device=device).repeat_interleave(rows_per_sentence),
     )

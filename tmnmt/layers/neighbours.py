@@ -13,7 +13,7 @@ R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from torch import Tensor
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Array
-from tmnmt.layers.base import TMState
+from tmnmt.layers.collated import Pairs
 from tmnmt.layers.knn import KNN, AdaptiveKNN, nearest
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
@@ -51,10 +51,9 @@ class Asked:
         k: int,
         sources: Sequence[str],
         pairs: Sequence[Sequence[tuple[str, str]]],
-        knn: KNN | AdaptiveKNN | None = None,
     ) -> None:
         datastore.forget()
-        self.datastore, self.k, self.knn = datastore, k, knn
+        self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
         own = [[number for pair in some for number in datastore.pair_of(*pair)] for some in pairs]
         self._own = np.full((len(own), max(map(len, own), default=0)), -1)  # (N, pairs)
@@ -63,9 +62,9 @@ class Asked:
         self._tokens: dict[int, list[str]] = {}  # of a pair's source
         self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
 
-    def find(self, queries: Tensor, sentence: Tensor) -> tuple[Tensor, TMState]:
+    def find(self, queries: Tensor, sentence: Tensor) -> tuple[Tensor, Pairs]:
         """The keys nearest to c M (R, l): where they stand (R, k), and what every row has found, as
-        if each row were a sentence of its own, without coverage."""
+        if each row were a sentence of its own."""
         _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
         whose = sentence.cpu().numpy()
         found = self.datastore.entries(positions)
@@ -77,8 +76,7 @@ class Asked:
 
         ids, before = there(found.ids), there(found.before)
         scores = there(fuzzy)
-        rows = torch.arange(len(ids), device=queries.device)
-        return there(positions), TMState(
+        return there(positions), Pairs(
             keys=there(found.contexts),
             values=there(found.hiddens),
             ids=ids,
@@ -87,16 +85,12 @@ class Asked:
             pair=torch.zeros_like(ids),
             position=torch.zeros_like(ids),
             marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1),
-            sentence=rows,
-            coverage=queries.new_zeros(*ids.shape, 0),
         )
 
-    def vote(self, hidden: Tensor, context: Tensor) -> Votes:
-        """p_knn at the states (R, d) and contexts (R, l), by the form of kNN that was asked for."""
-        assert self.knn is not None
-        near = nearest(self.datastore, self.k, hidden, context)
-        weights, logit = self.knn(near.distances, near.ids)
-        return Votes(weights, logit, near.ids, near.positions)
+    @property
+    def sentences(self) -> int:
+        """N"""
+        return len(self._sources)
 
     def ids(self, positions: Tensor) -> Tensor:
         """The subwords at positions (k,) of the datastore; PAD where they are -1."""
@@ -132,6 +126,26 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Voters:
+    """The neighbours whose words are mixed in, and the form of kNN that weighs them."""
+
+    asked: Asked
+    knn: KNN | AdaptiveKNN
+
+    def vote(self, hidden: Tensor, context: Tensor) -> Votes:
+        """p_knn at the states (R, d) and contexts (R, l)."""
+        near = nearest(self.asked.datastore, self.asked.k, hidden, context)
+        weights, logit = self.knn(near.distances, near.ids)
+        return Votes(weights, logit, near.ids, near.positions)
+
+    def rows(self, index: Tensor) -> Voters:
+        """The same: no row is asked for."""
+        return self
+
+    reordered = rows
+
+
+@dataclass(frozen=True)
 class NeighbourState:
     """What was read of neighbours so far: a row may find the same one again at a later step."""
 
@@ -141,10 +155,9 @@ class NeighbourState:
     coverage: Tensor  # (R, H, W) what was read of it by then, see `Coverage`
 
     @classmethod
-    def of(
-        cls, asked: Asked, sentences: int, width: int, device: torch.device | str = "cpu"
-    ) -> NeighbourState:
+    def of(cls, asked: Asked, width: int, device: torch.device | str = "cpu") -> NeighbourState:
         """The start: one row a sentence; `width` is W."""
+        sentences = asked.sentences
         nothing = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
         return cls(
             asked,
@@ -182,15 +195,11 @@ class NeighbourState:
         )
 
 
-def beside(state: TMState | None, found: TMState) -> TMState:
-    """The positions of the pairs and those found beside them, under one softmax: every row is a
-    sentence of its own."""
-    if state is None:
-        return found
+def beside(pairs: Pairs, found: Pairs, sentence: Tensor) -> Pairs:
+    """The pairs of every row's `sentence` (R,), and what the row has found behind them: every row
+    is a sentence of its own."""
     joined = {
-        name: torch.cat([getattr(state, name)[state.sentence], new], 1)
-        for name in ("keys", "values", "ids", "before", "mask", "pair", "position", "marks", "said")
-        if (new := getattr(found, name)) is not None
+        field.name: torch.cat([getattr(pairs, field.name)[sentence], getattr(found, field.name)], 1)
+        for field in fields(Pairs)
     }
-    coverage = torch.cat([state.coverage, found.coverage], 1)
-    return replace(found, **joined, view=None, coverage=coverage, last=state.last)
+    return Pairs(**joined)

@@ -21,23 +21,23 @@ what is between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.linalg import vecdot
 from torch.nn import functional as F
 from torch.nn.functional import logsigmoid
-from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.base import Embed, TMState
+from tmnmt.layers.collated import Pairs
+from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.coverage import Coverage, CoverageKind
-from tmnmt.layers.view import first_of, view_of
-from tmnmt.layers.words import with_words, word_map
-from tmnmt.vocab import BOS
+from tmnmt.layers.mixing import LEAST
+from tmnmt.layers.neighbours import Asked, NeighbourState, beside
+from tmnmt.layers.view import Positions, first_of
+from tmnmt.layers.words import Embed, with_words, word_map
 
 Matching = Literal["identity", "diagonal", "full"]
 FusionGate = Literal["scalar", "elements"]
@@ -48,17 +48,15 @@ FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins
 # otherwise
 DOUBTED, DOUBT = 0.3, 20.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
-LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
 
-class Read(NamedTuple):
+class Reading(NamedTuple):
     """What the rows that have pairs read from them."""
 
-    q: Tensor  # (R, P)
-    of_gates: Tensor  # (R, 128 a gate) W z~ of the gates that there are, copy before fusion
-    signs: (
-        Tensor | None
-    )  # (R, 5) how far what was read is to be trusted, see `Gate`; None where no gate asks
+    q: Tensor  # (R', P)
+    of_gates: Tensor  # (R', 128 a gate) W z~ of the gates that there are, copy before fusion
+    # (R', 5) how far what was read is to be trusted, see `Gate`; (R', 0) where no gate asks
+    signs: Tensor
 
 
 class Gate(nn.Module):
@@ -88,14 +86,13 @@ class Gate(nn.Module):
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
         return plus_linear(self.context(context), hidden, self.hidden)
 
-    def after(self, before: Tensor, value: Tensor, signs: Tensor | None) -> Tensor:
+    def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
         """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5),
-        where it has them."""
+        (..., 0) where it has none."""
         inner = before + value
         if self.signs is None or self.trust is None:
             alone: Tensor = self.out(torch.tanh(inner))
             return alone
-        assert signs is not None
         logits: Tensor = self.out(torch.tanh(plus_linear(inner, signs, self.signs)))
         doubt, steep = self.trust.unbind()
         return logits + logsigmoid(steep * (signs[..., 2:3] - doubt))
@@ -122,7 +119,113 @@ class TMKind:
     words: bool = True  # E e(y'); False: states only, as in the paper
 
 
-class TranslationMemory(nn.Module):
+@dataclass(frozen=True)
+class PairPositions(Positions):
+    """The positions of the pairs. `read` is (N, P, d + ... + 2): z', W z' of every gate, f and e
+    side by side; without W z' where W is multiplied with in the step."""
+
+    said: Tensor  # (N, P, d) what fusion blends of every position
+
+
+@dataclass(frozen=True)
+class PairsReady:
+    """The pairs of every sentence, and what its rows have read of them."""
+
+    positions: PairPositions
+    coverage: Tensor  # (R, P, W) what was read so far, see `Coverage`
+    # (R, P') q of the step before, of the pairs alone; (R, 0) before the first
+    last: Tensor
+    copy: Gate | None  # the gates in use, which are the layer's own
+    fusion: Gate | None
+
+    def rows(self, index: Tensor) -> PairsReady:
+        """The rows `index` (R',) in that order."""
+        return replace(self.reordered(index), positions=self.positions.rows(index))
+
+    def reordered(self, index: Tensor) -> PairsReady:
+        """The same, of an `index` (R,) where every row takes the place of one of its own
+        sentence."""
+        coverage, last = (x.index_select(0, index) for x in (self.coverage, self.last))
+        return replace(self, coverage=coverage, last=last)
+
+    def at(self, tm: TranslationMemory, context: Tensor) -> PairsReady:
+        """What a step at c (R, l) reads."""
+        return self
+
+    def after(self, coverage: Tensor, q: Tensor) -> TMReady:
+        """Once a step has read q (R, P) and left this coverage."""
+        return replace(self, coverage=coverage, last=q)
+
+    @property
+    def found(self) -> Tensor | None:
+        """Where the neighbours stand; None: there are none."""
+        return None
+
+
+@dataclass(frozen=True)
+class NeighboursReady:
+    """The pairs of every sentence, and what is asked of the whole memory at every step."""
+
+    pairs: Pairs | None  # of N sentences; None: there are none
+    said: Tensor | None  # (N, P, d) what fusion blends of them; None: nothing
+    coverage: Tensor  # (R, P, W)
+    last: Tensor  # (R, P), or (R, 0) before the first step
+    near: NeighbourState
+    embed: Embed
+    copy: Gate | None
+    fusion: Gate | None
+
+    def rows(self, index: Tensor) -> NeighboursReady:
+        """The rows `index` (R',) in that order."""
+        coverage, last = (x.index_select(0, index) for x in (self.coverage, self.last))
+        return replace(self, coverage=coverage, last=last, near=self.near.rows(index))
+
+    reordered = rows
+
+    def at(self, tm: TranslationMemory, context: Tensor) -> PairsFound:
+        """What a step at c (R, l) reads: the pairs, and the neighbours behind them."""
+        near = self.near
+        found, new = near.asked.find(tm.query(context), near.sentence)
+        pairs = new if self.pairs is None else beside(self.pairs, new, near.sentence)
+        said = pairs.values
+        if self.fusion is not None:
+            said = tm.said(new, self.embed)
+        if self.said is not None:
+            said = torch.cat([self.said[near.sentence], said], 1)
+        return PairsFound(
+            positions=tm.positions(
+                pairs, said, torch.cat([pairs.values, pairs.marks], -1)
+            ).compact(),
+            coverage=torch.cat([self.coverage, near.covered(found)], 1),
+            last=self.last,
+            copy=self.copy,
+            fusion=self.fusion,
+            neighbours=found,
+            of=self,
+        )
+
+
+@dataclass(frozen=True)
+class PairsFound(PairsReady):
+    """Of one step: the pairs, and the neighbours (R, k) that it has found behind them."""
+
+    neighbours: Tensor
+    of: NeighboursReady
+
+    def after(self, coverage: Tensor, q: Tensor) -> NeighboursReady:
+        pairs = coverage.shape[1] - self.neighbours.shape[1]
+        near = self.of.near.moved(self.neighbours, coverage[:, pairs:])
+        return replace(self.of, coverage=coverage[:, :pairs], last=q[:, :pairs], near=near)
+
+    @property
+    def found(self) -> Tensor:
+        return self.neighbours
+
+
+TMReady = PairsReady | NeighboursReady
+
+
+class TranslationMemory(MemoryLayer[TMReady]):
     """The parameters M, lambda, mu, nu, kappa, rho, eta, E and the gates of copy and fusion, as far
     as `kind` has them.
 
@@ -155,33 +258,73 @@ class TranslationMemory(nn.Module):
         self.fusion = Gate(*sizes, outputs, FUSION_START, signs) if kind.fusion else None
         self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
 
-    def ready(self, state: TMState, embed: Embed) -> TMState:
-        """The same with all that no step changes, and nothing read so far."""
-        said = (
-            with_words(self.word, state.values, state.ids, embed)
-            if self.fusion is not None
-            else state.values
-        )
-        nothing = state.coverage.new_zeros(*state.coverage.shape[:2], self.coverage.width)
-        read = torch.cat([state.values, *self.of_gates(state.values), state.marks], -1)
-        worth, first = self.worth(state), first_of(state.ids)
-        return replace(
-            state,
-            said=said,
-            worth=worth,
-            read=read,
-            first=first,
-            coverage=nothing,
-            last=None,
-            view=None,
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> TMReady | None:
+        copy = self.copy if "copy" in outputs else None
+        fusion = self.fusion if "fusion" in outputs else None
+        if copy is None and fusion is None:
+            return None
+        if collated.neighbours is not None:
+            return self.with_neighbours(collated.pairs, collated.neighbours, embed, copy, fusion)
+        if collated.pairs is None:
+            return None
+        return self.laid_out(collated.pairs, embed, copy, fusion)
+
+    def laid_out(
+        self, pairs: Pairs, embed: Embed, copy: Gate | None, fusion: Gate | None
+    ) -> PairsReady:
+        """The pairs with all that no step changes, one row a sentence, nothing read so far."""
+        read = torch.cat([pairs.values, *self.of_gates(pairs.values), pairs.marks], -1)
+        said = self.said(pairs, embed) if fusion is not None else pairs.values
+        rows, length = pairs.ids.shape
+        return PairsReady(
+            positions=self.positions(pairs, said, read),
+            coverage=pairs.keys.new_zeros(rows, length, self.coverage.width),
+            last=pairs.keys.new_zeros(rows, 0),
+            copy=copy,
+            fusion=fusion,
         )
 
-    def ready_once(self, state: TMState) -> TMState:
-        """The same for one step alone, but for `said`: W is multiplied with what is read, not with
-        every position."""
-        read = torch.cat([state.values, state.marks], -1)
-        return replace(
-            state, worth=self.worth(state), read=read, first=first_of(state.ids), view=None
+    def with_neighbours(
+        self,
+        pairs: Pairs | None,
+        asked: Asked,
+        embed: Embed,
+        copy: Gate | None,
+        fusion: Gate | None,
+    ) -> NeighboursReady:
+        """The pairs, where there are any, beside which every step asks for neighbours."""
+        near = NeighbourState.of(asked, self.coverage.width, self.log_eta.device)
+        sentences, nothing = len(near.sentence), near.coverage.new_zeros
+        said = self.said(pairs, embed) if pairs is not None and fusion is not None else None
+        return NeighboursReady(
+            pairs=pairs,
+            said=said,
+            coverage=nothing(
+                sentences, 0 if pairs is None else pairs.ids.shape[1], self.coverage.width
+            ),
+            last=nothing(sentences, 0),
+            near=near,
+            embed=embed,
+            copy=copy,
+            fusion=fusion,
+        )
+
+    def said(self, pairs: Pairs, embed: Embed) -> Tensor:
+        """z' + E e(y') of every position (N, P, d), which fusion blends."""
+        return with_words(self.word, pairs.values, pairs.ids, embed)
+
+    def positions(self, pairs: Pairs, said: Tensor, read: Tensor) -> PairPositions:
+        """The positions of the pairs, one row a sentence."""
+        return PairPositions(
+            keys=pairs.keys,
+            ids=pairs.ids,
+            before=pairs.before,
+            mask=pairs.mask,
+            first=first_of(pairs.ids),
+            read=read,
+            worth=self.worth(pairs),
+            sentence=torch.arange(len(pairs.ids), device=pairs.ids.device),
+            said=said,
         )
 
     def of_gates(self, values: Tensor) -> list[Tensor]:
@@ -203,9 +346,9 @@ class TranslationMemory(nn.Module):
             return context
         return context * self.M if self.M.dim() == 1 else context @ self.M
 
-    def worth(self, state: TMState) -> Tensor | None:
+    def worth(self, pairs: Pairs) -> Tensor | None:
         """mu f + nu e of every position, (N, P); None where nothing is preferred."""
-        return state.marks @ self.preferences[:2] if self.preferences is not None else None
+        return pairs.marks @ self.preferences[:2] if self.preferences is not None else None
 
     def prefer(self, scores: Tensor, worth: Tensor | None, follows: Tensor) -> Tensor:
         """c M c' + mu f + nu e + kappa g of matching scores (..., P), `worth` and g."""
@@ -213,13 +356,14 @@ class TranslationMemory(nn.Module):
             return scores
         return torch.addcmul(scores + worth, follows, self.preferences[2])
 
-    def point(self, preferred: Tensor, last: Tensor | None, follows: Tensor) -> Tensor:
+    def point(self, preferred: Tensor, last: Tensor, follows: Tensor) -> Tensor:
         """`preferred` + rho r, of what the step before read of the pairs (R, P') and g (R, P);
-        neighbours, the last P - P', are no positions side by side, and have no r. No gradient goes
-        to the step before: through all steps it would grow by rho / eta at each."""
-        if self.pointer is None or last is None:
-            return preferred
+        neighbours, the last P - P', are no positions side by side, and have no r; P' is 0 before
+        the first step. No gradient goes to the step before: through all steps it would grow by
+        rho / eta at each."""
         pairs = last.shape[1]
+        if self.pointer is None or not pairs:
+            return preferred
         came = last.detach().roll(1, 1) * follows[:, :pairs]
         came = came / came.amax(1, keepdim=True).clamp_min(LEAST)
         return preferred + self.pointer * F.pad(came, (0, follows.shape[1] - pairs))
@@ -234,176 +378,99 @@ class TranslationMemory(nn.Module):
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
-    def read(self, prev: Tensor, hidden: Tensor, context: Tensor, state: TMState) -> Read:
-        """What the rows with pairs (R',), (R', d), (R', l) read from them; `state` has
-        been seen."""
-        view, d = view_of(state), hidden.shape[1]
-        assert state.read is not None and view.before is not None
-        scores = view.rows.dot(self.query(context), state.keys)  # (R', P)
+    def fuse(self, at: At, hidden: Tensor, ready: TMReady) -> tuple[Tensor, Read[TMReady]]:
+        """Fusion blends z~ into h (eq. 8); of copying, what is to be mixed in (eq. 6, 7). What was
+        used is, with both, what was copied."""
+        seen = ready.at(self, at.context)
+        view, gate, words = seen.positions.view, None, None
+        state, context = view.pick(at.hidden), view.pick(at.context)
+        read = self.read(view.pick(at.prev), state, context, seen)
+        q = view.put(read.q)
+        used = q.new_zeros(len(q))
+        if seen.fusion is not None:
+            opened = fusion_gate(seen.fusion, state, context, read)
+            blended = view.rows.blend(read.q, seen.positions.said)
+            into = state if hidden is at.hidden else view.pick(hidden)
+            hidden = view.put(torch.lerp(into, blended, opened), hidden)
+            gate = view.put(opened)
+            used = gate.mean(-1)
+        if seen.copy is not None:
+            logit = view.put(copy_logit(seen.copy, state, context, read), -torch.inf)
+            words, used = Words(view.ids, view.first, logit), torch.sigmoid(logit)
+        after = seen.after(self.coverage.after(seen.coverage, used, q), q)
+        return hidden, Read(after, q, gate, words, seen.found)
+
+    def read(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: PairsReady) -> Reading:
+        """What the rows with pairs (R',), (R', d), (R', l) read from them."""
+        view, d = ready.positions.view, hidden.shape[1]
+        scores = view.rows.dot(self.query(context), ready.positions.keys)  # (R', P)
         follows = (view.before == prev[:, None]).to(scores.dtype)
-        last = view.pick(state.last) if state.last is not None else None
-        preferred = self.point(self.prefer(scores, view.worth, follows), last, follows)
-        q = self.attend(preferred, view.pick(state.coverage), view.mask)
-        z_tilde, of_gates, marks = view.rows.blend(q, state.read).tensor_split((d, -2), -1)
+        preferred = self.prefer(scores, view.worth, follows)
+        pointed = self.point(preferred, view.pick(ready.last), follows)
+        q = self.attend(pointed, view.pick(ready.coverage), view.mask)
+        blended = view.rows.blend(q, ready.positions.read)
+        z_tilde, of_gates, marks = blended.tensor_split((d, -2), -1)
         if not of_gates.shape[1]:
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
         if not self.kind.gate_signs:
-            return Read(q, of_gates, None)
+            return Reading(q, of_gates, q[:, :0])
         found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
         squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
         signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
-        return Read(q, of_gates, torch.cat(signs, -1))
-
-    def copy_logit(self, hidden: Tensor, context: Tensor, read: Read) -> Tensor:
-        """The copy gate's logits (R,) of rows with pairs."""
-        assert self.copy is not None
-        before, value = self.copy.before(context, hidden), read.of_gates[:, :GATE_WIDTH]
-        return self.copy.after(before, value, read.signs).squeeze(-1)
-
-    def fusion_gate(self, hidden: Tensor, context: Tensor, read: Read) -> Tensor:
-        """The fusion gate (R, d) or (R, 1) of rows with pairs."""
-        assert self.fusion is not None
-        before, value = self.fusion.before(context, hidden), read.of_gates[:, -GATE_WIDTH:]
-        return torch.sigmoid(self.fusion.after(before, value, read.signs))
+        return Reading(q, of_gates, torch.cat(signs, -1))
 
     def unroll(
-        self, gate: Gate, prev: Tensor, hiddens: Tensor, contexts: Tensor, state: TMState
+        self, gate: Gate, prev: Tensor, hiddens: Tensor, contexts: Tensor, pairs: Pairs
     ) -> tuple[Tensor, Tensor]:
         """`read` and `gate` over whole targets (B, T), (B, T, d), (B, T, l), one row a sentence: q
         (B, T, P), logits (B, T, o). For training: only the coverage needs a loop over t, everything
         else is computed before it."""
-        scores = self.query(contexts) @ state.keys.transpose(1, 2)  # (B, T, P)
-        follows = (state.before[:, None] == prev[:, :, None]).to(scores.dtype)
-        signs = (
-            self._signs(scores, hiddens, contexts, follows, state) if self.kind.gate_signs else None
-        )
-        worth = self.worth(state)
+        scores = self.query(contexts) @ pairs.keys.transpose(1, 2)  # (B, T, P)
+        follows = (pairs.before[:, None] == prev[:, :, None]).to(scores.dtype)
+        signs = self._signs(scores, hiddens, contexts, follows, pairs)
+        worth = self.worth(pairs)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
         before, projected = (
             gate.before(contexts, hiddens),
-            gate.value(state.values),
+            gate.value(pairs.values),
         )  # (B, T, 128), (B, P, 128)
-        kept = scores.new_zeros(*state.ids.shape, self.coverage.width)
+        kept = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
+        nothing = kept.new_zeros(len(kept), 0)
         q: list[Tensor] = []
         logits: list[Tensor] = []
         for t in range(contexts.shape[1]):
-            pointed = self.point(preferred[:, t], q[-1] if q else None, follows[:, t])
-            q.append(self.attend(pointed, kept, state.mask))
+            pointed = self.point(preferred[:, t], q[-1] if q else nothing, follows[:, t])
+            q.append(self.attend(pointed, kept, pairs.mask))
             weights = q[t][:, None]  # (B, 1, P)
-            sign = torch.bmm(weights, signs[:, t])[:, 0] if signs is not None else None
+            sign = torch.bmm(weights, signs[:, t])[:, 0]
             logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))
             kept = self.coverage.after(kept, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
 
-    @staticmethod
     def _signs(
-        scores: Tensor, hiddens: Tensor, contexts: Tensor, follows: Tensor, state: TMState
+        self, scores: Tensor, hiddens: Tensor, contexts: Tensor, follows: Tensor, pairs: Pairs
     ) -> Tensor:
         """What every position would show the gates at every step, were it alone read:
-        (B, T, P, 5)."""
-        values = state.values.transpose(1, 2)  # (B, d, P)
+        (B, T, P, 5); (B, T, P, 0) where no gate asks."""
+        if not self.kind.gate_signs:
+            return scores.new_zeros(*scores.shape, 0)
+        values = pairs.values.transpose(1, 2)  # (B, d, P)
         match = scores / _square(contexts)[..., None]
         agreement = hiddens @ values / _square(hiddens)[..., None]
-        marks = state.marks[:, None].expand(*match.shape, 2)
+        marks = pairs.marks[:, None].expand(*match.shape, 2)
         return torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)
 
 
-def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
-    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P), where
-    each word stands first (R, P) and the gate's logit (R,); of a shallow cache too, with P_m and
-    the slots' words.
-
-    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
-    logarithm. Without gradients it is written in place of log p_gen."""
-    p_copy = (
-        torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
-    )  # (R, P) all occurrences of the word
-    copied, kept = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
-    if not (log_gen.requires_grad or copied.requires_grad):
-        log_gen += kept
-        return log_gen.scatter_(1, ids, torch.logaddexp(log_gen.gather(1, ids), copied))
-    scaled = log_gen + kept
-    mixed = torch.logaddexp(scaled.gather(1, ids), copied)
-    # a word that stands at several positions is written several times: its gradient once
-    once = first == torch.arange(ids.shape[1], device=ids.device)
-    return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
+def copy_logit(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:
+    """The copy gate's logits (R',) of rows with pairs."""
+    before, value = gate.before(context, hidden), read.of_gates[:, :GATE_WIDTH]
+    return gate.after(before, value, read.signs).squeeze(-1)
 
 
-def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
-    """The same for one word of each row only: log p of log p_gen, p_copy and the gate's logit, all
-    of one shape."""
-    return torch.logaddexp(log_gen + logsigmoid(-logit), logsigmoid(logit) + safe_log(p_copy))
-
-
-def safe_log(p: Tensor) -> Tensor:
-    """log p, where it is 0 with a gradient of 0 instead of NaN: -inf, or -85 without gradients,
-    since a logarithm of 0 takes eight times as long."""
-    if not p.requires_grad:
-        return p.clamp_min(LEAST).log()
-    positive = p > 0
-    return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)
-
-
-def collate(
-    pairs: list[list[PairKeys]],
-    scores: Sequence[Sequence[float]],
-    rows_per_sentence: int = 1,
-    device: torch.device | str = "cpu",
-) -> TMState | None:
-    """The retrieved pairs of N sentences side by side, padded, coverage 0; None if no sentence has
-    any.
-
-    scores: the fuzzy score of every pair with its sentence. Rows are sentence by sentence,
-    `rows_per_sentence` (the beam) of each. Keys kept in half precision become fp32."""
-    if not any(pairs):
-        return None
-    lengths = torch.tensor(
-        [sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device
-    )
-    ids = _positions(pairs, "ids", device)  # (N, P)
-    keys = _positions(pairs, "contexts", device).float()
-    values = _positions(pairs, "hiddens", device).float()
-    position = _pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device)
-    fuzzy = _pad(
-        [_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32
-    )
-    sentence = torch.arange(len(pairs), device=device).repeat_interleave(rows_per_sentence)
-    return TMState(
-        keys=keys,
-        values=values,
-        ids=ids,
-        before=_before(ids, position),
-        mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
-        pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
-        position=position,
-        marks=torch.stack([fuzzy, (fuzzy >= 1).to(fuzzy.dtype)], -1),
-        sentence=sentence,
-        coverage=keys.new_zeros(len(sentence), ids.shape[1], 0),
-    )
-
-
-def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | str) -> Tensor:
-    """One field of all pairs, a sentence's pairs one after the other: (N, P, ...)."""
-    nothing = next(getattr(keys, name) for sentence in pairs for keys in sentence)[:0]
-    joined = [
-        torch.cat([nothing, *(getattr(keys, name) for keys in sentence)]) for sentence in pairs
-    ]
-    return pad_sequence(joined, batch_first=True).to(device)
-
-
-def _before(ids: Tensor, position: Tensor) -> Tensor:
-    """The word before each position in its pair (N, P), <s> before the first."""
-    return torch.where(position == 0, BOS, ids.roll(1, 1))
-
-
-def _by_position(pairs: list[PairKeys], scores: Sequence[float]) -> list[float]:
-    return [score for keys, score in zip(pairs, scores, strict=True) for _ in keys.ids]
-
-
-def _pad(rows: list[Any], device: torch.device | str, dtype: torch.dtype = torch.int64) -> Tensor:
-    return pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True).to(
-        device
-    )
+def fusion_gate(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:
+    """The fusion gate (R', d) or (R', 1) of rows with pairs."""
+    before, value = gate.before(context, hidden), read.of_gates[:, -GATE_WIDTH:]
+    return torch.sigmoid(gate.after(before, value, read.signs))
 
 
 def plus_linear(x: Tensor, y: Tensor, layer: nn.Linear) -> Tensor:

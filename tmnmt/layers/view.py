@@ -1,84 +1,107 @@
-"""What rows see of their sentences' memories, laid out once and not at every step."""
+"""What the rows of a beam see of what their sentences read, laid out once and not at every step.
+
+R: rows (sentences x beam)   N: sentences   P: positions of pairs, or slots   R': rows that see any
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from tmnmt.layers.base import CacheState, TMState, View
 from tmnmt.layers.rows import Rows
 
-State = TypeVar("State", TMState, CacheState)
-SHARED = (
-    "keys",
-    "values",
-    "mask",
-    "ids",
-    "before",
-    "pair",
-    "position",
-    "marks",
-    "said",
-    "worth",
-    "read",
-    "first",
-)
+
+@dataclass(frozen=True)
+class View:
+    """What every row sees of its sentence's positions or slots."""
+
+    filled: Tensor | None  # (R',) int64 which rows see any; None: all
+    rows: Rows  # where the R' stand
+    ids: Tensor  # (R, P)
+    first: Tensor  # (R, P)
+    mask: Tensor | None  # (R', P); None where all are real
+    before: Tensor  # (R', P)
+    worth: Tensor | None  # (R', P)
+
+    def pick(self, x: Tensor) -> Tensor:
+        """The rows of x (R, ...) that see any: (R', ...)."""
+        return x if self.filled is None else x.index_select(0, self.filled)
+
+    def put(self, part: Tensor, other: float | Tensor = 0.0) -> Tensor:
+        """(R, ...) of what those rows have (R', ...) and of `other`, a number or (R, ...), for the
+        rest."""
+        if self.filled is None:
+            return part
+        if not isinstance(other, Tensor):
+            other = part.new_full((len(self.ids), *part.shape[1:]), other)
+        return other.index_copy(0, self.filled, part)
 
 
-def seen(state: State) -> State:
-    """The same state with its view. Raises ValueError where it was not made ready."""
-    if state.view is not None:
-        return state
-    state = compact(state)
-    if state.first is None:
-        raise ValueError("the state of a memory was not made ready")
-    sees = _filled(state)
-    some = None if bool(sees.all()) else sees.nonzero()[:, 0]
-    sentence = state.sentence if some is None else state.sentence[some]
-    mask, worth = state.mask[sentence], getattr(state, "worth", None)
-    view = View(
-        some,
-        Rows.of(sentence, len(state.keys)),
-        state.ids[state.sentence],
-        state.first[state.sentence],
-        None if bool(mask.all()) else mask,
-        state.before[sentence],
-        worth[sentence] if worth is not None else None,
-    )
-    return replace(state, view=view)
+@dataclass(frozen=True)
+class Positions:
+    """What N sentences read, made ready, and which sentence each row reads: positions of pairs, or
+    slots of a cache."""
 
+    keys: Tensor  # (N, P, l), or as a cache keeps them
+    ids: Tensor  # (N, P) int64
+    before: Tensor  # (N, P) int64: the word before it
+    mask: Tensor  # (N, P) bool
+    first: Tensor  # (N, P) int64: the first position that holds the same word
+    read: Tensor  # (N, P, ...) what a step blends of every position, as its layer says
+    worth: Tensor | None  # (N, P) what is added to the match of every position; None: nothing
+    sentence: Tensor  # (R,) int64: which of the N each row reads
 
-def view_of(state: TMState | CacheState) -> View:
-    """The view of a state that has one."""
-    assert state.view is not None
-    return state.view
+    @cached_property
+    def view(self) -> View:
+        """What the rows see, laid out when it is first asked for."""
+        sees = self._filled()
+        filled = None if bool(sees.all()) else sees.nonzero()[:, 0]
+        sentence = self.sentence if filled is None else self.sentence[filled]
+        mask = self.mask[sentence]
+        return View(
+            filled=filled,
+            rows=Rows.of(sentence, len(self.keys)),
+            ids=self.ids[self.sentence],
+            first=self.first[self.sentence],
+            mask=None if bool(mask.all()) else mask,
+            before=self.before[sentence],
+            worth=self.worth[sentence] if self.worth is not None else None,
+        )
 
+    def rows(self, index: Tensor) -> Self:
+        """The rows `index` (R',) in that order."""
+        return replace(self, sentence=self.sentence.index_select(0, index)).compact()
 
-def compact(state: State) -> State:
-    """The same state without the sentences that no row reads any more, once they are half of the
-    batch, and with one for all rows that have nothing to read.
+    def reordered(self, index: Tensor) -> Self:
+        """The same: of an `index` (R,) where every row takes the place of one of its own sentence,
+        all read what they read."""
+        return self
 
-    Finished sentences leave the beam but their keys would still be multiplied; dropping them every
-    time would copy the rest too often."""
-    if len(state.keys) == 1:
-        return state
-    sees, sentence = _filled(state), state.sentence
-    if not bool(sees.all()):
-        sentence = torch.where(sees, sentence, sentence[sees.long().argmin()])
-    read = torch.unique(sentence)
-    if 2 * len(read) > len(state.keys):
-        return state
-    held = {name: getattr(state, name, None) for name in SHARED}
-    kept = {name: value.index_select(0, read) for name, value in held.items() if value is not None}
-    return replace(state, **kept, sentence=torch.searchsorted(read, sentence))
+    def compact(self) -> Self:
+        """The same without the sentences that no row reads any more, once they are half of the
+        batch, and with one for all rows that have nothing to read.
 
+        Finished sentences leave the beam but their keys would still be multiplied; dropping them
+        every time would copy the rest too often."""
+        if len(self.keys) == 1 or not len(self.sentence):
+            return self
+        sees, sentence = self._filled(), self.sentence
+        if not bool(sees.all()):
+            sentence = torch.where(sees, sentence, sentence[sees.long().argmin()])
+        kept = torch.unique(sentence)
+        if 2 * len(kept) > len(self.keys):
+            return self
+        shared = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
+        shared = {name: x if x is None else x.index_select(0, kept) for name, x in shared.items()}
+        return replace(self, **shared, sentence=torch.searchsorted(kept, sentence))
 
-def _filled(state: TMState | CacheState) -> Tensor:
-    """(R,) bool: has the row anything to read?"""
-    return state.mask.any(-1)[state.sentence]
+    def _filled(self) -> Tensor:
+        """(R,) bool: has the row anything to read?"""
+        return self.mask.any(-1)[self.sentence]
 
 
 def first_of(ids: Tensor) -> Tensor:

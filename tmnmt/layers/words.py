@@ -3,9 +3,11 @@ is added to it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
-from tmnmt.layers.base import Embed
+Embed = Callable[[Tensor], Tensor]  # words (...) int64 -> their embeddings (..., word_size)
 
 
 def word_map(word_size: int, hidden_size: int) -> nn.Linear:

@@ -28,7 +28,7 @@ from tmnmt.index.base import Index
 from tmnmt.keys.compute import longest
 from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.layers.knn import AdaptiveKNN, nearest
-from tmnmt.layers.tm import mix_gold
+from tmnmt.layers.mixing import mix_gold
 from tmnmt.models.folder import Model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment

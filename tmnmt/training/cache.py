@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.layers.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.layers.view import seen, view_of
+from tmnmt.layers.contract import At
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
@@ -83,20 +83,18 @@ class SideBySide:
 
     def remembered(self, batch: ForcedBatch, contents: list[CacheContents]) -> Remembered | None:
         """What these caches say along the batch; None where all are empty."""
-        state = collate_caches(contents, 1, self.device)
-        if state is None:
+        slots = collate_caches(contents, self.device)
+        if slots is None:
             return None
         real = batch.real
-        prev = shift(batch.tgt, BOS)[real]
-        hidden = batch.hiddens[real]
-        context = batch.contexts[real]
-        ready = self.cache.ready(state, self.backbone.embed)
-        positions = seen(ready.rows(real.nonzero()[:, 0]))  # one row a position: (n,)
-        if self.cache.kind.fusion == "deep":
-            return Remembered(self.cache.fuse(prev, hidden, context, positions)[0])
-        weights, logit = self.cache.recall(prev, hidden, context, positions)
-        recalled = (weights * (view_of(positions).ids == batch.tgt[real][:, None])).sum(-1)
-        return Remembered(hidden, recalled, logit)
+        at = At(shift(batch.tgt, BOS)[real], batch.hiddens[real], batch.contexts[real])
+        ready = self.cache.laid_out(slots, self.backbone.embed)
+        positions = ready.rows(real.nonzero()[:, 0])  # one row a position: (n,)
+        hidden, read = self.cache.fuse(at, at.hidden, positions)
+        if read.words is None:
+            return Remembered(hidden)
+        recalled = (read.weights * (read.words.ids == batch.tgt[real][:, None])).sum(-1)
+        return Remembered(hidden, recalled, read.words.logit)
 
     def write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
         """The sentences into their caches."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.tm import mix_gold
+from tmnmt.layers.mixing import mix_gold
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary

@@ -14,25 +14,23 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
-from tmnmt.layers.base import TMState
-from tmnmt.layers.cache import CacheContents
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.cache import CacheContents, SessionCache
+from tmnmt.layers.collated import Pairs
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import Found
-from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, state_of, tm_log_probs
+from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, pairs_of, tm_log_probs
 
 WITH_CACHE = " and cache"
 
 
 class Gates(nn.Module):
-    """The gates of `memories` alone, as one module."""
+    """The gates of both memories alone, as one module."""
 
-    def __init__(self, memories: Memories) -> None:
+    def __init__(self, tm: TranslationMemory, cache: SessionCache) -> None:
         super().__init__()
-        tm, cache = memories.tm, memories.cache
-        assert tm is not None and cache is not None
         self.copy, self.fusion = tm.copy, tm.fusion
         self.U = cache.U
         self.V = cache.V
@@ -71,17 +69,17 @@ class GatesPart(Part):
 
     def __init__(
         self,
-        memories: Memories,
+        tm: TranslationMemory,
         documents: SideBySide,
         train: PairedStretches,
         dev: PairedStretches,
         updates: int,
         seed: int,
     ) -> None:
-        assert memories.tm is not None
-        memories.requires_grad_(False)
-        self.module = Gates(memories).requires_grad_(True)
-        self.tm = memories.tm
+        for memory in (tm, documents.cache):
+            memory.requires_grad_(False)
+        self.module = Gates(tm, documents.cache).requires_grad_(True)
+        self.tm = tm
         self.documents = documents
         self.train, self.dev, self.updates, self.seed = train, dev, updates, seed
         self.keys = fresh_keys(
@@ -113,7 +111,7 @@ class GatesPart(Part):
         drawn = self.train.drawn(time)
         for batch, numbers, contents in islice(self._steps(self.train, group), updates):
             found = self._log_probs(
-                batch, state_of(self.keys, [drawn[i] for i in numbers]), contents
+                batch, pairs_of(self.keys, [drawn[i] for i in numbers]), contents
             )
             loss = -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum()
             if loss.requires_grad:
@@ -149,11 +147,11 @@ class GatesPart(Part):
         noise: Random,
     ) -> Iterator[tuple[str, Tensor]]:
         for kind, pairs in self.dev.pairs.shown_on_dev(numbers, foreign, noise).items():
-            state = state_of(self.keys, pairs)
-            found = self._log_probs(batch, state, contents)
+            collated = pairs_of(self.keys, pairs)
+            found = self._log_probs(batch, collated, contents)
             if not kind:
                 yield "cache", found["plain"]
-                yield from self._log_probs(batch, state, []).items()
+                yield from self._log_probs(batch, collated, []).items()
             yield from (
                 (name + WITH_CACHE + kind, log_p)
                 for name, log_p in found.items()
@@ -173,8 +171,8 @@ class GatesPart(Part):
             self.documents.write(batch, own)
 
     def _log_probs(
-        self, batch: ForcedBatch, state: TMState | None, contents: list[CacheContents]
+        self, batch: ForcedBatch, pairs: Pairs | None, contents: list[CacheContents]
     ) -> dict[str, Tensor]:
         """log p of every reference word; "plain": without pairs. No contents: without the cache."""
         remembered = self.documents.remembered(batch, contents)
-        return tm_log_probs(self.tm, self.documents.backbone, batch, state, remembered)
+        return tm_log_probs(self.tm, self.documents.backbone, batch, pairs, remembered)

@@ -14,7 +14,7 @@ import torch
 
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.base import MemoryState
+from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
 from tmnmt.progress import Progress
@@ -69,7 +69,7 @@ def _greedy(
                 padded(rows, device), torch.tensor([len(row) for row in rows], device=device)
             )
             found = beam_search(
-                fast, None, encoded, MemoryState(), [2 * len(row) + 10 for row in rows], settings
+                fast, None, encoded, Ready(), [2 * len(row) + 10 for row in rows], settings
             )
             for i, best in zip(some, found, strict=True):
                 said[i] = vocab.decode(best.ids)

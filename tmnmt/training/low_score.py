@@ -13,7 +13,7 @@ import torch
 
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.base import MemoryState
+from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
 
@@ -39,7 +39,7 @@ def low_score(
                 fast,
                 None,
                 encoded,
-                MemoryState(),
+                Ready(),
                 [2 * len(row) + 10 for row in some],
                 SearchSettings(),
             )

@@ -90,8 +90,8 @@ def train_memories(
             f"{digest_of(backbone)} {json.dumps(asdict(cache.kind))} {config.cache_history}"
         )
         reached |= _reached(_train(part, folder, config, resume, begun_from), config)
-        if config.tune_gates:
-            _tune(memories, documents_of, data, folder, config, resume)
+        if config.tune_gates and tm is not None:
+            _tune(tm, memories, documents_of, data, folder, config, resume)
     data.close()
     return Trained(memories.eval(), reached)
 
@@ -126,6 +126,7 @@ def _told(
 
 
 def _tune(
+    tm: TranslationMemory,
     memories: Memories,
     documents: SideBySide,
     data: MemoryData,
@@ -136,9 +137,7 @@ def _tune(
     """The gates together; they stay as they were where that makes dev no better."""
     most = min(config.cache_pairs, config.tune_gates * config.documents_together)
     begun_from = digest_of(documents.backbone, memories)
-    part = GatesPart(
-        memories, documents, *data.paired_stretches(most), config.tune_gates, config.seed
-    )
+    part = GatesPart(tm, documents, *data.paired_stretches(most), config.tune_gates, config.seed)
     standing = _train(part, folder, config, resume, begun_from)
     if standing.best >= standing.at_start["criterion"]:
         log.warning(

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.keys.pair_keys import PairKeyStore
-from tmnmt.layers.base import TMState
-from tmnmt.layers.tm import TranslationMemory, collate, mix_gold
+from tmnmt.layers.collated import Pairs, collate
+from tmnmt.layers.mixing import mix_gold
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
@@ -37,7 +38,7 @@ def tm_log_probs(
     tm: TranslationMemory,
     backbone: Backbone,
     batch: ForcedBatch,
-    state: TMState | None,
+    pairs: Pairs | None,
     remembered: Remembered | None = None,
 ) -> dict[str, Tensor]:
     """log p of every reference word (n,), in order of (sentence, position): "plain", that is
@@ -47,21 +48,20 @@ def tm_log_probs(
     real = batch.real
     remembered = remembered or Remembered(batch.hiddens[real])
     plain = remembered.mixed(gold_log_probs(backbone, batch, remembered.hiddens, real))
-    if state is None:
+    if pairs is None:
         return {"plain": plain} | {mode: plain for mode in MODES if getattr(tm, mode) is not None}
     found, prev = {"plain": plain}, shift(batch.tgt, BOS)
     if tm.copy is not None:
-        q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, state)
-        p_copy = (q * (state.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
-        closed = ~state.mask.any(-1)[:, None]
+        q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, pairs)
+        p_copy = (q * (pairs.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
+        closed = ~pairs.mask.any(-1)[:, None]
         found["copy"] = mix_gold(
             plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real]
         )
     if tm.fusion is not None:
-        q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, state)
-        gate = (torch.sigmoid(logits) * state.mask.any(-1)[:, None, None])[real]
-        said = tm.ready(state, backbone.embed).said
-        assert said is not None
+        q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, pairs)
+        gate = (torch.sigmoid(logits) * pairs.mask.any(-1)[:, None, None])[real]
+        said = tm.said(pairs, backbone.embed)
         fused = (1 - gate) * remembered.hiddens + gate * torch.bmm(q, said)[real]
         found["fusion"] = remembered.mixed(gold_log_probs(backbone, batch, fused, real))
     return found
@@ -82,10 +82,10 @@ def fresh_keys(
     )
 
 
-def state_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> TMState | None:
+def pairs_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> Pairs | None:
     """What B sentences read of these pairs; None if none has any."""
     of_pairs = keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
-    return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], 1, keys.device)
+    return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], keys.device)
 
 
 def by_speed(
@@ -248,7 +248,7 @@ class TMPart(Part):
     ) -> dict[str, Tensor]:
         segments = [data.segments[i] for i in sentences]
         batch = force_references(self.backbone, self.vocab, segments, self.device, self.gradients)
-        return tm_log_probs(self.tm, self.backbone, batch, state_of(self.keys, pairs))
+        return tm_log_probs(self.tm, self.backbone, batch, pairs_of(self.keys, pairs))
 
     def _draw(self, epoch: int) -> dict[int, list[Found]]:
         drawn: Drawn = self.train.draw(epoch)

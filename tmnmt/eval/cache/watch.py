@@ -19,9 +19,10 @@ from tmnmt.engine.schedule import Piece, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
-from tmnmt.layers.base import CacheState, MemoryState
+from tmnmt.layers.cache import SessionCache
+from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import Memories
-from tmnmt.layers.view import seen
+from tmnmt.layers.contract import At, Collated
 from tmnmt.models.folder import Model
 from tmnmt.segments import Translation
 from tmnmt.vocab import BOS
@@ -101,20 +102,24 @@ class Watching(Translator):
         return super().translate_batch(batch, sessions, explain)
 
     def decode(
-        self, pieces: Sequence[Piece], memory: MemoryState, explain: bool = False
+        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
     ) -> list[Hypothesis]:
-        found = super().decode(pieces, memory, explain)
-        if memory.cache is not None:
+        found = super().decode(pieces, collated, explain)
+        cache = self.memories.cache if self.memories is not None else None
+        if cache is not None and collated.slots is not None:
             with self._timed("watch"), torch.inference_mode():
-                self._watch(pieces, found, memory.cache)
+                self._watch(pieces, found, cache, collated.slots)
         return found
 
     def _watch(
-        self, pieces: Sequence[Piece], found: Sequence[Hypothesis], state: CacheState
+        self,
+        pieces: Sequence[Piece],
+        found: Sequence[Hypothesis],
+        cache: SessionCache,
+        slots: Slots,
     ) -> None:
         """P_m and lambda of every subword of the best hypotheses, once more, all at once."""
-        assert self.memories is not None and self.memories.cache is not None
-        cache, lengths = self.memories.cache, torch.tensor([len(best.ids) for best in found])
+        lengths = torch.tensor([len(best.ids) for best in found])
         contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
         hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
         before = [
@@ -122,15 +127,11 @@ class Watching(Translator):
         ]
         prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
-        rows = seen(cache.ready(state, self.backbone.embed).rows(sentence))
-        weights = cache.match(prev, hiddens, contexts, rows)
-        if cache.kind.fusion == "deep":
-            gates = cache.fuse(prev, hiddens, contexts, rows)[1].mean(-1)
-        else:
-            gates = cache.recall(prev, hiddens, contexts, rows)[1].sigmoid()
-        of_each = torch.split(weights, lengths.tolist()), torch.split(gates, lengths.tolist())
+        rows = cache.laid_out(slots, self.backbone.embed).rows(sentence)
+        _, read = cache.fuse(At(prev, hiddens, contexts), hiddens, rows)
+        of_each = (torch.split(x, lengths.tolist()) for x in (read.weights, read.opened))
         for piece, best, latest, ids, weight, gate in zip(
-            pieces, found, self._latest, state.ids, *of_each, strict=True
+            pieces, found, self._latest, slots.ids, *of_each, strict=True
         ):
             if latest and best.ids:
                 self._note(

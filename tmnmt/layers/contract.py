@@ -1,0 +1,116 @@
+"""What a memory layer is: a trained part of the decoder that reads something while it writes.
+
+A step of the decoder goes through three hooks, and a layer overrides what it uses of them:
+
+    inject   into the decoder's state before it moves: no layer does so yet (`Memories.step`)
+    fuse     into the hidden state, before the read-out: deep session cache, TM fusion
+    mix      into the log probabilities, after it: shallow session cache, TM copy, kNN
+
+All layers match with the raw state and context; what one has fused, the next one blends into, but
+does not match with. What a layer reads goes through stages, each a type: collated (`Collated`,
+sentences side by side), ready (once a batch: all that no step changes, and what every row has read
+so far), read (`Read`, at one step).
+
+R: rows (sentences x beam)   N: sentences   P: positions of pairs, slots or neighbours
+V: vocabulary   l, d: as in models/base
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from torch import Tensor, nn
+
+from tmnmt.layers.collated import Pairs, Slots
+from tmnmt.layers.mixing import mix_copy
+from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.words import Embed
+
+
+@dataclass(frozen=True)
+class Collated:
+    """All that the sentences of a batch read; None: nothing of that kind."""
+
+    pairs: Pairs | None = None
+    slots: Slots | None = None
+    neighbours: Asked | None = None  # further positions beside the pairs
+    voters: Voters | None = None  # of mode knn
+
+    @property
+    def asked(self) -> Asked | None:
+        """What is asked of the whole memory at every step."""
+        return self.voters.asked if self.voters is not None else self.neighbours
+
+
+class At(NamedTuple):
+    """Where a step stands, before any layer has changed it."""
+
+    prev: Tensor  # (R,) int64 y_{t-1}
+    hidden: Tensor  # (R, d) s_t
+    context: Tensor  # (R, l) c_t
+
+
+class Moving(Protocol):
+    """What is ready for a batch: it follows the rows of the beam."""
+
+    def rows(self, index: Tensor) -> Self:
+        """The rows `index` (R',) in that order."""
+
+    def reordered(self, index: Tensor) -> Self:
+        """The same, of an `index` (R,) where every row takes the place of one of its own
+        sentence."""
+
+
+R = TypeVar("R", bound=Moving)
+
+
+class Words(NamedTuple):
+    """Words that are mixed into the probabilities, by the weights with which they were read."""
+
+    ids: Tensor  # (R, P)
+    first: Tensor  # (R, P) where each word stands first
+    logit: Tensor  # (R,) of the gate: lambda, zeta, or w
+
+
+@dataclass(frozen=True)
+class Read(Generic[R]):
+    """What a layer read at a step."""
+
+    ready: R  # for the next step
+    weights: Tensor  # (R, P) P_m, q, or p_knn
+    gate: Tensor | None = None  # (R, d) or (R, 1) of what was fused; None: nothing was
+    words: Words | None = None  # what is to be mixed in; None: nothing
+    found: Tensor | None = None  # (R, k) where neighbours stand: the last k of the weights
+
+    @property
+    def opened(self) -> Tensor:
+        """(R,) how far the gate of mixing is open, else that of fusing, as the mean over elements;
+        0 of a layer that only reads."""
+        if self.words is not None:
+            return self.words.logit.sigmoid()
+        if self.gate is not None:
+            return self.gate.mean(-1)
+        return self.weights.new_zeros(len(self.weights))
+
+
+class MemoryLayer(nn.Module, Generic[R]):
+    """One memory of the decoder."""
+
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> R | None:
+        """All that no step changes, once a batch; None where it has nothing to read, or is not
+        among the `outputs` that are asked for (`combine.OUTPUTS`)."""
+        raise NotImplementedError
+
+    def fuse(self, at: At, hidden: Tensor, ready: R) -> tuple[Tensor, Read[R]]:
+        """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
+        itself where nothing is blended in."""
+        raise NotImplementedError
+
+    def mix(self, log_probs: Tensor, read: Read[R]) -> Tensor:
+        """log p' (R, V) of log p (R, V): the words that were read are mixed in, where there are
+        any. Without gradients it is written in place of log p."""
+        if read.words is None:
+            return log_probs
+        return mix_copy(log_probs, read.weights, *read.words)

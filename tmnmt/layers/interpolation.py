@@ -1,0 +1,25 @@
+"""kNN interpolation as a memory layer: the words of the neighbours nearest to a step are mixed in
+(`knn.py`). It has no parameters of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from torch import Tensor
+
+from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.neighbours import Voters
+from tmnmt.layers.view import first_of
+from tmnmt.layers.words import Embed
+
+
+class Interpolation(MemoryLayer[Voters]):
+    """p(y) = w p_knn(y) + (1 - w) p(y)."""
+
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Voters | None:
+        return collated.voters if "knn" in outputs else None
+
+    def fuse(self, at: At, hidden: Tensor, ready: Voters) -> tuple[Tensor, Read[Voters]]:
+        votes = ready.vote(at.hidden, at.context)
+        words = Words(votes.ids, first_of(votes.ids), votes.logit)
+        return hidden, Read(ready, votes.weights, words=words, found=votes.positions)

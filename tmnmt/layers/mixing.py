@@ -1,0 +1,45 @@
+"""Words mixed into the probabilities: of the positions of pairs, of slots, of neighbours."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
+
+
+def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
+    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P), where
+    each word stands first (R, P) and the gate's logit (R,); of a shallow cache too, with P_m and
+    the slots' words.
+
+    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
+    logarithm. Without gradients it is written in place of log p_gen."""
+    p_copy = (
+        torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
+    )  # (R, P) all occurrences of the word
+    copied, kept = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
+    if not (log_gen.requires_grad or copied.requires_grad):
+        log_gen += kept
+        return log_gen.scatter_(1, ids, torch.logaddexp(log_gen.gather(1, ids), copied))
+    scaled = log_gen + kept
+    mixed = torch.logaddexp(scaled.gather(1, ids), copied)
+    # a word that stands at several positions is written several times: its gradient once
+    once = first == torch.arange(ids.shape[1], device=ids.device)
+    return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
+
+
+def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
+    """The same for one word of each row only: log p of log p_gen, p_copy and the gate's logit, all
+    of one shape."""
+    return torch.logaddexp(log_gen + logsigmoid(-logit), logsigmoid(logit) + safe_log(p_copy))
+
+
+def safe_log(p: Tensor) -> Tensor:
+    """log p, where it is 0 with a gradient of 0 instead of NaN: -inf, or -85 without gradients,
+    since a logarithm of 0 takes eight times as long."""
+    if not p.requires_grad:
+        return p.clamp_min(LEAST).log()
+    positive = p > 0
+    return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)
