@@ -6,7 +6,7 @@ import itertools
 import json
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -1001,6 +1001,26 @@ def test_what_is_no_list_of_texts_is_refused(plain_folder: Path, texts: Any) -> 
 def test_a_folder_that_is_no_model_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no model folder"):
         Translator.load(tmp_path)
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_the_keys_of_what_is_retrieved_are_asked_for_once(
+    folder: Path, tmp_path: Path, in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "index", segments(), "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "index"], cache=0, batch=2, verbatim=False)
+    own, asked = translator.keys.keys_of, list[int]()
+
+    def counted(sentences: Iterable[Iterable[tuple[str, str]]]) -> list[list[PairKeys]]:
+        wanted = [list(pairs) for pairs in sentences]
+        asked.append(sum(map(len, wanted)))
+        return own(wanted)
+
+    monkeypatch.setattr(translator.keys, "keys_of", counted)
+    confirmed = [[None] * len(DOCUMENT)] if in_order else None
+    found = list(translator.stream([DOCUMENT], False, confirmed))
+    told = sum(len(translation.matches) for translation in found)
+    assert told and sum(asked) == told
 
 
 def test_keys_are_those_of_each_pair_alone_and_the_oldest_are_forgotten(folder: Path) -> None:

@@ -173,3 +173,14 @@ def test_training_does_not_import_evaluation() -> None:
     assert RANK["training"] < RANK["eval"]
     source = "from tmnmt.eval.score import score"
     assert len(list(wrong_imports(source, "training/x.py", "training"))) == 1
+
+
+def test_nothing_is_asserted_to_be_there() -> None:
+    """What may be absent has a type that says so, or is handed on where it is there."""
+    asserted = [
+        f"{name}:{node.lineno}"
+        for name, source in modules().items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assert) and "is not None" in ast.unparse(node.test)
+    ]
+    assert asserted == []

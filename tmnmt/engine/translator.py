@@ -328,8 +328,8 @@ class Translator:
         """The next sentence of each of several documents, and its length: retrieve -> decode ->
         remember."""
         with self.lock:
-            batch = self.retrieve(batch, sessions)
-            done = self._verbatim(batch, sessions, explain)
+            batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
+            done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
             collated = self._collated(pieces, caches)
