@@ -360,10 +360,9 @@ def test_contexts_and_hiddens_are_those_of_the_best() -> None:
 def test_traces_of_the_plain_model_multiply_to_its_log_probability() -> None:
     model = backbone(seed=4)
     found = search(model, *sources([6]), settings=SearchSettings(explain=True))[0]
-    assert len(found.traces) == len(found.ids)
-    assert all(
-        t.p_plain == t.p_cache == t.p_gen == pytest.approx(t.probability) for t in found.traces
-    )
+    assert len(found.traces) == len(found.probabilities) == len(found.ids)
+    assert [float(t.plain) for t in found.traces] == pytest.approx(found.probabilities)
+    assert not any(t.layers for t in found.traces)
     plain = search(model, *sources([6]))[0]
     assert plain.traces == () and plain.contexts is None and plain.ids == found.ids
 
