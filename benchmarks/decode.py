@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import translator as engine
@@ -210,10 +209,10 @@ def forced_length() -> None:
         *given, max_len, settings = arguments
         return search(*given, [(length - 10) // 2 for length in max_len], settings)
 
-    def without_end(*arguments: Any) -> tuple[Tensor, Any, Any]:
-        log_probs, memory, trace = predict(*arguments)
-        log_probs[:, EOS] = -torch.inf
-        return log_probs, memory, trace
+    def without_end(*arguments: Any) -> combine.Stepped:
+        stepped = predict(*arguments)
+        stepped.log_probs[:, EOS] = -torch.inf
+        return stepped
 
     engine.beam_search, decode.predict = as_long, without_end
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -262,7 +263,11 @@ def fused(model: Model, tm: TranslationMemory, one: Forced) -> Tensor:
 def standing(backbone: Backbone, hidden: Tensor, context: Tensor) -> Backbone:
     """The backbone, whose step comes to this state, which is known."""
     known = copy.copy(backbone)
-    known.step = lambda prev, state, encoded: (state, context, hidden)  # type: ignore[method-assign]
+
+    def step(*given: Any) -> tuple[None, Tensor, Tensor]:
+        return None, context, hidden
+
+    known.step = step  # type: ignore[assignment]
     return known
 
 

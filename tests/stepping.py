@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +35,11 @@ def step(
 def standing(backbone: Backbone, hidden: Tensor, context: Tensor) -> Backbone:
     """The backbone, whose step comes to this state."""
     known = copy(backbone)
-    known.step = lambda prev, state, encoded: (state, context, hidden)  # type: ignore[method-assign]
+
+    def step(*given: Any) -> tuple[None, Tensor, Tensor]:
+        return None, context, hidden
+
+    known.step = step  # type: ignore[assignment]
     return known
 
 

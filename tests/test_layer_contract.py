@@ -67,6 +67,8 @@ def test_a_layer_more_is_one_more_in_the_order() -> None:
         """A second cache, after the first."""
 
     class Three(Memories):
+        again: SessionCache
+
         @property
         def layers(self) -> dict[str, MemoryLayer[Any]]:
             return super().layers | {"again": self.again}

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.layers.combine import Memories, Ready
+from tmnmt.layers.combine import Memories, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.vocab import BOS, EOS, PAD, UNK
@@ -160,11 +160,8 @@ def beam_search(
         done = Finished(len(max_len), settings.n_best, encoded.mask.device)
         history: list[Step] = []
         while live.sentence.numel():
-            stepped = memories.step(
-                backbone, live.prev, live.state, live.encoded, live.memory, settings.explain
-            )
+            stepped = predict(backbone, memories, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
-            log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
             found = continuations(live.scores, log_probs, 2 * settings.beam)
             parents, tokens = found.parents.flatten(), found.tokens.flatten()
             step = Step(
@@ -189,6 +186,14 @@ def beam_search(
             )
             history.append(step)
         return _results(history, done)
+
+
+def predict(backbone: Backbone, memories: Memories, live: Live, explain: bool) -> Stepped:
+    """A step of all rows, with what can never be produced at -inf."""
+    stepped = memories.step(backbone, live.prev, live.state, live.encoded, live.memory, explain)
+    never = NEVER.to(stepped.log_probs.device)
+    stepped.log_probs.index_fill_(1, never, -torch.inf)
+    return stepped
 
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
