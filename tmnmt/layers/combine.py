@@ -8,11 +8,12 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, shown
 from tmnmt.layers.base import CacheState, MemoryState, TMState, Trace
@@ -35,7 +36,6 @@ from tmnmt.models.folder import (
 )
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
-Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "6"  # of memory.safetensors
 READ = ("5", FORMAT)  # 5: a session cache has no empty slot
 READS_TM = ("copy", "fusion", "both")
