@@ -114,7 +114,7 @@ def choosable(
 
 def selections(options: argparse.Namespace) -> Iterator[Selection]:
     for select in ("topk", "greedy", "walk"):
-        yield Selection(select, options.similarity)  # type: ignore[arg-type]
+        yield Selection(select, options.similarity)
     for alpha in options.alphas:
         yield Selection("contrastive", options.similarity, alpha)
 

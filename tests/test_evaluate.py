@@ -252,11 +252,9 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
     translator = Translator.load(
         folder / "model",
         [folder / "memory.tsv"],
-        "copy",
-        5,
         search=Search(threshold=0.3),
-        remembering=Remembering(cache_overwrite=False, cache_best=2, remember="own"),
-        decoding=Decoding(beam=2, verbatim=False),
+        remembering=Remembering(cache=5, cache_overwrite=False, cache_best=2, remember="own"),
+        decoding=Decoding(mode="copy", beam=2, verbatim=False),
         device="cpu",
     )
     texts = [src for src, _ in TEST]
