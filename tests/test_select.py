@@ -161,7 +161,7 @@ def test_every_method_can_be_named() -> None:
     little = "a b x x x f x x"
     much = "x x x x x f g x"
     found = matches(first, alike, little, much)
-    names: tuple[Method, ...] = get_args(Method)
+    names: tuple[Select, ...] = get_args(Select)
     alpha = {"contrastive": 0.5}
     taken = {
         name: chosen(selected(Selection(name, alpha=alpha.get(name)), QUERY, found, 2))
