@@ -241,7 +241,13 @@ def measure(
     words = sum(len(text.split()) for document in documents for text in document)
 
     def translator(settings: Settings) -> Timed:
-        both = replace(settings, batch=base.batch, beam=base.beam, precision=base.precision)
+        both = replace(
+            settings,
+            verbatim=False,
+            batch=base.batch,
+            beam=base.beam,
+            precision=base.precision,
+        )
         return Timed(model, memories, [index] if both.mode != "off" else [], both, device)
 
     def turn(settings: Settings) -> Turn:

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
+from tmnmt.config.options import Selection
 from tmnmt.engine.opened import load_memories
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
@@ -27,7 +28,6 @@ from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.pairs import search_pairs
-from tmnmt.index.select import Selection
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -46,10 +46,11 @@ def main() -> None:
         for selection in selections(options):
             settings = Settings(
                 mode="copy",
+                verbatim=False,
                 top_k=options.top_k,
                 threshold=options.threshold,
                 beam=options.beam,
-                selection=selection,
+                **asdict(selection),
             )
             name = hashlib.sha256(
                 repr((model.hash, settings, [s.src for s in dev])).encode()
@@ -70,7 +71,7 @@ def main() -> None:
             f"| {' | '.join(map(str, asdict(selection).values()))} | {found.bleu:.2f} | "
             f"{found.chrf:.2f} |"
         )
-    best = max((row for row in rows if row[0].method == "contrastive"), key=lambda row: row[1].bleu)
+    best = max((row for row in rows if row[0].select == "contrastive"), key=lambda row: row[1].bleu)
     print(f"\nbest alpha: {best[0].alpha}")
 
 
@@ -112,8 +113,8 @@ def choosable(
 
 
 def selections(options: argparse.Namespace) -> Iterator[Selection]:
-    for method in ("topk", "greedy", "walk"):
-        yield Selection(method, options.similarity)  # type: ignore[arg-type]
+    for select in ("topk", "greedy", "walk"):
+        yield Selection(select, options.similarity)
     for alpha in options.alphas:
         yield Selection("contrastive", options.similarity, alpha)
 

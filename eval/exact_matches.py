@@ -20,6 +20,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from tmnmt.config.options import Decoding, Mode, Remembering
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
@@ -55,10 +56,15 @@ def main() -> int:
 
 
 def measured(
-    file: Path, memories: list[Path], model: Path, mode: str
+    file: Path, memories: list[Path], model: Path, mode: Mode
 ) -> dict[str, dict[str, object]]:
     """Counts and examples by way: "as it stands" and "translated"."""
-    translator = Translator.load(model, memories, mode=mode, remember="nothing", verbatim=True)
+    translator = Translator.load(
+        model,
+        memories,
+        remembering=Remembering(remember="nothing"),
+        decoding=Decoding(mode=mode, verbatim=True),
+    )
     languages = translator.src_lang, translator.tgt_lang
     sources = list(
         dict.fromkeys(clean(segment.src)[0] for segment in read_memory(file, *languages))

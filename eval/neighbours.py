@@ -123,7 +123,8 @@ def compare(
     memories = load_memories(model, "cpu")
     files = KeyFiles.open(index.path, model.hash)
     knn = {"knn_weight": options.knn_weight, "knn_temperature": options.knn_temperature}
-    plain, copy = Settings(beam=options.beam), Settings(mode="copy", beam=options.beam)
+    plain = Settings(beam=options.beam, verbatim=False)
+    copy = replace(plain, mode="copy")
     systems = [("base", plain, ""), ("copy", copy, "")]
     for kind in options.kinds:
         systems += [

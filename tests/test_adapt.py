@@ -16,9 +16,9 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Remembering, Selection
 from tmnmt.errors import DataError
 from tmnmt.index import build
-from tmnmt.index.select import Selection
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 from tmnmt.training.adapt import refuse_worse, split
@@ -150,7 +150,10 @@ def test_the_advice_on_refusal_keeps_the_other_parts(
     for name, value in made.items():
         assert torch.equal(value, trained["model." + name.removeprefix("tm.")]), name
     translator = Translator.load(
-        tmp_path / "out", [index], mode="fusion" if bad == "copy" else "copy", cache=0
+        tmp_path / "out",
+        [index],
+        remembering=Remembering(cache=0),
+        decoding=Decoding(mode="fusion" if bad == "copy" else "copy"),
     )
     assert translator.translate(["This Decision is addressed to the Member States."])
 

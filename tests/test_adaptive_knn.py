@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from stepping import mixed as part_of
 from stepping import step
 from test_neighbours import (
@@ -204,7 +205,9 @@ def test_settings_that_do_not_go_with_it_are_wrong_usage(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         Translator.load(
-            model, [memory], **{"mode": "knn", "neighbours": 4, "knn_adaptive": trained} | options
+            model,
+            [memory],
+            **grouped(**{"mode": "knn", "neighbours": 4, "knn_adaptive": trained} | options),
         )
 
 

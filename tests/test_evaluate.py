@@ -23,6 +23,7 @@ from full_disk import files_of_at_most
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.opened import load_memories
 from tmnmt.engine.schedule import InOrder
 from tmnmt.engine.translator import Translator
@@ -136,7 +137,12 @@ def test_the_report_holds_every_system_and_what_the_engine_writes(folder: Path) 
     systems = {system["name"]: system for system in test["systems"]}
     assert list(systems) == ["base", "paste", "copy", "random", "other"]
     assert [system["baseline"] for system in test["systems"]] == [True, False, False, False, False]
-    translator = Translator.load(folder / "model", cache=0, mode="off", beam=2, device="cpu")
+    translator = Translator.load(
+        folder / "model",
+        remembering=Remembering(cache=0),
+        decoding=Decoding(mode="off", beam=2),
+        device="cpu",
+    )
     assert [line["systems"]["base"]["hyp"] for line in lines] == [
         translator.translate([src])[0].tgt for src, _ in TEST
     ]
@@ -239,19 +245,17 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
     (folder / "again.toml").write_text(RECIPE.replace("cache = 5", own), encoding="utf-8")
     assert evaluate(folder, "again.toml") == 0
     system = next(s for s in report(folder)["systems"] if s["name"] == "copy")
-    assert (system["settings"]["overwrite"], system["settings"]["cache_best"]) == ("False", "2")
+    assert (system["settings"]["cache_overwrite"], system["settings"]["cache_best"]) == (
+        "False",
+        "2",
+    )
     translator = Translator.load(
         folder / "model",
         [folder / "memory.tsv"],
-        "copy",
-        5,
-        threshold=0.3,
-        beam=2,
-        overwrite=False,
-        cache_best=2,
+        search=Search(threshold=0.3),
+        remembering=Remembering(cache=5, cache_overwrite=False, cache_best=2, remember="own"),
+        decoding=Decoding(mode="copy", beam=2, verbatim=False),
         device="cpu",
-        remember="own",
-        verbatim=False,
     )
     texts = [src for src, _ in TEST]
     expected = [one for at in (0, 2) for one in translator.translate(texts[at : at + 2])]
@@ -278,9 +282,11 @@ beam = 2
 name = "next"
 cache = 50
 beam = 2
-remember = "next"
+remember = "confirmed"
+confirmed = "next"
 confirm_to = "cache"
 """
+REFERENCES = CONTROL.replace('confirmed = "next"', "").replace('"next"', '"confirmed"')
 
 
 def open_cache(folder: Path) -> None:
@@ -298,10 +304,15 @@ def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed
 ) -> None:
     open_cache(folder / "open")
     recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace('"model"', '"open"')
-    recipe += CONTROL.replace('"next"', '"confirmed"')
+    recipe += REFERENCES
     (folder / "confirmed.toml").write_text(recipe, encoding="utf-8")
     assert evaluate(folder, "confirmed.toml") == 0
-    translator = Translator.load(folder / "open", mode="off", cache=50, beam=2, device="cpu")
+    translator = Translator.load(
+        folder / "open",
+        remembering=Remembering(cache=50),
+        decoding=Decoding(mode="off", beam=2),
+        device="cpu",
+    )
     expected = []
     for _, document in groupby(
         read_memory(folder / "test.tsv", "en", "fr"), attrgetter("document")
@@ -330,9 +341,7 @@ def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its
         .replace("test.tsv", "long.tsv")
         .replace('"model"', '"open"')
     )
-    (folder / "long.toml").write_text(
-        recipe + CONTROL.replace('"next"', '"confirmed"'), encoding="utf-8"
-    )
+    (folder / "long.toml").write_text(recipe + REFERENCES, encoding="utf-8")
     assert evaluate(folder, "long.toml") == 0
     assert scores(folder, "confirmed") == pytest.approx(scores(folder, "base"), abs=1e-6)
 
@@ -357,7 +366,10 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     found, own = scores(folder, "next"), scores(folder, "cache")
 
     translator = Translator.load(
-        folder / "open", mode="off", cache=50, beam=2, device="cpu", remember="own"
+        folder / "open",
+        remembering=Remembering(cache=50, remember="own"),
+        decoding=Decoding(mode="off", beam=2),
+        device="cpu",
     )
     said = [[one.tgt for one in translator.translate(document)] for document in documents]
     expected = []
@@ -375,7 +387,8 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     assert min(abs(found[at] - own[at]) for at in (1, 3, 4)) > 1e-2
 
     system = next(s for s in report(folder)["systems"] if s["name"] == "next")
-    assert system["settings"]["remember"] == "next"
+    told = system["settings"]
+    assert (told["remember"], told["confirmed"]) == ("confirmed", "next")
     path = folder / "out/translations" / system["settings"]["translations"]
     path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"\n") + 9])
     assert evaluate(folder, "again.toml") == 0
@@ -551,7 +564,7 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         (
             'mode = "copy"\ncache',
             'mode = "copied"\ncache',
-            "'copied' is none of off, copy, fusion, both",
+            "'copied' is none of copy, fusion, both, knn, off",
         ),
         (
             'hypothesis = "other.txt"',
@@ -575,7 +588,7 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
             "did you mean '0.9-1'?",
         ),
         ("threshold = 0.3", "threshold = 1.5", "system 3: threshold: 1.5; it must be from 0 to 1"),
-        ("beam = 2", "beam = 1001", "system 'base': beam is 1001"),
+        ("beam = 2", "beam = 1001", "system 1: beam: 1001; it must be a whole number, 1 to 1,000"),
         (
             "beam = 2",
             "cache_overwrite = false",
@@ -594,12 +607,17 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         ),
         (
             "beam = 2",
+            'confirmed = "next"',
+            'confirmed = "next" is of what is confirmed, and nothing is',
+        ),
+        (
+            "beam = 2",
             'remember = "confirmed"\nconfirm_to = "memory"',
             "mode is off, so it reads no memory",
         ),
         (
             '"own"\nbeam = 2\nthreshold',
-            '"next"\ncache_best = 2\nthreshold',
+            '"confirmed"\ncache_best = 2\nthreshold',
             "cache_best is of the model's own words",
         ),
         (
@@ -637,13 +655,14 @@ def test_confirmed_pairs_in_the_memory_in_the_cache_and_in_both_differ_in_nothin
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
     systems = {system.name: system for system in load_recipe(RECIPES / f"{name}.toml").system}
     rows = [systems[f"copy, confirmed in {where}"] for where in ("memory", "cache", "both")]
-    assert [(row.confirm_to, row.cache) for row in rows] == [
+    assert [(row.remembering.confirm_to, row.remembering.cache) for row in rows] == [
         ("memory", None),
         ("cache", 1000),
         ("both", 1000),
     ]
-    assert {replace(row, name="", confirm_to="both", cache=None) for row in rows} == {
-        replace(systems["copy"], name="", remember="confirmed")
+    usual = Remembering(remember="confirmed")
+    assert {replace(row, name="", remembering=usual) for row in rows} == {
+        replace(systems["copy"], name="", remembering=usual)
     }
 
 

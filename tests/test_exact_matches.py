@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 from tiny_model import write_tiny_model
 
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.formats import read_memory, write_tsv
@@ -47,7 +48,11 @@ def test_subwords_that_stand_twice_are_copied_to_the_end(tmp_path: Path) -> None
     write_tsv(path, [held[text] for text in texts])
     model = ROOT / "models" / "law.en-fr"
     translator = Translator.load(
-        model, [path], mode="copy", remember="nothing", verbatim=False, threads=1
+        model,
+        [path],
+        remembering=Remembering(remember="nothing"),
+        decoding=Decoding(mode="copy", verbatim=False),
+        threads=1,
     )
     assert [done.tgt for done in translator.translate(texts)] == [held[text].tgt for text in texts]
 

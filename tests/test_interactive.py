@@ -17,6 +17,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import interactive, run
 from tmnmt.cli.interactive import Desk
+from tmnmt.config.options import Decoding
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
@@ -234,7 +235,7 @@ def test_what_does_not_go_together_is_one_line(
     message: str,
 ) -> None:
     monkeypatch.setattr(interactive, "check_terminal", lambda: None)
-    session = Translator.load(folder / "model", beam=2).session()
+    session = Translator.load(folder / "model", decoding=Decoding(beam=2)).session()
     session.pass_over("Repealed.")
     session.save(tmp_path / "session")
     (tmp_path / "there").touch()

@@ -12,6 +12,7 @@ from tiny_model import PAIRS, trained, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.errors import ModelError
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index import build
@@ -30,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """model, whose low_score lies between the pairs that it knows and what it does not"""
     folder = tmp_path_factory.mktemp("low")
     write_tiny_model(folder / "model")
-    plain = Translator.load(folder / "model", mode="off", cache=0)
+    plain = Translator.load(
+        folder / "model", remembering=Remembering(cache=0), decoding=Decoding(mode="off")
+    )
     known, unlike = ([t.score for t in plain.translate(texts)] for texts in (KNOWN, [UNLIKE]))
     assert max(unlike) < min(known)
     _say(folder / "model", (max(unlike) + min(known)) / 2)
@@ -85,7 +88,9 @@ def test_what_is_like_dev_text_and_what_is_taken_as_it_stands_is_not_told(
 
 
 def test_a_session_counts_too_and_one_low_piece_makes_a_long_segment_low(folder: Path) -> None:
-    translator = Translator.load(folder / "model", mode="off", cache=0)
+    translator = Translator.load(
+        folder / "model", remembering=Remembering(cache=0), decoding=Decoding(mode="off")
+    )
     session = translator.session()
     assert [session.translate(text).low for text in (KNOWN[0], UNLIKE, "")] == [False, True, False]
     assert (translator.low.segments, translator.low.of) == (1, 2)
@@ -93,7 +98,11 @@ def test_a_session_counts_too_and_one_low_piece_makes_a_long_segment_low(folder:
 
 
 def test_the_length_penalty_does_not_matter(folder: Path) -> None:
-    translator = Translator.load(folder / "model", mode="off", cache=0, length_penalty=0.0)
+    translator = Translator.load(
+        folder / "model",
+        remembering=Remembering(cache=0),
+        decoding=Decoding(mode="off", length_penalty=0.0),
+    )
     assert [t.low for t in translator.translate([KNOWN[0], UNLIKE])] == [False, True]
 
 
@@ -136,7 +145,12 @@ STRINGS = [
 
 
 def test_the_model_that_ships_tells_interface_strings_and_gossip_from_law() -> None:
-    translator = Translator.load(ROOT / "models" / "law.en-fr", mode="off", cache=0, threads=1)
+    translator = Translator.load(
+        ROOT / "models" / "law.en-fr",
+        remembering=Remembering(cache=0),
+        decoding=Decoding(mode="off"),
+        threads=1,
+    )
     found = translator.translate(STRINGS)
     assert found[0].low and sum(t.low for t in found) >= len(STRINGS) / 2
     document = ROOT / "memories" / "held-out" / "jrc32002L0085.en.txt"

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from test_training import sentences
 
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError
 from tmnmt.models.folder import load_model
@@ -139,7 +140,7 @@ def test_a_model_that_was_imported_translates_alone_and_with_what_it_is_given(
         loaded = load_model(tmp_path / "model")
         assert loaded.config["prefix"] == ">>deu<<"
         assert loaded.vocab.encode_source("x")[0] == loaded.vocab._prefix[0]
-        translator = Translator.load(tmp_path / "model", beam=2)
+        translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=2))
         together = translator.translate(sentences(3))
         alone = [translator.translate([line])[0] for line in sentences(3)]
         assert [t.tgt for t in together] == [t.tgt for t in alone] and all(t.tgt for t in alone)
@@ -296,7 +297,10 @@ def test_an_imported_model_learns_to_copy_from_a_memory(
     alone = Translator.load(model).translate(lines[:10])
     memory = [tmp_path / "memory.tsv"]
     adapted = Translator.load(
-        tmp_path / "adapted", memory, mode="copy", verbatim=False, remember="nothing"
+        tmp_path / "adapted",
+        memory,
+        decoding=Decoding(mode="copy", verbatim=False),
+        remembering=Remembering(remember="nothing"),
     )
     right = [Counter(reversed(line.split())) for line in lines[:10]]
 

@@ -16,11 +16,11 @@ import torch
 from stepping import step
 from torch import Tensor
 
+from tmnmt.config.options import Selection
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
-from tmnmt.index.select import Selection
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grouped import grouped
 from stepping import mixed, step
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Neighbours, Remembering, Search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
@@ -87,7 +89,9 @@ def translated(
 ) -> list[Translation]:
     explain = options.pop("explain", False)
     translator = Translator.load(
-        model, list(memories), **{"cache": 0, "beam": 3, "threads": 1, "verbatim": False} | options
+        model,
+        list(memories),
+        **grouped(**{"cache": 0, "beam": 3, "threads": 1, "verbatim": False} | options),
     )
     return translator.translate(texts, explain)
 
@@ -130,7 +134,12 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
     model: Path, memory: Path, mode: Mode
 ) -> None:
     translator = Translator.load(
-        model, [memory], mode, cache=0, neighbours=4, top_k=0, knn_weight=0.4, verbatim=False
+        model,
+        [memory],
+        search=Search(top_k=0),
+        remembering=Remembering(cache=0),
+        neighbours=Neighbours(neighbours=4, knn_weight=0.4),
+        decoding=Decoding(mode=mode, verbatim=False),
     )
     memories, datastore = translator.memories, translator.datastore
     assert memories is not None and datastore is not None
@@ -331,11 +340,13 @@ def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode
         "verbatim": False,
     }
     with MemoryIndex.open(index) as opened:
-        translator = Translator.load(model, [opened], mode, **options)
+        translator = Translator.load(model, [opened], **grouped(mode=mode, **options))
         before = translator.translate(DOCUMENT)
         opened.delete([1])
         after = translator.translate(DOCUMENT)
-    assert_same(after, Translator.load(model, [kept], mode, **options).translate(DOCUMENT))
+    assert_same(
+        after, Translator.load(model, [kept], **grouped(mode=mode, **options)).translate(DOCUMENT)
+    )
     assert [t.score for t in before] != [t.score for t in after]
 
 
@@ -358,8 +369,11 @@ def test_approximate_searches_decode_too(tmp_path: Path, model: Path) -> None:
         ({"mode": "off", "neighbours": 3}, "neighbours are read in the modes"),
         ({"mode": "knn", "neighbours": 0}, "mode knn needs neighbours"),
         ({"mode": "copy", "top_k": 0}, "top-k is 0"),
-        ({"mode": "knn", "knn_weight": 1.0}, "1 excluded"),
-        ({"mode": "knn", "knn_temperature": 0.0}, "greater than 0"),
+        (
+            {"mode": "knn", "knn_weight": 1.0},
+            "it must be at least 0 and below 1",
+        ),
+        ({"mode": "knn", "knn_temperature": 0.0}, "knn-temperature is 0.0; it must be above 0"),
         ({"mode": "copy", "neighbours": -1}, "0 to 1,000"),
     ],
 )
@@ -367,7 +381,7 @@ def test_settings_that_do_not_go_together_are_wrong_usage(
     model: Path, memory: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        Translator.load(model, [memory], **options)
+        Translator.load(model, [memory], **grouped(**options))
 
 
 def test_a_memory_without_keys_is_one_line_that_names_the_command(
@@ -375,7 +389,7 @@ def test_a_memory_without_keys_is_one_line_that_names_the_command(
 ) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     with pytest.raises(MemoryIndexError, match="tmnmt keys"):
-        Translator.load(model, [tmp_path / "index"], neighbours=4)
+        Translator.load(model, [tmp_path / "index"], neighbours=Neighbours(neighbours=4))
     (tmp_path / "in.txt").write_text(DOCUMENT[0] + "\n", encoding="utf-8")
     arguments = ["translate", "--model", str(model), str(tmp_path / "in.txt"), "--neighbours", "4"]
     assert run([*arguments, "--memory", str(tmp_path / "index")]) == 1

@@ -12,6 +12,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.provenance import origin_of
 from tmnmt.index import build
 from tmnmt.layers import combine
@@ -34,10 +35,8 @@ def explained(folders: tuple[Path, Path], mode: str, cache: int = 5) -> list[Tra
     return Translator.load(
         folders[0],
         [folders[1]],
-        mode=mode,
-        cache=cache,
-        remember="own" if cache else "confirmed",
-        verbatim=False,
+        remembering=Remembering(cache=cache, remember="own" if cache else "confirmed"),
+        decoding=Decoding(mode=mode, verbatim=False),
     ).translate(DOCUMENT, explain=True)  # type: ignore[arg-type]
 
 
@@ -95,7 +94,9 @@ def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(
 
 
 def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Path, Path]) -> None:
-    translator = Translator.load(folders[0], [folders[1]], mode="copy", verbatim=False)
+    translator = Translator.load(
+        folders[0], [folders[1]], decoding=Decoding(mode="copy", verbatim=False)
+    )
     found = translator.translate(DOCUMENT, explain=True)[0]
     for token in found.tokens:
         weight = sum(source.weight for source in token.sources)
@@ -124,7 +125,10 @@ def test_what_is_not_asked_for_is_not_computed(
     counted(SessionCache, "matched")
     counted(combine, "trace_of")
     translator = Translator.load(
-        folders[0], [folders[1]], mode="both", cache=5, remember="own", verbatim=False
+        folders[0],
+        [folders[1]],
+        remembering=Remembering(cache=5, remember="own"),
+        decoding=Decoding(mode="both", verbatim=False),
     )
     found = []
     for explain in (False, True):
@@ -147,7 +151,7 @@ def test_what_is_not_asked_for_is_not_computed(
 def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(
     folders: tuple[Path, Path],
 ) -> None:
-    translator = Translator.load(folders[0], [folders[1]], verbatim=False)
+    translator = Translator.load(folders[0], [folders[1]], decoding=Decoding(verbatim=False))
     with_tokens = translator.translate(DOCUMENT, explain=True)
     without = translator.translate(DOCUMENT)
     for one, other in zip(with_tokens, without, strict=True):

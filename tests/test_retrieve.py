@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.engine.confirmed import Confirmed, Done
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.segments import Segment
 
 QUERY = "a b c d e f g h"
@@ -43,7 +43,7 @@ def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
 )
 def test_pairs_are_chosen_from_all_memories_together(
     indexes: list[MemoryIndex],
-    select: Method,
+    select: Select,
     similarity: Similarity,
     alpha: float | None,
     sources: list[str],

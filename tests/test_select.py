@@ -8,21 +8,21 @@ from typing import get_args
 
 import pytest
 
+from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import (
     ALPHA,
     CANDIDATES,
     Coverage,
-    Method,
-    Selection,
-    Similarity,
+    candidates,
     coverage,
     covered,
     select_contrastive,
     select_greedy,
     select_top,
     select_walk,
+    selected,
 )
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -128,12 +128,12 @@ def test_bleu_ranks_whole_phrases_over_scattered_words() -> None:
     scattered, phrase = "a x c x e x g h", "a b c d x x x x"
     found = matches(scattered, phrase)
     assert [match.score for match in found] == [5 / 8, 4 / 8]
-    ranked = Selection(similarity="bleu").choose(QUERY, found, 2)
+    ranked = selected(Selection(similarity="bleu"), QUERY, found, 2)
     assert chosen(ranked) == [phrase, scattered]
     # n-grams in common, one more in both from n = 2 on: 4/8 4/8 3/7 2/6, and 5/8 2/8 1/7 1/6
     assert ranked[0].score == pytest.approx((4 / 8 * 4 / 8 * 3 / 7 * 2 / 6) ** 0.25)
     assert ranked[1].score == pytest.approx((5 / 8 * 2 / 8 * 1 / 7 * 1 / 6) ** 0.25)
-    assert chosen(Selection("greedy", "bleu").choose(QUERY, found, 1)) == [phrase]
+    assert chosen(selected(Selection("greedy", "bleu"), QUERY, found, 1)) == [phrase]
 
 
 def test_bleu_can_penalise_too() -> None:
@@ -149,7 +149,7 @@ def test_bleu_can_penalise_too() -> None:
     }
     assert value[other] > value[alike]
     for alpha, second in ((0.5, other), (0.1, alike), (None, alike)):
-        assert chosen(Selection("contrastive", "bleu", alpha).choose(QUERY, found, 2)) == [
+        assert chosen(selected(Selection("contrastive", "bleu", alpha), QUERY, found, 2)) == [
             first,
             second,
         ]
@@ -161,10 +161,10 @@ def test_every_method_can_be_named() -> None:
     little = "a b x x x f x x"
     much = "x x x x x f g x"
     found = matches(first, alike, little, much)
-    names: tuple[Method, ...] = get_args(Method)
+    names: tuple[Select, ...] = get_args(Select)
     alpha = {"contrastive": 0.5}
     taken = {
-        name: chosen(Selection(name, alpha=alpha.get(name)).choose(QUERY, found, 2))
+        name: chosen(selected(Selection(name, alpha=alpha.get(name)), QUERY, found, 2))
         for name in names
     }
     assert taken == {
@@ -180,7 +180,7 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
     # after the first: 4/8 - 7/8 alpha and 2/8 - 1/8 alpha, equal at alpha 1/3
     first, alike, much = chosen(found)
     for alpha, second in ((0.3, alike), (0.34, much), (0, alike), (None, alike)):
-        assert chosen(Selection("contrastive", alpha=alpha).choose(QUERY, found, 2)) == [
+        assert chosen(selected(Selection("contrastive", alpha=alpha), QUERY, found, 2)) == [
             first,
             second,
         ]
@@ -193,32 +193,34 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
         ("best", "fuzzy", None, "select best is unknown; allowed: topk, greedy, walk, contrastive"),
         ("topk", "chrf", None, "similarity chrf is unknown; allowed: fuzzy, bleu"),
         ("greedy", "fuzzy", 0.5, "alpha is of select contrastive, and select is greedy"),
-        ("contrastive", "fuzzy", -0.1, "alpha is -0.1; it must be a number that is not negative"),
+        ("contrastive", "fuzzy", -0.1, "alpha is -0.1; it must be at least 0, and finite"),
         (
             "contrastive",
             "fuzzy",
             math.nan,
-            "alpha is nan; it must be a number that is not negative",
+            "alpha is nan; it must be at least 0, and finite",
         ),
         (
             "contrastive",
             "fuzzy",
             math.inf,
-            "alpha is inf; it must be a number that is not negative",
+            "alpha is inf; it must be at least 0, and finite",
         ),
     ],
 )
 def test_a_selection_that_there_is_not_is_wrong_usage(
-    method: Method, similarity: Similarity, alpha: float | None, message: str
+    method: Select, similarity: Similarity, alpha: float | None, message: str
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         Selection(method, similarity, alpha)
 
 
 def test_only_the_first_k_by_fuzzy_score_need_no_candidates_beside_them() -> None:
-    assert Selection().candidates(4) == 4
-    assert Selection("topk", "bleu").candidates(4) == Selection("walk").candidates(4) == CANDIDATES
-    assert Selection("greedy").candidates(CANDIDATES + 1) == CANDIDATES + 1
+    assert candidates(Selection(), 4) == 4
+    assert (
+        candidates(Selection("topk", "bleu"), 4) == candidates(Selection("walk"), 4) == CANDIDATES
+    )
+    assert candidates(Selection("greedy"), CANDIDATES + 1) == CANDIDATES + 1
 
 
 def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None:
@@ -234,6 +236,6 @@ def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None
 
 @pytest.mark.parametrize("similarity", ["fuzzy", "bleu"])
 @pytest.mark.parametrize("method", ["topk", "greedy", "walk", "contrastive"])
-def test_nothing_is_chosen_from_nothing(method: Method, similarity: Similarity) -> None:
-    assert Selection(method, similarity).choose(QUERY, [], 3) == []
-    assert Selection(method, similarity).choose("", [], 3) == []
+def test_nothing_is_chosen_from_nothing(method: Select, similarity: Similarity) -> None:
+    assert selected(Selection(method, similarity), QUERY, [], 3) == []
+    assert selected(Selection(method, similarity), "", [], 3) == []

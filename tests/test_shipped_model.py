@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt import Translator
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.settings import Settings
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import read_memory
@@ -44,11 +45,14 @@ def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
         "knn",
         "off",
     )
-    assert translator.settings == Settings(mode="copy", cache=1000, verbatim=True)
+    assert translator.settings == Settings(mode="copy", cache=1000)
 
 
 def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: MemoryIndex) -> None:
-    plain, with_memory = Translator.load(MODEL, cache=0), Translator.load(MODEL, [index], cache=0)
+    plain, with_memory = (
+        Translator.load(MODEL, remembering=Remembering(cache=0)),
+        Translator.load(MODEL, [index], remembering=Remembering(cache=0)),
+    )
     assert bleu(plain) > 20
     assert bleu(with_memory) > bleu(plain) + 2
 
@@ -56,12 +60,17 @@ def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: Memory
 def test_an_empty_memory_changes_nothing(tmp_path: Path) -> None:
     build(tmp_path / "empty", [Segment("Nothing like it", "Rien de tel")], "en", "fr")
     empty = MemoryIndex.open(tmp_path / "empty", "en", "fr")
-    plain, beside = Translator.load(MODEL, cache=0), Translator.load(MODEL, [empty], cache=0)
+    plain, beside = (
+        Translator.load(MODEL, remembering=Remembering(cache=0)),
+        Translator.load(MODEL, [empty], remembering=Remembering(cache=0)),
+    )
     assert beside.translate(lines("en")[:6]) == plain.translate(lines("en")[:6])
 
 
 def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
-    session = Translator.load(MODEL, cache=0, mode="copy", verbatim=False).session()
+    session = Translator.load(
+        MODEL, remembering=Remembering(cache=0), decoding=Decoding(mode="copy", verbatim=False)
+    ).session()
     text, told = "The Minister may revoke the permit.", "Le ministre peut annuler le permis."
     assert session.translate(text).tgt != told
     session.confirm(text, told)

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 import torch
+from grouped import grouped
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.config.options import Decoding
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -57,7 +59,7 @@ def test_threads_get_what_one_thread_gets(
     folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(
-        folder / "model", [folder / "index"], beam=2, verbatim=False, **options
+        folder / "model", [folder / "index"], **grouped(beam=2, verbatim=False, **options)
     )
     decode, inside, most = translator.decode, list[int](), list[int]()
 
@@ -87,7 +89,9 @@ def test_threads_get_what_one_thread_gets(
 
 
 def test_threads_that_share_a_session_lose_nothing(folder: Path) -> None:
-    session = Translator.load(folder / "model", [folder / "index"], beam=2).session()
+    session = Translator.load(
+        folder / "model", [folder / "index"], decoding=Decoding(beam=2)
+    ).session()
 
     def confirmed(number: int) -> None:
         session.confirm(f"Notice number {number}", f"Avis {number}")

@@ -426,7 +426,7 @@ def test_a_hyphen_is_standard_output(
     assert translate(folder, str(folder / "input.txt"), "-o", "-") == 0
     assert capsys.readouterr().out == out != ""
     assert translate(folder, str(folder / "input.txt"), "--explain-html", "-") == 2
-    assert "- is standard output, to which this cannot be written" in capsys.readouterr().err
+    assert "--explain-html is -; it must be a file, not standard output" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -531,7 +531,12 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--select", "contrastive", "--alpha", "nan"], 2, "alpha is nan"),
         ("model", ["--threshold", "2"], 2, "threshold"),
         ("model", ["--length-penalty", "1000"], 2, "length-penalty is 1000"),
-        ("model", ["--threads", "99999999999999999999"], 2, "must be from 1 to 1024"),
+        (
+            "model",
+            ["--threads", "99999999999999999999"],
+            2,
+            "it must be a whole number, 1 to 1,024",
+        ),
         ("model", ["--device", "meta"], 2, "device meta is unknown"),
         (
             "model",

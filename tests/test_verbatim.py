@@ -10,6 +10,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.config.options import Decoding, Remembering
 from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.layers.combine import Mode
@@ -34,8 +35,12 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
     folder: Path, index: Path
 ) -> None:
     texts = [PAIRS[0][0], "This Decision is addressed to the Council.", f"  {PAIRS[1][0]} "]
-    found = Translator.load(folder, [index], verbatim=True, cache=0).translate(texts, explain=True)
-    usual = Translator.load(folder, [index], cache=0).translate(texts, explain=True)
+    found = Translator.load(
+        folder, [index], remembering=Remembering(cache=0), decoding=Decoding(verbatim=True)
+    ).translate(texts, explain=True)
+    usual = Translator.load(folder, [index], remembering=Remembering(cache=0)).translate(
+        texts, explain=True
+    )
     assert [found[0].tgt, found[2].tgt] == [f"vu la {PAIRS[0][1]}", f"vu la {PAIRS[1][1]}"]
     assert found[0].score == 0.0 and found[0].matches == usual[0].matches
     assert (found[1].tgt, found[1].matches) == (usual[1].tgt, usual[1].matches)
@@ -43,7 +48,7 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
 
 
 def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: Path) -> None:
-    translator = Translator.load(folder, [index], verbatim=True)
+    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=True))
     found = translator.translate([PAIRS[0][0]], explain=True)[0]
     assert "".join(token.text for token in found.tokens).replace("▁", " ").strip() == found.tgt
     assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {
@@ -54,7 +59,7 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
 
 
 def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
-    session = Translator.load(folder, [index], verbatim=True).session()
+    session = Translator.load(folder, [index], decoding=Decoding(verbatim=True)).session()
     session.translate(PAIRS[0][0])
     assert not len(session.cache)
 
@@ -62,8 +67,15 @@ def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
 def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(
     folder: Path, index: Path
 ) -> None:
-    taken = Translator.load(folder, [index], verbatim=True, cache=30, remember="own").session()
-    confirmed = Translator.load(folder, [index], cache=30, remember="own").session()
+    taken = Translator.load(
+        folder,
+        [index],
+        remembering=Remembering(cache=30, remember="own"),
+        decoding=Decoding(verbatim=True),
+    ).session()
+    confirmed = Translator.load(
+        folder, [index], remembering=Remembering(cache=30, remember="own")
+    ).session()
     taken.translate(PAIRS[0][0])
     confirmed.confirm(PAIRS[0][0], f"vu la {PAIRS[0][1]}")
     assert taken.cache.ids.tolist() == confirmed.cache.ids.tolist()
@@ -105,7 +117,7 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
         session.confirm(PAIRS[0][0], tgt)
         assert session.translate(PAIRS[0][0]).tgt == tgt
     assert translator.session().translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
-    kept = Translator.load(folder, [index], confirm_to="cache").session()
+    kept = Translator.load(folder, [index], remembering=Remembering(confirm_to="cache")).session()
     kept.confirm(PAIRS[0][0], "une")
     assert kept.translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
 
@@ -114,9 +126,9 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
 def test_exact_matches_are_taken_by_default_whatever_the_mode(
     folder: Path, index: Path, mode: Mode | None
 ) -> None:
-    taken = Translator.load(folder, [index], mode=mode)
+    taken = Translator.load(folder, [index], decoding=Decoding(mode=mode))
     assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"
-    asked = Translator.load(folder, [index], mode=mode, verbatim=False)
+    asked = Translator.load(folder, [index], decoding=Decoding(mode=mode, verbatim=False))
     assert asked.translate([PAIRS[0][0]])[0].origin == "model"
 
 
@@ -133,4 +145,4 @@ def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
     )
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
-        Translator.load(plain, [index], verbatim=False)
+        Translator.load(plain, [index], decoding=Decoding(verbatim=False))

@@ -8,28 +8,48 @@ docs/design.md tells how a sentence travels and where things live.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tmnmt.config.options import Decoding, Neighbours, Remembering, Search, Selection
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
+    from tmnmt.segments import Match, Segment, Token, Translation
 
 __version__ = "0.1.0"
-__all__ = ["Session", "TmnmtError", "Translator", "__version__"]
+__all__ = [
+    "Decoding",
+    "Match",
+    "Neighbours",
+    "Remembering",
+    "Search",
+    "Segment",
+    "Selection",
+    "Session",
+    "TmnmtError",
+    "Token",
+    "Translation",
+    "Translator",
+    "__version__",
+]
+
+# `import tmnmt` is part of every command's start: torch comes in only with the first use of
+# `Translator` or `Session`.
+_HOMES = {
+    "tmnmt.config.options": ("Decoding", "Neighbours", "Remembering", "Search", "Selection"),
+    "tmnmt.engine.session": ("Session",),
+    "tmnmt.engine.translator": ("Translator",),
+    "tmnmt.errors": ("TmnmtError",),
+    "tmnmt.segments": ("Match", "Segment", "Token", "Translation"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    # `import tmnmt` is part of every command's start: torch comes in only with the first use of
-    # these names.
-    if name in ("Session", "Translator"):
-        from tmnmt.engine import translator as engine
-
-        return getattr(engine, name)
-    if name == "TmnmtError":
-        from tmnmt.errors import TmnmtError
-
-        return TmnmtError
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'tmnmt' has no attribute {name!r}")
 
 

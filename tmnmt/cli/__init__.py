@@ -36,6 +36,7 @@ from tmnmt.cli import (
     train,
     translate,
 )  # isort: skip
+from tmnmt.cli.options import with_options
 from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.terminal import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
@@ -55,15 +56,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("build-index")(build_index.build_index)
-app.command("search")(search.search)
-app.command("translate")(translate.translate)
-app.command("keys")(keys.keys)
-app.command("train")(train.train)
-app.command("adapt")(adapt.adapt)
-app.command("adapt-knn")(adapt_knn.adapt_knn)
-app.command("import-model")(import_model.import_model)
-app.command("cache-report")(cache_report.cache_report)
+app.command("build-index")(with_options(build_index.build_index))
+app.command("search")(with_options(search.search))
+app.command("translate")(with_options(translate.translate))
+app.command("keys")(with_options(keys.keys))
+app.command("train")(with_options(train.train))
+app.command("adapt")(with_options(adapt.adapt))
+app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
+app.command("import-model")(with_options(import_model.import_model))
+app.command("cache-report")(with_options(cache_report.cache_report))
 app.add_typer(evaluate.app)
 app.add_typer(memory.app)
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
-from tmnmt.cli.output_options import folder
-from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
+from tmnmt.cli.options import MODEL, folder
+from tmnmt.config.options import Device, Selection, Threads
 from tmnmt.errors import UsageError
 
 
@@ -35,9 +34,7 @@ def adapt(
     ] = 5000,
     epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 2,
     top_k: Annotated[int, typer.Option(min=1, max=1000, help="Pairs a sentence is shown.")] = 4,
-    select: SELECT = "topk",
-    similarity: SIMILARITY = "fuzzy",
-    alpha: ALPHA = None,
+    selection: Selection = Selection(),
     dev_share: Annotated[
         float,
         typer.Option(min=0.001, max=0.5, help="Share of the documents, or stretches, held out."),
@@ -46,8 +43,8 @@ def adapt(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
-    device: DEVICE = None,
-    threads: THREADS = None,
+    device: Device = None,
+    threads: Threads = None,
 ) -> None:
     """Learn to use a memory: copy, fusion and session cache for a finished base model, which does
     not change.
@@ -74,9 +71,9 @@ def adapt(
         fusion,
         cache,
         k=top_k,
-        select=select,
-        similarity=similarity,
-        alpha=alpha,
+        select=selection.select,
+        similarity=selection.similarity,
+        alpha=selection.alpha,
         max_pairs=sentences,
         tm_epochs=epochs,
         cache_pairs=sentences,
@@ -85,7 +82,6 @@ def adapt(
         learning_rate=2e-3,
         seed=seed,
     )
-    config.selection()  # a wrong one is told before the memory is indexed
     with Progress("indexing", "segments", lazy=True) as progress:
         opened = open_memory(
             memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance

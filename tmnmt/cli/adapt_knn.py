@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
-from tmnmt.cli.output_options import no_stdout
+from tmnmt.cli.options import MODEL, no_stdout
+from tmnmt.config.options import Device, Threads
 from tmnmt.errors import UsageError
 
 
@@ -48,8 +48,8 @@ def adapt_knn(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
-    device: DEVICE = None,
-    threads: THREADS = None,
+    device: Device = None,
+    threads: Threads = None,
 ) -> None:
     """Learn what the neighbours of a word are worth, for translate --mode knn --knn-adaptive FILE.
 

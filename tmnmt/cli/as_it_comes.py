@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FEW = 32  # lines, a batch: with fewer, threads wait for each other longer than they work
 
 
-class Threads:
+class Computing:
     """How many threads compute: those that were asked for; else one to load and for few lines, all
     for many."""
 
@@ -34,7 +34,7 @@ class Threads:
 
 
 def translations(
-    translator: Translator, inputs: Sequence[DocumentLines], explain: bool, threads: Threads
+    translator: Translator, inputs: Sequence[DocumentLines], explain: bool, computing: Computing
 ) -> Iterator[Translation]:
     """What was translated of all inputs, in order. Lines of a pipe that have come are translated
     together, before more are waited for."""
@@ -43,16 +43,16 @@ def translations(
     for trickles, group in groupby(inputs, lambda text: text.trickles):
         if trickles:
             for text in group:
-                yield from _as_they_come(translator, text, explain, threads)
+                yield from _as_they_come(translator, text, explain, computing)
         else:
             lines = chain.from_iterable(map(documents, group))
             first = list(islice(lines, FEW + 1))
-            threads.use_for(sum(map(len, first)))
+            computing.use_for(sum(map(len, first)))
             yield from translator.stream(chain(first, lines), explain)
 
 
 def _as_they_come(
-    translator: Translator, text: DocumentLines, explain: bool, threads: Threads
+    translator: Translator, text: DocumentLines, explain: bool, computing: Computing
 ) -> Iterator[Translation]:
     from tmnmt.engine.schedule import SORTED_BATCHES
     from tmnmt.formats.text import documents
@@ -60,7 +60,7 @@ def _as_they_come(
     settings = translator.settings
     session = translator.session()
     for lines in text.as_they_come(settings.batch * SORTED_BATCHES):
-        threads.use_for(len(lines))
+        computing.use_for(len(lines))
         if not settings.remembers:
             yield from translator.stream(documents(lines), explain)
             continue

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.model_options import MODEL, THREADS
-from tmnmt.cli.output_options import folder
-from tmnmt.cli.text_options import readable
+from tmnmt.cli.options import MODEL, folder, readable
+from tmnmt.config.options import Beam, Decoding, LengthPenalty, Threads
 from tmnmt.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -53,14 +52,12 @@ def cache_report(
         int | None,
         typer.Option(min=1, help="Of the matching matrix, from 1; that with the widest open gate."),
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step.")] = 5,
-    length_penalty: Annotated[
-        float, typer.Option(min=0, help="Score = log probability / length to this power.")
-    ] = 1.0,
+    beam: Beam = Decoding.beam,
+    length_penalty: LengthPenalty = Decoding.length_penalty,
     json: Annotated[
         bool, typer.Option("--json", help="Print report.json instead of the table of scores.")
     ] = False,
-    threads: THREADS = None,
+    threads: Threads = None,
 ) -> None:
     """Analyse a session cache as Tu et al. 2018 do: scores by size, with and without overwriting;
     speed; which slots are read, by their age and in one segment; how far the gate opens, by class

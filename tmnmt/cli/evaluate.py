@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from tmnmt.cli import evaluate_compare, evaluate_prepare, evaluate_report, evaluate_run
+from tmnmt.cli.options import with_options
 
 app = typer.Typer(
     name="evaluate",
@@ -12,7 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("prepare")(evaluate_prepare.prepare)
-app.command("run")(evaluate_run.run)
+app.command("run")(with_options(evaluate_run.run))
 app.command("score")(evaluate_run.score)
 app.command("compare")(evaluate_compare.compare)
 app.command("report")(evaluate_report.report)

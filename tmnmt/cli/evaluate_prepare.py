@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tmnmt.cli.output_options import folder
+from tmnmt.cli.options import folder
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 

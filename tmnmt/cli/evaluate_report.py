@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tmnmt.cli.output_options import no_stdout
+from tmnmt.cli.options import no_stdout
 
 
 def report(

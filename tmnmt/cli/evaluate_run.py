@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.model_options import THREADS
-from tmnmt.cli.output_options import folder
-from tmnmt.cli.text_options import readable
+from tmnmt.cli.options import folder, readable
+from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def run(
         str | None,
         typer.Option(help="System the others are compared with, in place of the recipe's."),
     ] = None,
-    threads: THREADS = None,
+    threads: Threads = None,
 ) -> None:
     """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run
     that was stopped goes on where it was, and a changed setting translates again only what it

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tmnmt.cli.output_options import folder
+from tmnmt.cli.options import folder
 from tmnmt.errors import UsageError
 
 

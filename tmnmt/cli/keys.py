@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.model_options import DEVICE, MODEL, THREADS
-from tmnmt.cli.text_options import readable
+from tmnmt.cli.options import MODEL, readable
+from tmnmt.config.options import Device, Threads
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 
@@ -48,8 +48,8 @@ def keys(
             help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."
         ),
     ] = KindName.auto,
-    device: DEVICE = None,
-    threads: THREADS = None,
+    device: Device = None,
+    threads: Threads = None,
     src: Annotated[
         str | None, typer.Option(help="Search instead: for this text ...", callback=readable)
     ] = None,

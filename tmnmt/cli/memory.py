@@ -23,7 +23,7 @@ from tmnmt.cli.memory_options import (
     chosen,
     record,
 )
-from tmnmt.cli.output_options import no_stdout
+from tmnmt.cli.options import no_stdout
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tmnmt.cli.memory_options import (
     chosen,
     pairs,
 )
-from tmnmt.cli.text_options import readable
+from tmnmt.cli.options import readable
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:

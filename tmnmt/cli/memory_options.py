@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmnmt.cli.text_options import readable
+from tmnmt.cli.options import readable
 
 if TYPE_CHECKING:
     from tmnmt.index.filter import Filter

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.config.options import Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
-    from tmnmt.engine.pretranslate import Untranslated
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -23,8 +23,7 @@ def pretranslate(
     inputs: Sequence[DocumentLines],
     write: Callable[[Translation], None],
     untranslated: Untranslated,
-    top_k: int,
-    threshold: float,
+    search: Search,
 ) -> None:
     """Writes what the memories hold, and tells how much that was."""
     from tmnmt.engine.named_memories import open_memories
@@ -33,7 +32,7 @@ def pretranslate(
     src_lang, tgt_lang = _languages(memory, languages)
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
-    made = Pretranslator(indexes, untranslated, max(top_k, 1), threshold)
+    made = Pretranslator(indexes, untranslated, max(search.top_k, 1), search.threshold)
     for lines in _together(inputs):
         for translation in made.stream(lines):
             write(translation)

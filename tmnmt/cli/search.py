@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tmnmt.cli.selection_options import ALPHA, SELECT, SIMILARITY
+from tmnmt.config.options import Search, Selection, Threshold
 
 if TYPE_CHECKING:
     from tmnmt.index.base import Index
-    from tmnmt.index.select import Selection
     from tmnmt.segments import Match
 
 QUERIES_A_BATCH = 256
@@ -28,12 +27,8 @@ def search(
         str | None, typer.Argument(help="What to look for; none: every line of stdin.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="At most so many pairs.")] = 5,
-    threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="Smallest fuzzy score of a match.")
-    ] = 0.5,
-    select: SELECT = "topk",
-    similarity: SIMILARITY = "fuzzy",
-    alpha: ALPHA = None,
+    threshold: Threshold = Search.threshold,
+    selection: Selection = Selection(),
     explain: Annotated[
         bool,
         typer.Option(
@@ -49,9 +44,6 @@ def search(
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
     from tmnmt.index.pairs import count_copies
-    from tmnmt.index.select import Selection
-
-    selection = Selection(select, similarity, alpha)
 
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
@@ -76,9 +68,11 @@ def _found(
     index: Index, queries: Sequence[str], k: int, threshold: float, selection: Selection
 ) -> list[list[Match]]:
     from tmnmt.index.pairs import search_pairs
+    from tmnmt.index.select import candidates, selected
 
-    found = search_pairs(index, queries, selection.candidates(k), threshold)
-    return [selection.choose(query, pairs, k) for query, pairs in zip(queries, found, strict=True)]
+    found = search_pairs(index, queries, candidates(selection, k), threshold)
+    pairs = zip(queries, found, strict=True)
+    return [selected(selection, query, matches, k) for query, matches in pairs]
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:

@@ -4,11 +4,12 @@ run or before."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.config.options import Confirming
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,38 +31,42 @@ class Document:
 
 @dataclass(frozen=True)
 class Work:
-    """What --interactive, --session and --confirmed say."""
+    """A document that is worked on: how, the inputs, and whether origins are asked for."""
 
-    interactive: bool
-    session: Path | None
-    confirmed: Path | None
+    options: Confirming
     inputs: Sequence[Path]
-    shown: bool  # whether origins are asked for
-
-    @property
-    def confirms(self) -> bool:
-        """Whether anything is confirmed."""
-        return self.interactive or self.session is not None or self.confirmed is not None
+    shown: bool
 
     def check(self, output: Path | None, remember: str) -> None:
         """Raises UsageError for what does not go together, before anything is loaded."""
-        if not self.confirms:
+        if not self.options.confirms:
             return
         if (
             len(self.inputs) > 1
-            or (not self.inputs and not self.interactive)
+            or (not self.inputs and not self.options.interactive)
             or "-" in map(str, self.inputs)
         ):
             raise UsageError(
                 "--interactive, --session and --confirmed are of one document: name one file"
             )
-        if self.session is not None and not self.interactive and not self.session.exists():
-            raise UsageError(f"--session {self.session}: there is none; --interactive begins one")
-        if self.session is not None and self.confirmed is not None and self.session.exists():
+        if (
+            self.options.session is not None
+            and not self.options.interactive
+            and not self.options.session.exists()
+        ):
             raise UsageError(
-                f"--session {self.session} is there, and --confirmed is of a document that begins"
+                f"--session {self.options.session}: there is none; --interactive begins one"
             )
-        if self.interactive:
+        if (
+            self.options.session is not None
+            and self.options.confirmed is not None
+            and self.options.session.exists()
+        ):
+            raise UsageError(
+                f"--session {self.options.session} is there, and --confirmed is of a document that "
+                "begins"
+            )
+        if self.options.interactive:
             self._check_interactive(output, remember)
 
     def _check_interactive(self, output: Path | None, remember: str) -> None:
@@ -79,11 +84,11 @@ class Work:
                 "--remember own"
             )
         if not self.inputs:
-            if self.confirmed is not None or self.session is not None:
+            if self.options.confirmed is not None or self.options.session is not None:
                 raise UsageError("--session and --confirmed are of a document: name a file")
         elif output is None:
             raise UsageError("--interactive needs --output: a file for what you confirm")
-        elif output.exists() and self.session is None and self.confirmed is None:
+        elif output.exists() and self.options.session is None and self.options.confirmed is None:
             raise UsageError(f"{output} exists; to go on with it: --confirmed {output}")
 
     def document(self, text: DocumentLines, model: Path) -> Document:
@@ -93,9 +98,11 @@ class Work:
         from tmnmt.models.folder import languages_in
 
         lines = list(text) if self.inputs else []
-        if self.confirmed is None or (self.session is not None and self.session.exists()):
+        if self.options.confirmed is None or (
+            self.options.session is not None and self.options.session.exists()
+        ):
             return Document(lines, [])
-        return Document(lines, finished_lines(self.confirmed, lines, *languages_in(model)))
+        return Document(lines, finished_lines(self.options.confirmed, lines, *languages_in(model)))
 
     def do(
         self,
@@ -110,13 +117,13 @@ class Work:
         lines = document.lines
         session = self._begun(translator, document)
         print(_where(translator, write_to), file=sys.stderr)
-        if not self.interactive:
+        if not self.options.interactive:
             _translate_rest(session, lines, write, self.shown)
             return
         from tmnmt.cli.interactive import Desk, typed
         from tmnmt.formats.atomic import partial_of
 
-        desk = Desk(session, lines, self.session, None if self.inputs else typed)
+        desk = Desk(session, lines, self.options.session, None if self.inputs else typed)
         try:
             desk.work()
         except KeyboardInterrupt as stop:
@@ -135,25 +142,22 @@ class Work:
 
     def _again(self, output: Path | None) -> str:
         """The option with which a document whose beginning is in `output` is gone on with."""
-        return f"--session {self.session}" if self.session is not None else f"--confirmed {output}"
+        return (
+            f"--session {self.options.session}"
+            if self.options.session is not None
+            else f"--confirmed {output}"
+        )
 
     def _begun(self, translator: Translator, document: Document) -> Session:
         from tmnmt.cli.finished import check_document, confirm_all
 
-        if self.session is not None and self.session.exists():
-            session = translator.session(self.session)
-            check_document(self.session, session.done, document.lines)
+        if self.options.session is not None and self.options.session.exists():
+            session = translator.session(self.options.session)
+            check_document(self.options.session, session.done, document.lines)
             return session
         session = translator.session()
         confirm_all(session, document.lines, document.finished)
         return session
-
-
-def check_used(given: Mapping[str, bool], why: str) -> None:
-    """Raises UsageError for the first option that is given and not used."""
-    option = next((option for option, is_given in given.items() if is_given), None)
-    if option is not None:
-        raise UsageError(f"{option} {why}")
 
 
 def _translate_rest(

@@ -1,5 +1,4 @@
-"""What the values of a configuration may be: declared as their types, held where the
-file is read."""
+"""What a value may be, and what it is for: declared in its type, held where it is given."""
 
 from __future__ import annotations
 
@@ -11,10 +10,52 @@ from tmnmt.segments import Segment
 
 
 class Bound(NamedTuple):
-    """`allowed` completes "it must be ..."; no bound holds for nan or an infinite number."""
+    """`allowed` completes "it must be ..."; no bound holds for nan or an infinite number.
+
+    low, high: the ends of a range, for those who show it."""
 
     allowed: str
     holds: Callable[[Any], bool]
+    low: float | None = None
+    high: float | None = None
+
+
+class Help(NamedTuple):
+    """What an option is for, in a sentence, and how a command line shows it.
+
+    short: its one letter. metavar: a word for its value. everyday: shown before all groups.
+    title: of the group it is shown in where it is in none."""
+
+    text: str
+    short: str = ""
+    metavar: str = ""
+    everyday: bool = False
+    title: str = ""
+
+
+class Flat(NamedTuple):
+    """Marks a dataclass in a dataclass: its keys stand in the table of the outer one."""
+
+
+def whole(low: int, high: int) -> Bound:
+    """Whole numbers in a range, both ends included."""
+    return Bound(
+        f"a whole number, {low} to {high:,}",
+        lambda n: type(n) is int and low <= n <= high,
+        low,
+        high,
+    )
+
+
+def number(low: float, high: float = math.inf) -> Bound:
+    """Numbers in a range, both ends included."""
+    allowed = f"at least {low:g}, and finite" if high == math.inf else f"from {low:g} to {high:g}"
+    return Bound(
+        allowed,
+        lambda x: low <= x <= high and x < math.inf,
+        low,
+        high if high < math.inf else None,
+    )
 
 
 def _field_and_value(text: str) -> bool:

@@ -13,10 +13,11 @@ import re
 import tomllib
 import types
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from tmnmt.config.bounds import Bound
+from tmnmt.config.bounds import Bound, Flat
 from tmnmt.errors import DataError, UsageError
 
 T = TypeVar("T")
@@ -38,30 +39,74 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def build(kind: type[T], table: dict[str, Any], where: str) -> T:
-    """A dataclass from a TOML table, nested tables included."""
+    """A dataclass from a TOML table, nested tables included; the keys of one marked `Flat` stand in
+    the same table, and what is not given is as in its default."""
     hints = typing.get_type_hints(kind, include_extras=True)
+    flat = {name: part for name, hint in hints.items() if (part := _flat(hint)) is not None}
+    known = [name for name in hints if name not in flat]
+    known += [name for part in flat.values() for name in _hints(part)]
     for key in table:
-        if key not in hints:
-            near = difflib.get_close_matches(key, hints, n=1)
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
             hint = (
-                f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(hints))}"
+                f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(known))}"
             )
             raise UsageError(f"{where}: unknown key `{key}`{hint}")
+    values: dict[str, Any] = {}
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if entry.name in flat:
+            given = _given(_hints(flat[entry.name]), table, where)
+            default: Any = entry.default
+            values[entry.name] = dataclasses.replace(default, **given)
+            continue
         no_default = (
             entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
         )
         if no_default and entry.name not in table:
             raise UsageError(f"{where}: key `{entry.name}` is missing")
-    return kind(
-        **{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()}
-    )
+        values |= _given({entry.name: hints[entry.name]}, table, where)
+    return kind(**values)
+
+
+def keys(config: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Every key of a dataclass that `build` made, its value and its default."""
+    hints = typing.get_type_hints(type(config), include_extras=True)
+    for entry in dataclasses.fields(config):
+        value = getattr(config, entry.name)
+        if _flat(hints[entry.name]) is None:
+            yield entry.name, value, entry.default
+            continue
+        for name in _hints(type(value)):
+            yield name, getattr(value, name), getattr(entry.default, name)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {entry.name: hints[entry.name] for entry in dataclasses.fields(kind)}
+
+
+def _flat(hint: Any) -> type | None:
+    """The dataclass whose keys stand in the outer table."""
+    marked = any(isinstance(note, Flat) for note in getattr(hint, "__metadata__", ()))
+    return hint.__origin__ if marked else None
+
+
+def _given(hints: dict[str, Any], table: dict[str, Any], where: str) -> dict[str, Any]:
+    return {
+        key: _value(hint, table[key], f"{where}: {key}")
+        for key, hint in hints.items()
+        if key in table
+    }
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        return _bounded(_value(arguments[0], value, where), arguments[1], where)
+        value = _value(arguments[0], value, where)
+        for bound in arguments[1:]:
+            if isinstance(bound, Bound):
+                _hold(value, bound, where)
+        return value
     if origin in (typing.Union, types.UnionType):
         kinds = {a.kind: a for a in arguments if dataclasses.is_dataclass(a) and hasattr(a, "kind")}
         return _value(_of_kind(kinds, value, where) if kinds else arguments[0], value, where)
@@ -96,9 +141,9 @@ def _of_kind(kinds: dict[str, Any], table: Any, where: str) -> Any:
     return kinds[kind]
 
 
-def _bounded(value: Any, bound: Bound, where: str) -> Any:
+def _hold(value: Any, bound: Bound, where: str) -> None:
     if bound.holds(value):
-        return value
+        return
     shown = repr(value) if value else "empty" if value in ("", ()) else "0"
     raise UsageError(f"{where}: {shown}; it must be {bound.allowed}")
 

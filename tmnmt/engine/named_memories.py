@@ -21,20 +21,19 @@ log = logging.getLogger(__name__)
 Named = str | Path | Index
 
 
-def check_memories(memories: object) -> None:
+def check_memory(memory: object) -> None:
     """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
-    if isinstance(memories, str | Path):
+    if isinstance(memory, str | Path):
         raise UsageError(
-            f"memories is {str(memories)!r}; a list of memories is wanted, as in "
-            f"[{str(memories)!r}]"
+            f"memory is {str(memory)!r}; a list of memories is wanted, as in [{str(memory)!r}]"
         )
-    if not isinstance(memories, Sequence) or isinstance(memories, bytes):
+    if not isinstance(memory, Sequence) or isinstance(memory, bytes):
         raise UsageError(
-            f"a list of memories (paths, addresses, open indexes) is wanted, not {memories!r}"
+            f"a list of memories (paths, addresses, open indexes) is wanted, not {memory!r}"
         )
-    for memory in memories:
-        if not isinstance(memory, str | Path) and not hasattr(memory, "search"):
-            raise UsageError(f"a memory is a path, an address or an open index, not {memory!r}")
+    for one in memory:
+        if not isinstance(one, str | Path) and not hasattr(one, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {one!r}")
 
 
 def open_memories(

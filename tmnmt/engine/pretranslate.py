@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal
 
+from tmnmt.config.options import Untranslated
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.formats.clean import clean
@@ -13,8 +13,6 @@ from tmnmt.index.base import Index
 from tmnmt.segments import Translation
 
 TOGETHER = 32  # texts that are looked up at once
-
-Untranslated = Literal["empty", "source"]
 
 
 class Pretranslator:

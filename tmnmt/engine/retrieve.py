@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tmnmt.config.options import Selection
 from tmnmt.engine.verbatim import commonest
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
-from tmnmt.index.select import TOP, Selection
+from tmnmt.index.select import candidates, selected
 from tmnmt.segments import Match
 
 
@@ -17,7 +18,11 @@ class Retriever:
     them, `selection` says."""
 
     def __init__(
-        self, indexes: Sequence[Index], top_k: int, threshold: float, selection: Selection = TOP
+        self,
+        indexes: Sequence[Index],
+        top_k: int,
+        threshold: float,
+        selection: Selection = Selection(),
     ) -> None:
         self.indexes, self.top_k, self.threshold = list(indexes), top_k, threshold
         self.selection = selection
@@ -32,7 +37,7 @@ class Retriever:
         searched, too."""
         if not texts:
             return []
-        wanted = self.selection.candidates(self.top_k) * OVERSAMPLED
+        wanted = candidates(self.selection, self.top_k) * OVERSAMPLED
         found = [index.search(texts, wanted, self.threshold) for index in self.indexes]
         if confirmed:
             pairs = zip(texts, confirmed, strict=True)
@@ -49,5 +54,5 @@ class Retriever:
         return [commonest([match for alike in found for match in alike[text]]) for text in texts]
 
     def _choose(self, text: str, matches: list[Match]) -> list[Match]:
-        pairs = distinct(best_of(matches, len(matches)))[: self.selection.candidates(self.top_k)]
-        return self.selection.choose(text, pairs, self.top_k)
+        pairs = distinct(best_of(matches, len(matches)))[: candidates(self.selection, self.top_k)]
+        return selected(self.selection, text, pairs, self.top_k)

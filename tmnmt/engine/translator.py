@@ -18,25 +18,27 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tmnmt.config.options import (
+    Decoding,
+    Device,
+    Language,
+    Neighbours,
+    Remembering,
+    Search,
+    Selection,
+    Threads,
+    option,
+)
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.confirmed import confirmable, text_of
-from tmnmt.engine.named_memories import Named, check_memories, open_memories, open_to_write
+from tmnmt.engine.named_memories import Named, check_memory, open_memories, open_to_write
 from tmnmt.engine.opened import load_memories, load_on
 from tmnmt.engine.pieces import fits, pieces
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.engine.session import Session
-from tmnmt.engine.settings import (
-    NEIGHBOURS,
-    ConfirmTo,
-    Precision,
-    Remember,
-    Settings,
-    check,
-    check_count,
-    knn_of,
-)
+from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -45,13 +47,12 @@ from tmnmt.index.base import Index, WritableIndex, primary
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, padded
 from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import Memories, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.folder import Model
@@ -149,103 +150,56 @@ class Translator:
     @classmethod
     def load(
         cls,
-        model_dir: str | Path,
-        memories: Sequence[str | Path | Index] = (),
-        mode: Mode | None = None,
-        cache: int | None = None,
-        top_k: int = 4,
-        threshold: float = 0.5,
-        beam: int = 5,
-        batch: int = 32,
-        length_penalty: float = 1.0,
-        precision: Precision = "fp32",
-        device: str | None = None,
-        threads: int | None = None,
-        src_lang: str | None = None,
-        tgt_lang: str | None = None,
-        progress: ReadProgress | None = None,
-        select: Method = "topk",
-        similarity: Similarity = "fuzzy",
-        alpha: float | None = None,
-        verbatim: bool = True,
-        overwrite: bool | None = None,
-        cache_best: int = 1,
-        neighbours: int | None = None,
-        knn_weight: float = 0.02,
-        knn_temperature: float = 20.0,
-        knn_adaptive: str | Path | None = None,
-        remember: Remember = "confirmed",
-        confirm_to: ConfirmTo = "both",
+        model: str | Path,
+        memory: Sequence[str | Path | Index] = (),
+        *,
         write_to: Named | None = None,
+        search: Search = Search(),
+        selection: Selection = Selection(),
+        remembering: Remembering = Remembering(),
+        neighbours: Neighbours = Neighbours(),
+        decoding: Decoding = Decoding(),
+        src_lang: Language = None,
+        tgt_lang: Language = None,
+        device: Device = None,
+        threads: Threads = None,
+        progress: ReadProgress | None = None,
     ) -> Translator:
-        """The translator of a model folder. `memories`: built indexes, memory files, or open
-        indexes; matches are the best of all. Not given, `mode` is copy (off without memories and
-        parameters to copy with), `device` a GPU where there is one; languages are the model's,
-        whose regions may differ.
-        remember, confirm_to: what a session learns from, and where that goes. "confirmed": what
-        `Session.confirm` is told, which helps; "own": what the model said, too, which goes into the
-        cache and does harm (docs/cache.md); "nothing".
-        cache: slots of the session cache; not given, as many as the model's has learned with.
+        """The translator of a model folder.
+
+        memory: built indexes, memory files, or open indexes; matches are the best of all.
         write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
         made where it is not there yet. Without it they last as long as their session.
+        search, selection, remembering, neighbours, decoding: the options, in groups. What each is
+        for stands in `tmnmt.config.options`. Not given, the mode is copy (off without memory and
+        parameters to copy with), and a session cache has as many slots as it has learned with.
+        src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
+        device: not given, a GPU where there is one. threads: not given, all cores.
         progress: called with units read and the share of all bytes read, when a memory file has to
         be indexed.
-        select, similarity, alpha: which of the pairs found are taken; see
-        `tmnmt.index.select.Selection`.
-        verbatim: a segment whose source a memory holds, word for word, gets its translation there
-        as it stands: what its session confirmed last, else of several targets the newest of the
-        most frequent.
-        neighbours: keys of the whole memory read at every word, from `tmnmt keys`; 16 in mode knn,
-        else 0.
-        knn_adaptive: what `tmnmt adapt-knn` wrote; it then says at every word how much they count.
 
         Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no
         memory, or has no keys where there are to be neighbours, UsageError for an option that is
         wrong or that this model cannot serve."""
-        selection = Selection(select, similarity, alpha)
-        check_memories(memories)
+        check_memory(memory)
+        option("threads", Threads).check(threads)
         if threads is not None:
-            check_count("threads", threads)
             torch.set_num_threads(threads)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        model = load_on(Path(model_dir), device)
-        parameters = load_memories(model, device)
-        if cache is None:
-            learned = (
-                parameters.cache.kind.size
-                if parameters is not None and parameters.cache is not None
-                else 0
-            )
-            is_written = remember == "own" or (remember == "confirmed" and confirm_to != "memory")
-            cache = learned if is_written else 0
-        copies = parameters is not None and "copy" in parameters.modes
-        settings = Settings(
-            mode or ("copy" if copies or (memories and not verbatim) else "off"),
-            cache,
-            remember,
-            confirm_to,
-            overwrite,
-            cache_best,
-            top_k,
-            threshold,
-            beam,
-            batch,
-            length_penalty,
-            precision,
-            selection,
-            verbatim,
-            neighbours if neighbours is not None else NEIGHBOURS if mode == "knn" else 0,
-            knn_weight,
-            knn_temperature,
-            str(knn_adaptive) if knn_adaptive is not None else None,
+        loaded = load_on(Path(model), device)
+        parameters = load_memories(loaded, device)
+        reads = (parameters is not None and "copy" in parameters.modes) or (
+            memory and not decoding.verbatim
         )
-        check(settings, parameters, model)  # before a memory is indexed, which may take minutes
-        languages = languages_of(model, src_lang, tgt_lang)
-        indexes, writable = open_memories(memories, *languages, progress), None
+        groups = (search, selection, remembering, neighbours, decoding)
+        settings = settled(groups, parameters, "copy" if reads else "off")
+        check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
+        languages = languages_of(loaded, src_lang, tgt_lang)
+        indexes, writable = open_memories(memory, *languages, progress), None
         if write_to is not None:
-            writable = open_to_write(write_to, memories, indexes, *languages)
+            writable = open_to_write(write_to, memory, indexes, *languages)
             indexes += [writable] if not any(writable is index for index in indexes) else []
-        return cls(model, parameters, indexes, settings, device, writable)
+        return cls(loaded, parameters, indexes, settings, device, writable)
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
         """The translations of one document's segments, in order. A blank text is translated as ""
@@ -503,7 +457,8 @@ class Translator:
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
         """An empty session cache of so many slots, or of those set."""
-        slots, overwrite = self.settings.cache if slots is None else slots, self.settings.overwrite
+        slots = self.settings.cache if slots is None else slots
+        overwrite = self.settings.cache_overwrite
         if self.memories is None or self.memories.cache is None:
             return CacheContents(
                 0, self.backbone.context_size, self.backbone.hidden_size, device=self.device

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tmnmt.config.bounds import Bound, Count, Name, Share
-from tmnmt.config.tables import build, read_toml
+from tmnmt.config.bounds import Bound, Flat, Name, Share
+from tmnmt.config.options import Decoding, Neighbours, Remembering, Search, Selection
+from tmnmt.config.tables import build, keys, read_toml
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.measures.effort import WEIGHTS
 from tmnmt.eval.measures.slices import BANDS, NONE
@@ -57,35 +58,16 @@ class SystemConfig:
     pairs: Literal["nearest", "random"] = (
         "nearest"  # random: as many that have nothing to do with the text
     )
-    mode: Literal["off", "copy", "fusion", "both", "knn"] = "off"
-    # what is remembered of a document: nothing; confirmed: its references, as if a translator
-    # confirmed every segment before the next is translated; own: what the model said; next: as a
-    # control, what the next document was translated to, as if that were confirmed
-    remember: Literal["nothing", "confirmed", "own", "next"] = "nothing"
-    # where what is confirmed goes: a session cache, a memory of the document's own, or both; own
-    # words: the cache
-    confirm_to: Literal["both", "memory", "cache"] = "both"
-    cache: int | None = (
-        # slots of the session cache; not given: as many as it has learned with, where it is used
-        None
-    )
-    cache_overwrite: bool | None = None  # as `overwrite` of `tmnmt.engine.settings.Settings`
-    cache_best: Count = 1  # hypotheses that are written to the cache, the beam's best
-    top_k: Count = 4
-    threshold: Share = 0.5
-    select: Literal["topk", "greedy", "walk", "contrastive"] = "topk"
-    similarity: Literal["fuzzy", "bleu"] = "fuzzy"
-    alpha: float | None = None
-    neighbours: int = 0
-    knn_weight: float = 0.02
-    knn_temperature: float = 20.0
-    knn_adaptive: str = ""  # a file of tmnmt adapt-knn
-    beam: Count = 5
-    batch: Count = 32
-    length_penalty: float = 1.0
-    # exact matches are taken as they stand, which `tmnmt translate` does unless told otherwise
-    verbatim: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    # what is confirmed after every segment, before the next is translated: its references, or, as
+    # a control, what the next document was translated to
+    confirmed: Literal["references", "next"] = "references"
+    # The options, of which these differ from those of `tmnmt translate`: what is left out is the
+    # plain model, without memory, and exact matches are translated, too.
+    decoding: Annotated[Decoding, Flat()] = Decoding(mode="off", verbatim=False)
+    search: Annotated[Search, Flat()] = Search()
+    selection: Annotated[Selection, Flat()] = Selection()
+    remembering: Annotated[Remembering, Flat()] = Remembering(remember="nothing")
+    neighbours: Annotated[Neighbours, Flat()] = Neighbours()
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False
     hypothesis: str = ""  # a file with one line a segment of the one test set it is for
@@ -162,13 +144,13 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
 def _check_kind(system: SystemConfig) -> None:
     """Raises UsageError for a key that a system of this kind does not read."""
     if not system.paste and not system.hypothesis:
-        if system.memories and system.mode == "off":
+        if system.memories and system.decoding.mode == "off":
             raise UsageError(f"system {system.name!r}: mode is off, so it reads no memories")
         return
     kind, read = ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
-    for entry in fields(system):
-        if entry.name not in read and getattr(system, entry.name) != entry.default:
-            raise UsageError(f"system {system.name!r}: {kind} and {entry.name} exclude each other")
+    for name, value, default in keys(system):
+        if name not in read and value != default:
+            raise UsageError(f"system {system.name!r}: {kind} and {name} exclude each other")
 
 
 def _complete(recipe: Recipe) -> Recipe:
@@ -178,7 +160,7 @@ def _complete(recipe: Recipe) -> Recipe:
 
 
 def _completed(system: SystemConfig, model: str) -> SystemConfig:
-    reads = system.mode != "off" or system.paste
+    reads = system.decoding.mode != "off" or system.paste
     memories = system.memories or ((OWN,) if reads and not system.hypothesis else ())
     decodes = not system.paste and not system.hypothesis
     return replace(system, memories=memories, model=system.model or (model if decodes else ""))
@@ -241,43 +223,46 @@ def _check_system(
 def _check_remembering(system: SystemConfig, where: str) -> None:
     """Raises UsageError for keys of a session cache, or of what is confirmed, where
     there is none."""
+    told = system.remembering
     if not caches(system):
         given = {
-            "cache": bool(system.cache),
-            "cache_best": system.cache_best > 1,
-            "cache_overwrite": system.cache_overwrite is not None,
+            "cache": bool(told.cache),
+            "cache_best": told.cache_best > 1,
+            "cache_overwrite": told.cache_overwrite is not None,
         }
         key = next((key for key, is_given in given.items() if is_given), None)
         if key is not None:
             raise UsageError(
                 f"{where}: {key} is of a session cache, and nothing is written to one; remember "
-                "says what: confirmed, "
-                "own or next, and confirm_to where: both or cache"
+                "says what: confirmed or own, and confirm_to where: both or cache"
             )
-    if system.remember in ("nothing", "own") and system.confirm_to != "both":
-        raise UsageError(
-            f'{where}: confirm_to = "{system.confirm_to}" is of what is confirmed, and nothing '
-            "is: remember is "
-            f"{system.remember}"
-        )
-    if system.confirm_to == "memory" and system.mode == "off":
+    if told.remember != "confirmed":
+        for name, value in (("confirm_to", told.confirm_to), ("confirmed", system.confirmed)):
+            if value in ("both", "references"):
+                continue
+            raise UsageError(
+                f'{where}: {name} = "{value}" is of what is confirmed, and nothing is: '
+                f"remember is {told.remember}"
+            )
+    if told.confirm_to == "memory" and system.decoding.mode == "off":
         raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
-    if system.cache_best > 1 and system.remember != "own":
+    if told.cache_best > 1 and told.remember != "own":
         raise UsageError(
-            f'{where}: cache_best is of the model\'s own words, and remember is "{system.remember}"'
+            f'{where}: cache_best is of the model\'s own words, and remember is "{told.remember}"'
         )
 
 
 def confirms(system: SystemConfig) -> bool:
     """Whether something is confirmed while it translates."""
-    return system.remember in ("confirmed", "next")
+    return system.remembering.remember == "confirmed"
 
 
 def caches(system: SystemConfig) -> bool:
     """Whether something is written to a session cache."""
-    if system.remember == "nothing" or system.cache == 0:
+    told = system.remembering
+    if told.remember == "nothing" or told.cache == 0:
         return False
-    return system.remember == "own" or system.confirm_to != "memory"
+    return told.remember == "own" or told.confirm_to != "memory"
 
 
 def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:
@@ -312,10 +297,15 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
         model=tuple(replace(m, path=led(m.path)) for m in recipe.model),
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
         system=tuple(
-            replace(s, hypothesis=led(s.hypothesis), knn_adaptive=led(s.knn_adaptive))
+            replace(s, hypothesis=led(s.hypothesis), neighbours=_led(s.neighbours, led))
             for s in recipe.system
         ),
     )
+
+
+def _led(neighbours: Neighbours, led: Callable[[str], str]) -> Neighbours:
+    path = neighbours.knn_adaptive
+    return replace(neighbours, knn_adaptive=led(str(path))) if path else neighbours
 
 
 def _plain(path: str) -> str:
@@ -331,9 +321,9 @@ def _files(recipe: Recipe) -> Iterator[str]:
         named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path)
     )
     yield from (
-        path
+        str(path)
         for system in recipe.system
-        for path in (system.hypothesis, system.knn_adaptive)
+        for path in (system.hypothesis, system.neighbours.knn_adaptive)
         if path
     )
 

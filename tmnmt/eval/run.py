@@ -7,17 +7,18 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tmnmt.config.options import Remember
 from tmnmt.counted import counted
 from tmnmt.engine.opened import load_memories
-from tmnmt.engine.settings import Remember, Settings, check
+from tmnmt.engine.settings import Settings, check, settled
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
@@ -33,7 +34,6 @@ from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.select import Selection
 from tmnmt.keys.datastore import keys_state
 from tmnmt.layers.combine import Memories
 from tmnmt.models.folder import Model, load_model
@@ -217,10 +217,10 @@ class Run:
 
     def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
         systems = self.recipe.systems_for(config)
-        alone = next((system.name for system in systems if system.remember == "next"), None)
+        alone = next((system.name for system in systems if system.confirmed == "next"), None)
         if alone is not None and len(set(read.test.documents)) < 2:
             raise DataError(
-                f"test {config.name!r}: one document, and system {alone!r} remembers the next one's"
+                f"test {config.name!r}: one document, and system {alone!r} confirms the next one's"
             )
         return [Job(self, system, config, read) for system in systems]
 
@@ -281,10 +281,11 @@ class Job:
     def before(self) -> Job | None:
         """Whose translations are confirmed in this one: the same system that remembers its own
         words, or, without a cache, nothing; None: none's, or the references are."""
-        if self.system.remember != "next":
+        if self.system.confirmed != "next":
             return None
-        own: Literal["own", "nothing"] = "own" if caches(self.system) else "nothing"
-        return replace(self, system=replace(self.system, remember=own, confirm_to="both"))
+        own: Remember = "own" if caches(self.system) else "nothing"
+        told = replace(self.system.remembering, remember=own, confirm_to="both")
+        return replace(self, system=replace(self.system, remembering=told, confirmed="references"))
 
     @cached_property
     def kept(self) -> Kept | None:
@@ -296,21 +297,21 @@ class Job:
         test, system = self.read.test, self.system
         settings = self._settings
         parameters = (
-            learned.digest(system.mode, settings["cache"] > 0) if learned is not None else ""
+            learned.digest(self._told.mode, settings["cache"] > 0) if learned is not None else ""
         )
-        parts = units(test.sources, test.documents, system.remember != "nothing")
+        parts = units(test.sources, test.documents, system.remembering.remember != "nothing")
         memories = (
             [self.run.memories[name].digest for name in self.memory_names]
-            if system.mode != "off"
+            if system.decoding.mode != "off"
             else []
         )
-        if system.neighbours:
+        if self._told.neighbours:
             settings["keys"] = [
                 keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names
             ]
         if self.before is not None and self.before.kept is not None:
             settings["confirmed"] = digest(WRITES, self.before.kept.path.stem)
-        if system.remember == "confirmed":
+        elif confirms(system):
             settings["confirmed"] = digest(WRITES, test.references[0])
         named = digest(
             model.hash, parameters, memories, system.pairs, system.explain, settings, parts
@@ -351,34 +352,38 @@ class Job:
             return Output(
                 system.name,
                 self._pasted(),
-                {"paste": "the best match's target, at any score", **self._told},
+                {"paste": "the best match's target, at any score", **self._memories},
             )
         lines = [record["tgt"] for record in self.kept.records()]
-        settings = {name: str(value) for name, value in _flat(self._settings)}
+        settings = {name: str(value) for name, value in self._settings.items()}
         settings |= {
             "model": self.run.models[system.model][0].hash,
             "pairs": system.pairs,
-            **self._told,
+            **self._memories,
         }
-        settings |= {"remember": self.system.remember}
+        if confirms(system):
+            settings |= {"confirmed": system.confirmed}
         settings |= {"translations": self.kept.path.name}
         return Output(
             system.name, lines, settings, self._records(), system.explain, self.kept.cost()
         )
 
     @property
+    def _told(self) -> Settings:
+        return settings_of(self.system, self.run.models[self.system.model][1])
+
+    @property
     def _settings(self) -> dict[str, Any]:
         """What the engine is told, and what it takes where it is told nothing; of a file what it
         holds, wherever it lies."""
-        learned = self.run.models[self.system.model][1]
-        told = settings_of(self.system, learned)
+        told, learned = self._told, self.run.models[self.system.model][1]
         if (
             told.cache
-            and told.overwrite is None
+            and told.cache_overwrite is None
             and learned is not None
             and learned.cache is not None
         ):
-            told = replace(told, overwrite=learned.cache.kind.overwrite)
+            told = replace(told, cache_overwrite=learned.cache.kind.overwrite)
         settings = {name: value for name, value in asdict(told).items() if value is not None}
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
@@ -395,53 +400,22 @@ class Job:
     def _records(self) -> Any:
         return (
             self.kept.records
-            if self.kept and (self.system.mode != "off" or self.system.explain)
+            if self.kept and (self.system.decoding.mode != "off" or self.system.explain)
             else None
         )
 
     @property
-    def _told(self) -> dict[str, str]:
+    def _memories(self) -> dict[str, str]:
         return {"memories": ", ".join(self.memory_names)}
 
 
 def settings_of(system: SystemConfig, learned: Memories | None) -> Settings:
-    """What the engine is told; a cache has as many slots as it has learned with where it is not
-    told."""
-    cache = system.cache or 0
-    if (
-        system.cache is None
-        and caches(system)
-        and learned is not None
-        and learned.cache is not None
-    ):
-        cache = learned.cache.kind.size
-    remember: Remember = "confirmed" if system.remember == "next" else system.remember
-    selection = Selection(system.select, system.similarity, system.alpha)
-    return Settings(
-        system.mode,
-        cache,
-        remember,
-        system.confirm_to,
-        overwrite=system.cache_overwrite,
-        cache_best=system.cache_best,
-        top_k=system.top_k,
-        threshold=system.threshold,
-        verbatim=system.verbatim,
-        beam=system.beam,
-        batch=system.batch,
-        length_penalty=system.length_penalty,
-        precision=system.precision,
-        selection=selection,
-        neighbours=system.neighbours,
-        knn_weight=system.knn_weight,
-        knn_temperature=system.knn_temperature,
-        knn_adaptive=system.knn_adaptive or None,
+    """What the engine is told."""
+    groups = (
+        system.decoding,
+        system.search,
+        system.selection,
+        system.remembering,
+        system.neighbours,
     )
-
-
-def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value)
-        elif value is not None:
-            yield name, value
+    return settled(groups, learned, "off")

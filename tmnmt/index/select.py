@@ -5,24 +5,19 @@ Greedy is as in neural fuzzy repair, walk a variant of it; contrastive is of Che
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.errors import UsageError
+from tmnmt.config.options import Selection, Similarity
 from tmnmt.index.bleu import SentenceBleu
 from tmnmt.index.fuzzy import fuzzy_scores, word_edits
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
-Method = Literal["topk", "greedy", "walk", "contrastive"]
-Similarity = Literal["fuzzy", "bleu"]
-
-METHODS = ("topk", "greedy", "walk", "contrastive")
 CANDIDATES = 100  # pairs to choose from, where it is not the first k that are taken
 ALPHA = 0.1  # weight of the likeness to what is chosen already: eval/choose_alpha.py, on dev
 
@@ -38,49 +33,27 @@ _SIMILARITIES: dict[str, Callable[[Sequence[Sequence[str]]], Callable[[int], NDA
 }
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which of the pairs found are taken. Raises UsageError for what there is not."""
-
-    method: Method = "topk"
-    similarity: Similarity = "fuzzy"  # what ranks them
-    alpha: float | None = None  # of contrastive only; None: ALPHA
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"select {self.method} is unknown; allowed: {', '.join(METHODS)}")
-        if self.similarity not in _SIMILARITIES:
-            raise UsageError(
-                f"similarity {self.similarity} is unknown; allowed: {', '.join(_SIMILARITIES)}"
-            )
-        if self.alpha is not None and self.method != "contrastive":
-            raise UsageError(f"alpha is of select contrastive, and select is {self.method}")
-        if self.alpha is not None and not (0 <= self.alpha < math.inf):
-            raise UsageError(f"alpha is {self.alpha}; it must be a number that is not negative")
-
-    def candidates(self, k: int) -> int:
-        """How many pairs, the best by fuzzy score, `choose` should be given to choose `k` of."""
-        return k if (self.method, self.similarity) == ("topk", "fuzzy") else max(k, CANDIDATES)
-
-    def choose(self, query: str, matches: Sequence[Match], k: int) -> list[Match]:
-        """At most `k` of `matches` (best first), in the order in which they were chosen.
-
-        By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by
-        it. That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
-        if self.similarity == "bleu":
-            matches = by_bleu(query, matches)
-        if self.method == "greedy":
-            return select_greedy(query, matches, k)
-        if self.method == "walk":
-            return select_walk(query, matches, k)
-        if self.method == "contrastive":
-            return select_contrastive(
-                matches, k, ALPHA if self.alpha is None else self.alpha, self.similarity
-            )
-        return select_top(matches, k)
+def candidates(selection: Selection, k: int) -> int:
+    """How many pairs, the best by fuzzy score, `selected` should be given to take `k` of."""
+    best = selection.select == "topk" and selection.similarity == "fuzzy"
+    return k if best else max(k, CANDIDATES)
 
 
-TOP = Selection()
+def selected(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
+    """At most `k` of `matches` (best first), in the order in which they were chosen.
+
+    By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by it.
+    That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
+    if selection.similarity == "bleu":
+        matches = by_bleu(query, matches)
+    if selection.select == "greedy":
+        return select_greedy(query, matches, k)
+    if selection.select == "walk":
+        return select_walk(query, matches, k)
+    if selection.select == "contrastive":
+        alpha = ALPHA if selection.alpha is None else selection.alpha
+        return select_contrastive(matches, k, alpha, selection.similarity)
+    return select_top(matches, k)
 
 
 class Coverage(NamedTuple):

@@ -8,11 +8,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, shown
 from tmnmt.layers.cache import CacheKind, SessionCache
@@ -33,7 +34,6 @@ from tmnmt.models.folder import (
 )
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
-Mode = Literal["copy", "fusion", "both", "knn", "off"]
 FORMAT = "6"  # of memory.safetensors
 READ = ("5", FORMAT)  # 5: a session cache has no empty slot
 # what each mode asks of the layers, which read in the order of `Memories.layers`

@@ -16,8 +16,8 @@ from tmnmt.config.bounds import (
     Share,
     ShareBelowOne,
 )
+from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.errors import UsageError
-from tmnmt.index.select import Method, Selection, Similarity
 from tmnmt.layers.cache import CacheFusion, CacheGate, CacheMatching, Combining
 from tmnmt.layers.coverage import CoverageKind
 from tmnmt.layers.tm import FusionGate, Matching
@@ -69,7 +69,7 @@ class MemoryConfig:
         "confirmed"  # what it is filled with: references, or own: what the base says (the paper)
     )
     k: Count = 4  # pairs a sentence, as in decoding
-    select: Method = (
+    select: Select = (
         "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
     )
     similarity: Similarity = (

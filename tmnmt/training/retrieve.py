@@ -14,10 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from tmnmt.config.options import Selection
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.pairs import OVERSAMPLED, distinct
-from tmnmt.index.select import TOP, Selection
+from tmnmt.index.select import candidates, selected
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, word_spans
 from tmnmt.training.kept import read_kept, write_kept
@@ -43,7 +44,7 @@ def retrieve(
     threshold: float,
     path: Path,
     progress: Callable[[int], None] | None = None,
-    selection: Selection = TOP,
+    selection: Selection = Selection(),
     strong: float = 0.0,
     whole_documents: bool = False,
 ) -> list[list[Found]]:
@@ -67,16 +68,16 @@ def retrieve(
         return kept
     index, found = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
-        some, wanted = segments[at : at + QUERIES_A_SEARCH], selection.candidates(k) * OVERSAMPLED
+        some, wanted = segments[at : at + QUERIES_A_SEARCH], candidates(selection, k) * OVERSAMPLED
         queries = [segment.src for segment in some]
         own = [segment.document for segment in some] if whole_documents else None
         answers = index.search(
             queries, wanted, threshold, exclude_sources=True, exclude_documents=own
         )
         for query, matches in zip(queries, answers, strict=True):
-            candidates = distinct(matches)[: selection.candidates(k)]
-            candidates = [match for match in candidates if match.score >= strong] or candidates
-            found.append(_chosen(query, candidates, k, selection))
+            best = distinct(matches)[: candidates(selection, k)]
+            best = [match for match in best if match.score >= strong] or best
+            found.append(_chosen(query, best, k, selection))
         if progress is not None:
             progress(len(queries))
     write_kept(path, header, found)
@@ -179,12 +180,12 @@ def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
     return pair._replace(tgt="".join([*pieces, pair.tgt[at:]]))
 
 
-def _chosen(query: str, candidates: Sequence[Match], k: int, selection: Selection) -> list[Found]:
+def _chosen(query: str, best: Sequence[Match], k: int, selection: Selection) -> list[Found]:
     """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs
     are ranked by."""
-    fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in candidates}
+    fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in best}
     pairs = [
-        (match.segment.src, match.segment.tgt) for match in selection.choose(query, candidates, k)
+        (match.segment.src, match.segment.tgt) for match in selected(selection, query, best, k)
     ]
     return [Found(*pair, fuzzy[pair]) for pair in pairs]
 

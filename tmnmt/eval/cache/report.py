@@ -311,7 +311,9 @@ class Analysis:
 
     def _translator(self, arm: Arm) -> Watching:
         overwrite = arm.overwrite if arm.size else None
-        settings = replace(self.settings, cache=arm.size, overwrite=overwrite, cache_best=arm.best)
+        settings = replace(
+            self.settings, cache=arm.size, cache_overwrite=overwrite, cache_best=arm.best
+        )
         return Watching(self.model, self.memories, settings, self.frequent)
 
     def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:

@@ -1,0 +1,124 @@
+"""Every option is declared once: Python, the command line and recipes take the same ones."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from grouped import GROUPS
+
+from tmnmt.cli import app, run
+from tmnmt.config.options import Confirming, Option, Output, changed, options_of
+from tmnmt.config.tables import build, keys
+from tmnmt.engine.settings import Settings, settled
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
+from tmnmt.eval.recipe import SystemConfig
+
+ALL = [each for group in GROUPS.values() for each in options_of(group)]
+WRONG = {bool: "yes", int: -1, float: float("nan"), str: 3}
+SCREEN = 40  # lines
+
+
+def command(name: str) -> Any:
+    return typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+
+
+def test_no_name_stands_for_two_options() -> None:
+    names = [each.name for each in ALL]
+    names += [each.name for group in (Confirming, Output) for each in options_of(group)]
+    assert len({*names}) == len(names)
+
+
+def test_load_takes_its_groups_by_keyword_and_no_option_alone() -> None:
+    parameters = inspect.signature(Translator.load).parameters
+    by_position = [
+        name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    assert by_position == ["model", "memory"] and len(parameters) <= 14
+    assert {name: type(parameters[name].default) for name in GROUPS} == GROUPS
+    assert not {each.name for each in ALL} & ({*parameters} - {*GROUPS})
+
+
+def test_settings_and_what_a_result_records_are_the_options() -> None:
+    record = asdict(settled([group() for group in GROUPS.values()], None, "off"))
+    assert {*record} == {each.name for each in ALL}
+    assert record == asdict(Settings())
+
+
+def test_the_command_line_has_the_same_names_and_defaults() -> None:
+    taken = {each.name: each for each in command("translate").params}
+    for each in (*ALL, *options_of(Confirming), *options_of(Output)):
+        assert each.flag in taken[each.name].opts
+        assert taken[each.name].default == each.default
+        assert taken[each.name].help == each.help.text
+    titles = {each.rich_help_panel for each in taken.values()}
+    assert titles >= {group.title for group in GROUPS.values()}
+
+
+def test_a_recipe_has_the_same_names_and_the_plain_model_by_default() -> None:
+    system = build(SystemConfig, {"name": "x", "beam": 2, "select": "walk"}, "system 1")
+    assert {name for name, _, _ in keys(system)} >= {each.name for each in ALL}
+    assert (system.decoding.beam, system.selection.select) == (2, "walk")
+    differing = [option for keyword in GROUPS for option in changed(SystemConfig.__dict__[keyword])]
+    assert differing == ["--remember", "--mode", "--no-verbatim"]
+
+
+@pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
+def test_a_value_that_is_not_allowed_is_told_with_the_name_and_what_is(
+    each: Option, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = next(kind for kind in GROUPS.values() if each in options_of(kind))
+    wrong = "none such" if each.choices else WRONG[each.kind]
+    with pytest.raises(UsageError) as raised:
+        group(**{each.name: wrong})
+    shown, allowed = each.name.replace("_", "-"), ", ".join(each.choices) or each.allowed
+    assert str(raised.value).startswith(shown) and str(raised.value).endswith(allowed)
+    if each.kind in (int, float) or each.choices:
+        assert run(["translate", f"{each.flag}={wrong}"]) == 2
+        told = capsys.readouterr().err
+        assert each.flag in told and told.count("\n") == 1
+    with pytest.raises(UsageError, match=f"system 1: {each.name}: "):
+        build(SystemConfig, {"name": "x", each.name: wrong}, "system 1")
+
+
+def test_the_everyday_options_fit_on_one_screen_and_the_others_stand_in_their_groups() -> None:
+    code = "from tmnmt.cli import run; run(['translate', '--help'])"
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    lines = done.stdout.splitlines()
+    heads = [at for at, line in enumerate(lines) if line.startswith("╭─")]
+    titles = [lines[at].split("─ ")[1].split(" ─")[0] for at in heads]
+    assert titles[:2] == ["Arguments", "Options"] and heads[2] <= SCREEN
+    assert {*titles[2:]} == {
+        *(group.title for group in (*GROUPS.values(), Output)),
+        "Languages and device",
+    }
+    everyday = "\n".join(lines[heads[1] : heads[2]])
+    for option in ("--model", "--memory", "--output", "--confirmed", "--write-to", "--mode"):
+        assert option in everyday
+    for option in ("--beam", "--cache", "--no-verbatim", "--remember", "--confirm-to"):
+        assert option in done.stdout and f"{option} " not in everyday
+
+
+def test_an_option_that_only_a_model_serves_is_refused_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (["--beam", "3"], ["--no-verbatim"], ["--cache-best", "2", "--remember", "own"]):
+        assert run(["translate", "--memory", str(tmp_path), *option]) == 2
+        assert "needs a --model" in capsys.readouterr().err
+
+
+def test_the_groups_name_no_field_that_is_no_option() -> None:
+    for group in (*GROUPS.values(), Confirming, Output):
+        assert [each.name for each in fields(group)] == [each.name for each in options_of(group)]
+        assert all(each.help.text.endswith(".") for each in options_of(group))

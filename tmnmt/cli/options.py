@@ -1,0 +1,116 @@
+"""Options of commands: what `tmnmt.config.options` declares, as typer takes it, and what several
+commands share."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import typing
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+
+from tmnmt.config.bounds import Bound, Help
+from tmnmt.config.options import STDOUT, Option, Options, option, options_of
+from tmnmt.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+MODEL = Annotated[Path, typer.Option("--model", help="Model folder.")]
+
+
+def with_options(command: Command) -> Command:
+    """The command as typer takes it: a parameter that is a group becomes the options of the group,
+    under its title, the everyday ones before all groups."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    grouped = any(isinstance(hint, type) and issubclass(hint, Options) for hint in hints.values())
+    groups: dict[str, type[Options]] = {}
+    checked: list[Option] = []
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        hint = hints[name]
+        if isinstance(hint, type) and issubclass(hint, Options):
+            groups[name] = hint
+            checked += options_of(hint)
+            parameters += [_parameter(each, hint.title) for each in options_of(hint)]
+        elif any(isinstance(note, Help) for note in getattr(hint, "__metadata__", ())):
+            single = option(name, hint, parameter.default)
+            checked.append(single)
+            parameters.append(_parameter(single, single.help.title if grouped else ""))
+        else:
+            parameters.append(
+                parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
+            )
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for each in checked:
+            each.check(given[each.name], each.flag)
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in options_of(group)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return typing.cast(Command, run)
+
+
+def _parameter(each: Option, title: str) -> inspect.Parameter:
+    flag = each.kind is bool and each.default is False
+    long = each.flag
+    if each.kind is bool and not flag:
+        long += f"/--no-{long[2:]}"
+    names = [long, each.help.short] if each.help.short else [long]
+    declared = typer.Option(
+        *names,
+        help=each.help.text,
+        metavar=each.help.metavar or _range(each.bound),
+        rich_help_panel=None if each.help.everyday else title or None,
+    )
+    kind: Any = Literal[each.choices] if each.choices else each.kind
+    return inspect.Parameter(
+        each.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=each.default,
+        annotation=Annotated[kind | None if each.optional else kind, declared],
+    )
+
+
+def _range(bound: Bound | None) -> str | None:
+    """A range as the word for a value: 0..1000, or 0.. without an end."""
+    if bound is None or bound.low is None:
+        return None
+    return f"{bound.low:g}..{'' if bound.high is None else format(bound.high, 'g')}"
+
+
+def readable(text: str | None) -> str | None:
+    """A `callback` of typer: the text as given. Raises UsageError for bytes that are no text in the
+    locale's encoding, which Python passes on as lone surrogates."""
+    if text is not None and not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{text!r} is no UTF-8 text") from None
+    return text
+
+
+def no_stdout(path: Path | str | None) -> Path | str | None:
+    """A `callback` of typer: the file or folder as given. Raises UsageError for -."""
+    if str(path) == STDOUT:
+        raise UsageError(f"{path} is standard output, to which this cannot be written; give a name")
+    return path
+
+
+def folder(path: Path) -> Path:
+    """A `callback` of typer: the folder as given, which need not exist. Raises UsageError where
+    there is a file in its place, or above it."""
+    no_stdout(path)
+    there = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
+    if not there.is_dir():
+        raise UsageError(
+            f"{path}: {'it' if there == path else there} is no folder, and a folder is wanted"
+        )
+    return path

@@ -1,0 +1,372 @@
+"""Every option of a translation, once: its name, default, what it may be, and what it is for.
+
+They stand in groups by what they steer. `Translator.load`, the command line, the recipes of
+`evaluate`, what a result records and the reference are made from them."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from tmnmt.config.bounds import AboveZero, Bound, Help, ShareBelowOne, number, whole
+from tmnmt.errors import UsageError
+
+STDOUT = "-"
+
+Mode = Literal["copy", "fusion", "both", "knn", "off"]
+Select = Literal["topk", "greedy", "walk", "contrastive"]
+Similarity = Literal["fuzzy", "bleu"]
+Remember = Literal["confirmed", "own", "nothing"]
+ConfirmTo = Literal["both", "memory", "cache"]
+Precision = Literal["fp32", "bf16"]
+Untranslated = Literal["empty", "source"]
+
+# Options that a command can have outside a group, too.
+Threshold = Annotated[float, number(0, 1), Help("Smallest fuzzy score of a pair.")]
+TopK = Annotated[int, whole(0, 1000), Help("Pairs read for a segment; 0: neighbours alone.")]
+Beam = Annotated[int, whole(1, 1000), Help("Hypotheses kept at every step.")]
+LengthPenalty = Annotated[
+    float, number(0, 10), Help("Score = log probability / length to this power.")
+]
+Device = Annotated[
+    str | None,
+    Help(
+        "cpu, cuda, cuda:1, ...; not given, a GPU where there is one.",
+        metavar="NAME",
+        title="Languages and device",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    whole(1, 1024),
+    Help("CPU threads; not given, all cores.", everyday=True),
+]
+Language = Annotated[
+    str | None,
+    Help(
+        "Language in memory files; not given, the model's.",
+        metavar="CODE",
+        title="Languages and device",
+    ),
+]
+WriteTo = Annotated[
+    str | None,
+    Help(
+        "Index that confirmed pairs are added to; it is read, and made at need.",
+        metavar="INDEX",
+        everyday=True,
+    ),
+]
+
+_NamedFile = Bound("a file, not standard output", lambda path: str(path) != STDOUT)
+
+
+@dataclass(frozen=True)
+class Options:
+    """A group of options. Raises UsageError for a value that an option may not have."""
+
+    title: ClassVar[str]  # of the group, where it is shown
+
+    def __post_init__(self) -> None:
+        groups = [kind for kind in type(self).__mro__ if Options in kind.__bases__]
+        for each in (option for group in groups for option in options_of(group)):
+            each.check(getattr(self, each.name))
+
+
+@dataclass(frozen=True)
+class Search(Options):
+    """Which pairs are found for a segment."""
+
+    title = "Search"
+    top_k: TopK = 4
+    threshold: Threshold = 0.5
+
+
+@dataclass(frozen=True)
+class Selection(Options):
+    """Which of the pairs found are read."""
+
+    title = "Selection among the pairs found"
+    select: Annotated[
+        Select,
+        Help(
+            "Which pairs are taken. topk: the best. greedy: the best, then always the one that "
+            "covers most words not covered yet, until none does. walk: down the list, all that "
+            "cover a word not covered yet. contrastive: the best, then always the most like the "
+            "text and the least like those taken. All but topk choose from the 100 best."
+        ),
+    ] = "topk"
+    similarity: Annotated[
+        Similarity,
+        Help(
+            "What ranks the pairs, and is shown as their score. bleu: sentence BLEU over the 100 "
+            "best by fuzzy score; it does not see others. --threshold is of the fuzzy score "
+            "either way."
+        ),
+    ] = "fuzzy"
+    alpha: Annotated[
+        float | None,
+        number(0),
+        Help(
+            "Of contrastive: how much likeness to the pairs taken counts against likeness to the "
+            "text; not given, 0.1."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha is not None and self.select != "contrastive":
+            raise UsageError(f"alpha is of select contrastive, and select is {self.select}")
+
+
+@dataclass(frozen=True)
+class Remembering(Options):
+    """What a session learns, and where that goes: the memory, the session cache."""
+
+    title = "Session cache"
+    remember: Annotated[
+        Remember,
+        Help(
+            "What a document's translations learn from. confirmed: what you confirm. own: what "
+            "the model said, too, in the session cache; this does harm where it was measured. "
+            "nothing."
+        ),
+    ] = "confirmed"
+    confirm_to: Annotated[
+        ConfirmTo, Help("Where what you confirm goes: a memory, the session cache.")
+    ] = "both"
+    cache: Annotated[
+        int | None,
+        whole(0, 100_000),
+        Help("Slots of the session cache; not given, as many as the model has learned with."),
+    ] = None
+    cache_overwrite: Annotated[
+        bool | None,
+        Help("A word has one slot / as many as it came; not given, as the model has learned."),
+    ] = None
+    cache_best: Annotated[
+        int, whole(1, 1000), Help("Of own words: the beam's best hypotheses that are remembered.")
+    ] = 1
+
+
+@dataclass(frozen=True)
+class Neighbours(Options):
+    """The words of the whole memory that are nearest to a word."""
+
+    title = "Neighbours"
+    neighbours: Annotated[
+        int | None,
+        whole(0, 1000),
+        Help(
+            "Words of the whole memory, by the keys of tmnmt keys, read at every word; not given, "
+            "16 with --mode knn, else 0."
+        ),
+    ] = None
+    knn_weight: Annotated[
+        ShareBelowOne,
+        Help("Of the neighbours' words with --mode knn."),
+    ] = 0.02
+    knn_temperature: Annotated[
+        AboveZero,
+        Help("Of the neighbours' squared distances with --mode knn."),
+    ] = 20.0
+    knn_adaptive: Annotated[
+        str | Path | None,
+        Help("What tmnmt adapt-knn made: weighs the neighbours at every word.", metavar="FILE"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Decoding(Options):
+    """How the model writes, and what it reads of the memory."""
+
+    title = "Decoding"
+    mode: Annotated[
+        Mode | None,
+        Help(
+            "How the memory is read: copy, fusion, both, knn, off; not given, copy where the "
+            "model can.",
+            metavar="MODE",
+            everyday=True,
+        ),
+    ] = None
+    verbatim: Annotated[
+        bool,
+        Help("A segment that a memory holds is taken from there as it stands / translated, too."),
+    ] = True
+    beam: Beam = 5
+    batch: Annotated[
+        int,
+        whole(1, 10_000),
+        Help("Segments (with a cache: documents) decoded side by side."),
+    ] = 32
+    length_penalty: LengthPenalty = 1.0
+    precision: Annotated[
+        Precision,
+        Help("Of products; bf16 is faster on CPUs that have it, and not quite the same."),
+    ] = "fp32"
+
+
+@dataclass(frozen=True)
+class Confirming(Options):
+    """A document that is worked on, and what is confirmed of it."""
+
+    title = "A document, worked on"
+    interactive: Annotated[
+        bool,
+        Help(
+            "Edit and confirm every translation; so it is without INPUT.",
+            short="-i",
+            everyday=True,
+        ),
+    ] = False
+    confirmed: Annotated[
+        Path | None,
+        _NamedFile,
+        Help(
+            "What is finished of the document: its first lines translated, or a TSV or TMX of "
+            "both sides.",
+            metavar="FILE",
+            everyday=True,
+        ),
+    ] = None
+    session: Annotated[
+        Path | None,
+        _NamedFile,
+        Help(
+            "The document's session: gone on with where the file exists; with -i it is kept there.",
+            metavar="FILE",
+            everyday=True,
+        ),
+    ] = None
+    write_to: WriteTo = None
+
+    @property
+    def confirms(self) -> bool:
+        """Whether anything is confirmed."""
+        return self.interactive or self.session is not None or self.confirmed is not None
+
+
+@dataclass(frozen=True)
+class Output(Options):
+    """What is written, and where."""
+
+    title = "Output"
+    output: Annotated[
+        Path | None,
+        Help(
+            "Written whole, at the end; none or -: stdout.",
+            short="-o",
+            metavar="FILE",
+            everyday=True,
+        ),
+    ] = None
+    explain: Annotated[bool, Help("Show where every word comes from.", everyday=True)] = False
+    explain_html: Annotated[
+        Path | None,
+        _NamedFile,
+        Help("The same as a page, written beside the output.", metavar="FILE", everyday=True),
+    ] = None
+    json: Annotated[
+        bool, Help("One line of JSON a segment, with origins of tokens.", everyday=True)
+    ] = False
+    untranslated: Annotated[
+        Untranslated,
+        Help("Without --model: what has no exact match is left empty, or as it is."),
+    ] = "empty"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.explain and self.json:
+            raise UsageError("--explain and --json exclude each other")
+
+    @property
+    def file(self) -> Path | None:
+        """What is written to; None: standard output."""
+        return None if str(self.output) == STDOUT else self.output
+
+    @property
+    def shows_origins(self) -> bool:
+        """Whether it is asked where words come from."""
+        return self.explain or self.json or self.explain_html is not None
+
+
+class Option(NamedTuple):
+    """One option, as it is declared."""
+
+    name: str
+    kind: type[Any]  # of its value
+    choices: tuple[str, ...]  # all values, where there are only these
+    default: Any
+    optional: bool  # whether it may be None
+    help: Help
+    bound: Bound | None
+
+    @property
+    def flag(self) -> str:
+        """Its name on a command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def check(self, value: object, shown: str = "") -> None:
+        """Raises UsageError, with the name that is `shown`, for a value that it may not have."""
+        shown = shown or self.name.replace("_", "-")
+        if value is None and self.optional:
+            return
+        if self.choices and value not in self.choices:
+            raise UsageError(f"{shown} {value} is unknown; allowed: {', '.join(self.choices)}")
+        if not self._is_of_kind(value) or (self.bound is not None and not self.bound.holds(value)):
+            told = str(value) if isinstance(value, Path) else repr(value)
+            raise UsageError(f"{shown} is {told}; it must be {self.allowed}")
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, in words."""
+        kinds = {bool: "True or False", int: "a whole number", float: "a number"}
+        own = ", ".join(self.choices) or kinds.get(self.kind, "a name")
+        return own if self.bound is None else self.bound.allowed
+
+    def _is_of_kind(self, value: object) -> bool:
+        if self.kind in (bool, int):
+            return type(value) is self.kind
+        if self.kind is float:
+            return isinstance(value, float | int) and not isinstance(value, bool)
+        return isinstance(value, str | Path)
+
+
+def changed(group: Options) -> list[str]:
+    """The options that are not as they are by default, as a command line has them."""
+    values = ((each, getattr(group, each.name)) for each in options_of(type(group)))
+    return [
+        f"--no-{each.flag[2:]}" if value is False else each.flag
+        for each, value in values
+        if value != each.default
+    ]
+
+
+def options_of(group: type[Options]) -> tuple[Option, ...]:
+    """The options of a group, in their order."""
+    if group not in _READ:
+        hints = typing.get_type_hints(group, include_extras=True)
+        _READ[group] = tuple(
+            option(one.name, hints[one.name], one.default) for one in fields(group)
+        )
+    return _READ[group]
+
+
+_READ: dict[type, tuple[Option, ...]] = {}  # groups whose types were read before
+
+
+def option(name: str, hint: Any, default: Any = None) -> Option:
+    """The option of that name, from its annotated type."""
+    kind, *notes = typing.get_args(hint)
+    optional, kinds = False, (kind,)
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        kinds = typing.get_args(kind)
+        optional = type(None) in kinds
+    choices = typing.get_args(kinds[0]) if typing.get_origin(kinds[0]) is Literal else ()
+    help_ = next(note for note in notes if isinstance(note, Help))
+    bound = next((note for note in notes if isinstance(note, Bound)), None)
+    return Option(name, str if choices else kinds[0], choices, default, optional, help_, bound)
