@@ -1052,7 +1052,12 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
     folder: Path, tmp_path: Path, in_order: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
-    translator = Translator.load(folder, [tmp_path / "index"], cache=0, batch=2, verbatim=False)
+    translator = Translator.load(
+        folder,
+        [tmp_path / "index"],
+        remembering=Remembering(cache=0),
+        decoding=Decoding(batch=2, verbatim=False),
+    )
     own, asked = translator.keys.keys_of, list[int]()
 
     def counted(sentences: Iterable[Iterable[tuple[str, str]]]) -> list[list[PairKeys]]:

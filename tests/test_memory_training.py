@@ -281,7 +281,7 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda s: f"{s.method}-{s.similarity}")
+@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda s: f"{s.select}-{s.similarity}")
 def test_pairs_are_chosen_as_decoding_chooses_them(tmp_path: Path, selection: Selection) -> None:
     segments = [*sentences()[::3], Segment("A bank shall keep the appeal and a fee .", "u", "d9")]
     found = retrieve(
