@@ -203,18 +203,20 @@ def options() -> argparse.Namespace:
 
 def forced_length() -> None:
     """From now on every output is as long as its source, and nothing ends before."""
-    search, predict = engine.beam_search, decode.predict
+    search: Any = decode.beam_search
+    predict: Any = decode.predict
 
     def as_long(*arguments: Any) -> Any:
         *given, max_len, settings = arguments
         return search(*given, [(length - 10) // 2 for length in max_len], settings)
 
-    def without_end(*arguments: Any) -> combine.Stepped:
+    def without_end(*arguments: Any) -> Any:
         stepped = predict(*arguments)
         stepped.log_probs[:, EOS] = -torch.inf
         return stepped
 
-    engine.beam_search, decode.predict = as_long, without_end
+    setattr(engine, "beam_search", as_long)  # noqa: B010  a name that it imports
+    setattr(decode, "predict", without_end)  # noqa: B010
 
 
 def cut(test: Path, model: Model, documents: int, sentences: int) -> list[list[str]]:

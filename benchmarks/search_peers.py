@@ -58,6 +58,9 @@ class FuzzyMatch:
             str(share),
         ]
         self._asked: tuple[int, float] | None = None
+        self._running: subprocess.Popen[bytes]
+        self._input: IO[bytes]
+        self._output: IO[bytes]
 
     @staticmethod
     def build(binary: Path, folder: Path, sources: Sequence[Sequence[str]]) -> Path:
@@ -87,7 +90,7 @@ class FuzzyMatch:
         if self._asked:
             self._input.close()  # ends the one before
             self._running.wait()
-        self._running: subprocess.Popen[bytes] = subprocess.Popen(
+        self._running = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._input = cast(IO[bytes], self._running.stdin)

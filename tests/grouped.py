@@ -7,13 +7,14 @@ from typing import Any
 from tmnmt.config.options import (
     Decoding,
     Neighbours,
+    Options,
     Remembering,
     Search,
     Selection,
     options_of,
 )
 
-GROUPS = {
+GROUPS: dict[str, type[Options]] = {
     "search": Search,
     "selection": Selection,
     "remembering": Remembering,

@@ -61,7 +61,7 @@ class Terminal:
         shown, _, self._read = self._read.partition(wanted)
         return shown
 
-    def type(self, keys: str) -> None:
+    def press(self, keys: str) -> None:
         os.write(self.master, keys.encode())
 
     def end(self) -> int:

@@ -144,7 +144,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
     knn, (distances, ids) = AdaptiveKNN(4, 20.0).double().eval(), rows()
     log_p, same = torch.tensor([-1.0, -2.0, -0.5, -3.0]).double(), ids == 1
     told = Told(log_p, same, distances.double(), ids)
-    mixed(knn, told).sum().backward()  # type: ignore[no-untyped-call]
+    mixed(knn, told).sum().backward()
     for parameter in knn.parameters():
         assert parameter.grad is not None and float(parameter.grad.abs().sum()) > 0
         flat, at = parameter.data.view(-1), int(parameter.grad.abs().argmax())

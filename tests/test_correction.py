@@ -79,7 +79,7 @@ def test_a_closed_gate_changes_nothing_and_the_slot_of_the_word_is_what_a_shallo
 ) -> None:
     monkeypatch.setattr(script, "telling", lambda subword, frequent: subword != "</s>")
     for fusion in ("deep", "shallow"):
-        model, memories = loaded(tmp_path / fusion, fusion)  # type: ignore[arg-type]
+        model, memories = loaded(tmp_path / fusion, fusion)
         assert memories.cache is not None
         with torch.inference_mode():
             found = list(script.events(model, SEGMENTS))[:3]

@@ -12,12 +12,18 @@ from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search, continuations
 from tmnmt.layers.combine import Ready
-from tmnmt.models.base import Backbone, Encoded, Inject
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.base import Backbone, Inject
+from tmnmt.models.rnnsearch import Annotations, RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
 VOCABULARY = 75  # not a multiple of the block, so that the last one is padded
+
+
+def bias_of(model: Backbone) -> Tensor:
+    """Of its output words, to be written to."""
+    assert isinstance(model, FastRNNsearch)
+    return model.model.output_bias
 
 
 @pytest.fixture(autouse=True)
@@ -168,9 +174,9 @@ def test_a_beam_as_wide_as_all_prefixes_finds_the_best_of_all() -> None:
 def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
     model, (src, src_len), words = backbone(), sources([4]), [4, 5, 6]
     with torch.no_grad():
-        model.model.output_bias[:] = -1000  # type: ignore[union-attr]
-        model.model.output_bias[words] = 0.0  # type: ignore[union-attr]
-        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr] # ends stay among the beam's best
+        bias_of(model)[:] = -1000
+        bias_of(model)[words] = 0.0
+        bias_of(model)[EOS] = 3.0
     all_outputs = [ids for length in range(4) for ids in itertools.product(words, repeat=length)]
     scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
     ranked = sorted(scores, key=lambda ids: -scores[ids])
@@ -185,7 +191,7 @@ def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
 def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
     model, (src, src_len) = backbone(seed=1), sources([9, 1, 4, 12])
     with torch.no_grad():
-        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr]
+        bias_of(model)[EOS] = 3.0
     alone = search(model, src, src_len, 20)
     found = search(model, src, src_len, 20, SearchSettings(n_best=n_best, keep_states=True))
     assert [h.ids for h in found] == [h.ids for h in alone] and [h.score for h in found] == [
@@ -208,7 +214,7 @@ class Scripted(RNNsearch):
         self.logits = logits
 
     def step(
-        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The state counts the steps."""
         if (prev == BOS).all():
@@ -237,7 +243,8 @@ def path_of(model: Scripted, length: int) -> tuple[tuple[int, ...], float]:
     """The greedy hypothesis of a scripted model and its log probability, </s> included."""
     logits = model.logits.clone()
     logits[:, :, [PAD, BOS, UNK]] = -torch.inf
-    ids, log_prob, before = [], 0.0, BOS
+    ids: list[int] = []
+    log_prob, before = 0.0, BOS
     for t in range(2 * length + 12):
         log_p = model.logits[t, before].log_softmax(-1)
         before = int(logits[t, before].argmax())
@@ -309,7 +316,7 @@ def test_batched_equals_one_by_one(fast: bool) -> None:
 def test_score_is_the_log_probability_over_a_power_of_the_length() -> None:
     model, (src, src_len) = backbone(seed=1), sources([6])
     with torch.no_grad():
-        model.model.output_bias[EOS] = 3.0  # type: ignore[union-attr]
+        bias_of(model)[EOS] = 3.0
     for penalty in (0.0, 0.7, 1.0):
         found = search(model, src, src_len, 20, SearchSettings(length_penalty=penalty))[0]
         assert found.finished
@@ -324,7 +331,7 @@ def test_score_is_the_log_probability_over_a_power_of_the_length() -> None:
 def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
     model = backbone()
     with torch.no_grad():
-        model.model.output_bias[EOS] = -1000  # type: ignore[union-attr]
+        bias_of(model)[EOS] = -1000
     src, src_len = sources([5, 5])
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
@@ -339,7 +346,7 @@ def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
 def test_unk_padding_and_start_are_never_produced() -> None:
     model = backbone()
     with torch.no_grad():
-        model.model.output_bias[[PAD, BOS, UNK]] = 1000  # type: ignore[union-attr]
+        bias_of(model)[[PAD, BOS, UNK]] = 1000
     found = search(model, *sources([5, 8]))
     assert not {PAD, BOS, UNK} & {i for h in found for i in h.ids}
 

@@ -92,12 +92,11 @@ def test_two_who_correct_a_segment_at_once_leave_it_in_one_place(server: Running
     def correct(name: str) -> None:
         with ElasticIndex.open(address) as index:
             for i in range(4):
-                index.edit(
-                    [1, 2],
-                    lambda segment, i=i: replace(
-                        segment, src=f"{name} has said {i} of {segment.id}"
-                    ),
-                )
+
+                def said(segment: Segment, i: int = i) -> Segment:
+                    return replace(segment, src=f"{name} has said {i} of {segment.id}")
+
+                index.edit([1, 2], said)
 
     at_once(correct, "one", "two")
     with ElasticIndex.open(address) as index:
@@ -118,10 +117,15 @@ def test_of_two_who_correct_a_segment_at_once_the_second_works_on_what_the_first
     def correct(name: str) -> None:
         with ElasticIndex.open(address) as index:
             for i in range(5):
-                index.edit(
-                    [1, 2], lambda s, i=i: replace(s, properties=(*s.properties, (name, str(i))))
-                )
-                index.edit([1], lambda s, i=i: replace(s, src=s.src + f" {name}{i}"))
+
+                def noted(s: Segment, i: int = i) -> Segment:
+                    return replace(s, properties=(*s.properties, (name, str(i))))
+
+                def said(s: Segment, i: int = i) -> Segment:
+                    return replace(s, src=s.src + f" {name}{i}")
+
+                index.edit([1, 2], noted)
+                index.edit([1], said)
 
     at_once(correct, "one", "two")
     wanted = sorted((name, str(i)) for name in ("one", "two") for i in range(5))

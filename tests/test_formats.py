@@ -11,6 +11,7 @@ import os
 import random
 import re
 import zipfile
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import cast
@@ -291,7 +292,8 @@ def test_what_has_come_of_a_pipe_is_given_together_but_no_more_than_wanted() -> 
     read, write = os.pipe()
     os.write(write, b"line\n" * 5000)
     os.close(write)
-    with os.fdopen(read, "rb", 1 << 13) as stream:
+    with open(read, "rb", 1 << 13) as stream:  # noqa: PTH123  a descriptor
+        assert isinstance(stream, io.BufferedReader)
         bunches = list(read_document_lines(stream).as_they_come(1))
         assert [*chain(*bunches)] == ["line"] * 5000 and len(
             bunches
@@ -407,7 +409,11 @@ def test_progress_tells_the_share_of_the_bytes_read(tmp_path: Path, packing: str
         " ".join(str(draw.random()) for _ in range(20)) for _ in range(3000)
     ]  # hardly to be compressed
     table = "en\tfr\n" + "".join(f"{line}\t{line}\n" for line in lines)
-    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+    pack: dict[str, Callable[[bytes], bytes]] = {
+        "": bytes,
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+    }
     for name in ("a", "b"):
         if packing == "pair":
             for language in ("en", "fr"):

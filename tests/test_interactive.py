@@ -63,15 +63,15 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
         shown = terminal.until("\n> ")
         assert "Enter confirms the line" in shown and f"1 of 5  {PAIRS[0][0]}" in shown
         assert f"  1.00  {PAIRS[0][0]}  (tiny)" in shown and "an exact match, as it stands" in shown
-        terminal.type("\n")  # what was prefilled
+        terminal.press("\n")  # what was prefilled
         assert terminal.until("\n> ").startswith(PAIRS[0][1])
-        terminal.type(f"{CTRL_U}Avis erroné\n")
+        terminal.press(f"{CTRL_U}Avis erroné\n")
         assert f"4 of 5  {FOURTH}" in (shown := terminal.until("\n> ")) and "Avis erroné" in shown
-        terminal.type(PAGE_UP)
+        terminal.press(PAGE_UP)
         assert f"2 of 5  {THIRD}" in (shown := terminal.until("\n> ")) and "0.80" not in shown
-        terminal.type(f"{CTRL_U}{AVIS}\n")
+        terminal.press(f"{CTRL_U}{AVIS}\n")
         assert AVIS in terminal.until("\n> ")
-        terminal.type(CTRL_D)
+        terminal.press(CTRL_D)
         assert terminal.end() == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n"
     err = (tmp_path / "err").read_text(encoding="utf-8")
@@ -82,9 +82,9 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
     with Terminal(command, tmp_path / "err") as terminal:
         shown = terminal.until("\n> ")
         assert f"4 of 5  {FOURTH}" in shown and AVIS in shown
-        terminal.type(f"{CTRL_U}\n")  # passed over
+        terminal.press(f"{CTRL_U}\n")  # passed over
         assert "an exact match, as it stands" in terminal.until("\n> ")
-        terminal.type("\n")
+        terminal.press("\n")
         assert terminal.end() == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n\n{AVIS}\n"
 
@@ -108,9 +108,9 @@ def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool)
     ]
     with Terminal(command, tmp_path / "err") as terminal:
         terminal.until("\n> ")
-        terminal.type(f"{CTRL_U}{AVIS}\n")
+        terminal.press(f"{CTRL_U}{AVIS}\n")
         terminal.until("\n> ")
-        terminal.type("@@")  # its echo says that the line is being edited
+        terminal.press("@@")  # its echo says that the line is being edited
         terminal.until("@@")
         terminal.process.send_signal(signal.SIGTERM if keeps else signal.SIGINT)
         assert terminal.end() == (143 if keeps else 130)

@@ -81,7 +81,7 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
 
 
 def test_a_rank_that_stands_twice_has_no_place_behind_the_last() -> None:
-    plain = insert.py_func  # as Python it looks at the bounds
+    plain = insert.py_func  # type: ignore[attr-defined]  # as Python it looks at the bounds
     best = Best(np.array([5, 7], np.int32), np.array([1, 2], np.int32), np.array([0.9, 0.8]))
     assert plain(best, 2, 0.8, 7, 2) == 2
     assert (best.ranks.tolist(), best.edits.tolist(), best.scores.tolist()) == (

@@ -101,6 +101,7 @@ def test_flat_is_exact_whatever_the_blocks(
 
 def test_m_is_folded_into_the_query(index: MemoryIndex, model: Model) -> None:
     tm, segment = TranslationMemory(32, 32, 16, TMKind(matching="full")), real_segments()[0]
+    assert tm.M is not None
     with torch.no_grad():
         tm.M.copy_(torch.randn(32, 32, generator=torch.Generator().manual_seed(1)))
     contexts, queries = (

@@ -235,7 +235,7 @@ def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(
 ) -> None:
     memories, outcomes = learned(), []
     for order in list(permutations(range(4)))[::5]:  # 5 of 24, the equal ones both ways
-        pairs, scores = ([given[i] for i in order] for given in (PAIRS, SCORES))
+        pairs, scores = [PAIRS[i] for i in order], [SCORES[i] for i in order]
         state = Collated(first_with(pairs, scores), cached(N))
         outcomes.append(search(backbone, memories, state, mode)[0])
     assert {found.ids for found in outcomes} == {outcomes[0].ids}

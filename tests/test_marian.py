@@ -23,7 +23,7 @@ from tmnmt.errors import ModelError
 from tmnmt.models.folder import load_model
 from tmnmt.models.marian import Imported, read_marian
 from tmnmt.segments import Translation
-from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
+from tmnmt.vocab import BOS, EOS, PAD, UNK, PairVocabulary, Vocabulary
 
 transformers = pytest.importorskip("transformers")
 
@@ -139,7 +139,9 @@ def test_a_model_that_was_imported_translates_alone_and_with_what_it_is_given(
             continue
         loaded = load_model(tmp_path / "model")
         assert loaded.config["prefix"] == ">>deu<<"
-        assert loaded.vocab.encode_source("x")[0] == loaded.vocab._prefix[0]
+        vocab = loaded.vocab
+        assert isinstance(vocab, PairVocabulary)
+        assert vocab.encode_source("x")[0] == vocab._prefix[0]
         translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=2))
         together = translator.translate(sentences(3))
         alone = [translator.translate([line])[0] for line in sentences(3)]
@@ -263,7 +265,7 @@ def test_an_archive_of_opus_mt_gives_what_hugging_face_gives(folder: Path, tmp_p
         'transformer-preprocess: ""\ntransformer-postprocess: dan\n'
     )
     arrays["special:model.yml"] = np.frombuffer(told.encode() + b"\0", np.int8)
-    np.savez(path / "opus.npz", **arrays)
+    np.savez(path / "opus.npz", **arrays)  # type: ignore[arg-type]
     for name in ("source.spm", "target.spm"):
         shutil.copyfile(folder / name, path / name)
     lines = [f"{json.dumps(piece)}: {number}" for piece, number in vocab.items()]

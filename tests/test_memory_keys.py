@@ -497,7 +497,7 @@ def test_wrong_usage_is_one_line(
 
 def test_a_query_is_the_context_through_m(index: MemoryIndex, folder: Path, model: Model) -> None:
     tm = Translator.load(folder).memories.tm  # type: ignore[union-attr]
-    assert tm is not None
+    assert tm is not None and tm.M is not None
     with torch.no_grad():
         tm.M.copy_(torch.linspace(-1, 1, 32))
     queries, ids = queries_of(model, tm, *PAIRS[0])
@@ -513,7 +513,8 @@ def test_arrays_come_back_as_they_were_written(tmp_path: Path, model: Model) -> 
     pairs = [("a", "b"), ("ab", ""), ("", "ab"), ("é\udcff", "x" * 300)]
     written = [
         Keys(
-            *(draw.normal(size=(n, 32)).astype("<f2") for _ in range(2)),
+            draw.normal(size=(n, 32)).astype("<f2"),
+            draw.normal(size=(n, 32)).astype("<f2"),
             draw.integers(0, 99, n).astype("<i4"),
         )
         for n in (1, 2, 7, 300)

@@ -299,7 +299,7 @@ def test_pairs_are_chosen_as_decoding_chooses_them(tmp_path: Path, selection: Se
         strong, weak = (
             Retriever([BruteForce(others)], 3, threshold, selection=selection).search(
                 [segment.src]
-            )[0]  # type: ignore[list-item]
+            )[0]
             for threshold in (0.6, 0.2)
         )
         assert [(m.segment.src, m.segment.tgt) for m in strong or weak] == [

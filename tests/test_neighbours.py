@@ -302,7 +302,7 @@ def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
 def test_every_token_names_the_pair_and_the_position_it_came_from(
     model: Path, memory: Path, mode: Mode, top_k: int
 ) -> None:
-    options = {
+    options: dict[str, Any] = {
         "mode": mode,
         "top_k": top_k,
         "neighbours": 6,

@@ -100,7 +100,8 @@ def test_the_everyday_options_fit_on_one_screen_and_the_others_stand_in_their_gr
     titles = [lines[at].split("─ ")[1].split(" ─")[0] for at in heads]
     assert titles[:2] == ["Arguments", "Options"] and heads[2] <= SCREEN
     assert {*titles[2:]} == {
-        *(group.title for group in (*GROUPS.values(), Output)),
+        *(group.title for group in GROUPS.values()),
+        Output.title,
         "Languages and device",
     }
     everyday = "\n".join(lines[heads[1] : heads[2]])

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -244,7 +244,7 @@ def test_it_is_written_beside_every_other_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "page.html"
-    stdin = io.BufferedReader(io.BytesIO(TEXT.encode()))  # type: ignore[arg-type]
+    stdin = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(TEXT.encode())))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     assert translate(folder, "--explain-html", str(path), text="-") == 0
     lines = capsys.readouterr().out.splitlines()

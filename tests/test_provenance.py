@@ -17,6 +17,7 @@ from tmnmt.engine.provenance import origin_of
 from tmnmt.index import build
 from tmnmt.layers import combine
 from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.combine import Mode
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.segments import Translation
 
@@ -31,18 +32,18 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_tiny_model(folder / "model"), folder / "index"
 
 
-def explained(folders: tuple[Path, Path], mode: str, cache: int = 5) -> list[Translation]:
+def explained(folders: tuple[Path, Path], mode: Mode, cache: int = 5) -> list[Translation]:
     return Translator.load(
         folders[0],
         [folders[1]],
         remembering=Remembering(cache=cache, remember="own" if cache else "confirmed"),
         decoding=Decoding(mode=mode, verbatim=False),
-    ).translate(DOCUMENT, explain=True)  # type: ignore[arg-type]
+    ).translate(DOCUMENT, explain=True)
 
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both", "off"])
 def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
-    folders: tuple[Path, Path], mode: str
+    folders: tuple[Path, Path], mode: Mode
 ) -> None:
     tokens = [token for translation in explained(folders, mode) for token in translation.tokens]
     assert tokens
@@ -57,7 +58,7 @@ def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
 
 
 @pytest.mark.parametrize("mode", ["copy", "off"])
-def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: str) -> None:
+def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: Mode) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     model = write_tiny_model(tmp_path / "model", cache=CacheKind("shallow"))
     translations = explained((model, tmp_path / "index"), mode)
@@ -77,7 +78,7 @@ def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, m
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both"])
 def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(
-    folders: tuple[Path, Path], mode: str
+    folders: tuple[Path, Path], mode: Mode
 ) -> None:
     first, second, *_ = explained(folders, mode)
     assert not any(token.slots for token in first.tokens) and all(

@@ -254,7 +254,7 @@ def test_a_base_stopped_at_any_place_is_the_same_in_the_end(
 
 
 def test_the_log_of_a_run_that_is_gone_on_with_has_no_line_twice(tmp_path: Path) -> None:
-    lines = [
+    lines: list[dict[str, object]] = [
         {"n": 1},
         {"part": "tm", "n": 2},
         {"n": 3},

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +20,8 @@ from tmnmt.errors import FormatError, ServerError
 from tmnmt.index.cached import cache_dir, open_memory
 from tmnmt.index.select import Coverage
 from tmnmt.segments import Match, Segment, Token, Translation
+
+NO_TOKEN = Token("", "", *([0.0] * 11))  # type: ignore[arg-type]
 
 DATA = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "fr"]
@@ -292,7 +295,7 @@ def test_a_terminal_without_colour_has_marks_and_either_a_legend(
 
     out = _Terminal()
     tokens = tuple(
-        Token(text, origin, *[0.0] * 11, ())
+        replace(NO_TOKEN, text=text, origin=origin)
         for text, origin in [("▁le", "memory"), ("▁chat", "model")]
     )
     for _ in range(2):

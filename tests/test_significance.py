@@ -127,7 +127,7 @@ def test_p_values_and_intervals_equal_those_of_sacrebleu(references: list[str]) 
     for kind in ("bs", "ar"):
         _, theirs = PairedTest(systems, scorers, [references], test_type=kind, n_samples=1000)()
         for name, metric in used.items():
-            first, second = (scored(metric, [references], lines) for _, lines in systems)
+            first, second = (scored(metric, [references], list(lines)) for _, lines in systems)
             p = (
                 approximate_randomisation(first, second, 1000)
                 if kind == "ar"

@@ -389,6 +389,7 @@ def test_fusion_by_hand() -> None:
 def test_trust_multiplies_the_odds_of_the_gate_by_hand() -> None:
     memories, pairs, at = by_hand()
     assert memories.tm is not None and memories.tm.copy is not None
+    assert memories.tm.copy.trust is not None
     with torch.no_grad():
         memories.tm.copy.trust.copy_(
             torch.tensor([0.3, 7.0])
@@ -768,7 +769,9 @@ def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
     after = coverage.after(kept, used, q)
     expected = coverage.gru((used[2] * q[2, 1]).view(1, 1), kept[2, 1][None])
     torch.testing.assert_close(after[2, 1], expected[0])
-    torch.testing.assert_close(coverage.penalty(kept)[2, 1], kept[2, 1] @ coverage.weight)
+    penalty = coverage.penalty(kept)
+    assert isinstance(penalty, Tensor)
+    torch.testing.assert_close(penalty[2, 1], kept[2, 1] @ coverage.weight)
 
 
 @pytest.mark.parametrize("kind", get_args(CoverageKind))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -27,7 +28,13 @@ from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
-SIZES = {"hidden": 32, "feed_forward": 48, "heads": 4, "encoder_layers": 3, "decoder_layers": 2}
+SIZES: dict[str, Any] = {
+    "hidden": 32,
+    "feed_forward": 48,
+    "heads": 4,
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+}
 
 
 @pytest.fixture
@@ -107,11 +114,11 @@ def test_the_loss_is_the_cross_entropy_of_the_readout(model: Transformer, smooth
         reduction="sum",
         label_smoothing=smoothing,
     )
-    wanted.backward()  # type: ignore[no-untyped-call]
+    wanted.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     loss = model.loss(src, lengths, tgt, smoothing)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.testing.assert_close(loss, wanted)
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, gradients[name], atol=2e-4, rtol=1e-3, msg=name)
@@ -125,7 +132,7 @@ def test_it_learns_to_turn_words_round(model: Transformer) -> None:
     for _ in range(300):
         src = torch.randint(4, 30, (32, 6))
         loss = model.loss(src, torch.full((32,), 6), src.flip(1)) / src.numel()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
         optimiser.zero_grad()
     assert float(loss.detach()) < 0.2  # of ln 26 = 3.3 nats a word

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -68,7 +68,7 @@ def test_stdin_is_read_and_several_files_are_several_documents(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(folder / "input.txt")
-    stdin = io.BufferedReader(io.BytesIO(TEXT.encode()))  # type: ignore[arg-type]
+    stdin = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(TEXT.encode())))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     assert translate(folder) == 0
     once = capsys.readouterr().out

@@ -9,39 +9,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """An encoded batch of sources: whatever attention reads at every step, computed once a
-    sentence."""
+class Encoded(Protocol):
+    """An encoded batch of sources: whatever a step reads of them, computed once a sentence."""
 
-    values: Tensor  # (B, S, e) annotations h
-    keys: Tensor  # (B, S, a) projected once
-    mask: Tensor  # (B, S) bool, True on real positions
-    start: Tensor  # (B, d) initial decoder state
+    @property
+    def mask(self) -> Tensor:
+        """(B, S) bool, True on real positions."""
 
-    def rows(self, index: Tensor) -> Encoded:
-        """The rows `index` (R,), in that order: for the beam, and to let finished
-        sentences leave."""
-        return Encoded(
-            *(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start))
-        )
+    def rows(self, index: Tensor) -> Self:
+        """The rows `index` (R,), in that order."""
 
-    def cut(self, length: int) -> Encoded:
+    def cut(self, length: int) -> Self:
         """The first `length` positions of every source."""
-        return replace(
-            self,
-            values=self.values[:, :length],
-            keys=self.keys[:, :length],
-            mask=self.mask[:, :length],
-        )
 
 
 Inject = Callable[

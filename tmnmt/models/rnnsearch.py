@@ -6,16 +6,44 @@ first GRU; the read-out is tanh(linear [y_{t-1}; h_t; c_t]) into the embedding's
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Encoded, Inject, Trainable, shift
+from tmnmt.models.base import Inject, Trainable, shift
 from tmnmt.models.recurrence import AttendingDecoder, BidirectionalGRU, OutputLoss, gru_gates
 from tmnmt.vocab import BOS, PAD
 
 
-class RNNsearch(Trainable[Encoded, Tensor]):
+@dataclass(frozen=True)
+class Annotations:
+    """What RNNsearch reads of its sources."""
+
+    values: Tensor  # (B, S, e) annotations h
+    keys: Tensor  # (B, S, a) projected once
+    mask: Tensor  # (B, S) bool, True on real positions
+    start: Tensor  # (B, d) initial decoder state
+
+    def rows(self, index: Tensor) -> Annotations:
+        """The rows `index` (R,), in that order: for the beam, and to let finished
+        sentences leave."""
+        return Annotations(
+            *(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start))
+        )
+
+    def cut(self, length: int) -> Annotations:
+        """The first `length` positions of every source."""
+        return replace(
+            self,
+            values=self.values[:, :length],
+            keys=self.keys[:, :length],
+            mask=self.mask[:, :length],
+        )
+
+
+class RNNsearch(Trainable[Annotations, Tensor]):
     """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has
     `attention` units."""
 
@@ -82,7 +110,7 @@ class RNNsearch(Trainable[Encoded, Tensor]):
     def _embed(self, ids: Tensor) -> Tensor:
         return F.dropout(self.embedding(ids), self.dropout, self.training)
 
-    def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
+    def encode(self, src: Tensor, src_len: Tensor) -> Annotations:
         rows, length = src.shape
         mask = torch.arange(length, device=src.device) < src_len[:, None]  # (B, S)
         x = self._linear(self.encoder_input, self._embed(src)).view(rows, length, 2, -1)
@@ -97,16 +125,16 @@ class RNNsearch(Trainable[Encoded, Tensor]):
         values = values * mask[..., None]
         mean = values.sum(1) / src_len.clamp(min=1)[:, None]
         start = torch.tanh(self._linear(self.start_state, mean))
-        return Encoded(values, self._linear(self.attention_keys, values), mask, start)
+        return Annotations(values, self._linear(self.attention_keys, values), mask, start)
 
-    def start(self, encoded: Encoded) -> Tensor:
+    def start(self, encoded: Annotations) -> Tensor:
         return encoded.start
 
     def reordered(self, state: Tensor, rows: Tensor) -> Tensor:
         return state.index_select(0, rows)
 
     def step(
-        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         a = self.attention_vector.shape[0]
         h1 = torch.addmm(self.decoder_bias, state, self.decoder_weight)
@@ -137,7 +165,7 @@ class RNNsearch(Trainable[Encoded, Tensor]):
             self._before_output(prev, hidden, context), self.embedding.weight, self.output_bias
         )
 
-    def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
         x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(
             0, 1
         )  # (T, B, 3d)

@@ -12,22 +12,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.models.base import Backbone, Encoded, Inject, shift
+from tmnmt.models.base import Backbone, Inject, shift
 from tmnmt.models.recurrence import gru_gates
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch import Annotations, RNNsearch
 from tmnmt.vocab import BOS, PAD
 
 CACHED = 1 << 18  # numbers that attention works on at a time: 1 MiB
 
 
-class FastRNNsearch(Backbone[Encoded, Tensor]):
+class FastRNNsearch(Backbone[Annotations, Tensor]):
     """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d +
     embedding) numbers.
 
     `dtype` bfloat16: the products with weights run in it, everything else stays in fp32.
     Attention's tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs less, and leaves 2 v u in the softmax.
-    `step` takes an `Encoded` of B rows and R = B K rows of everything else: K consecutive rows read
-    the same one."""
+    `step` takes `Annotations` of B rows and R = B K rows of everything else: K consecutive rows
+    read the same one."""
 
     shares_encoded = True
 
@@ -61,10 +61,10 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         out = F.linear(x.to(self.dtype), weight).to(x.dtype)
         return out if bias is None else out.add_(bias)
 
-    def encode(self, src: Tensor, src_len: Tensor) -> Encoded:
+    def encode(self, src: Tensor, src_len: Tensor) -> Annotations:
         return self.model.encode(src, src_len)
 
-    def for_beam(self, encoded: Encoded) -> Encoded:
+    def for_beam(self, encoded: Annotations) -> Annotations:
         """Every annotation beside its share of the GRU's input, W h + b, which attention sums up
         with it: no step reads W. Only where these are fewer numbers than W has, in bf16 by far,
         since there W costs less."""
@@ -76,14 +76,14 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
             values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1),
         )
 
-    def start(self, encoded: Encoded) -> Tensor:
+    def start(self, encoded: Annotations) -> Tensor:
         return encoded.start
 
     def reordered(self, state: Tensor, rows: Tensor) -> Tensor:
         return state.index_select(0, rows)
 
     def step(
-        self, prev: Tensor, state: Tensor, encoded: Encoded, inject: Inject | None = None
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         a, n = self.attention, encoded.mask.shape[0]
         *_, middle = gru_gates(self.input_table[prev], self._linear(state, self.decoder), state)
@@ -119,7 +119,7 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         )
         return self._linear(total.tanh_(), self.output)
 
-    def forced(self, encoded: Encoded, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
         """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and
         0 stands behind."""
         lengths = (tgt != PAD).sum(1)
@@ -131,7 +131,7 @@ class FastRNNsearch(Backbone[Encoded, Tensor]):
         state = encoded.start
         for t, n in enumerate(filter(None, going_on.tolist())):
             if n < len(state):
-                encoded = Encoded(
+                encoded = Annotations(
                     encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n]
                 )
             state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
