@@ -494,7 +494,7 @@ def test_one_document_has_no_next_one(folder: Path, capsys: pytest.CaptureFixtur
     )
     assert evaluate(folder, "again.toml", "--only", "next") == 1
     assert (
-        "test 'own': one document, and system 'next' remembers the next one's"
+        "test 'own': one document, and system 'next' confirms the next one's"
         in capsys.readouterr().err
     )
 
