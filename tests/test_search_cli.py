@@ -335,7 +335,7 @@ def test_a_terminal_without_colour_has_marks_and_either_a_legend(
         (
             ["search", "--index", "x", "--select", "contrastive", "--alpha", "-1", "x"],
             2,
-            "it must be a number",
+            "it must be at least 0",
         ),
     ],
 )
