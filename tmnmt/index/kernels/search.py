@@ -27,7 +27,7 @@ stands for θ.
 Nothing here uses numpy's functions or allocates. Each such convenience takes numba up to a second
 to compile; and where nothing is allocated no references are counted, which took longer than the
 work. The caller brings the room (`Room`). Python calls `best_of_each`, kept as machine code
-(`native.py`); its larger functions are parts, its small ones inner ones (`compiling.py`).
+(`native.py`). Its larger functions are parts, its small ones inner ones (`compiling.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tmnmt.index.kernels.arrays import (
     Job,
     Words,
 )
-from tmnmt.index.kernels.compiling import inner, part
+from tmnmt.index.kernels.compiling import hot, inner, part
 from tmnmt.index.kernels.lanes import (
     BLOCK,
     WORDS,
@@ -299,7 +299,7 @@ def add_postings(
                 place += _WORD
 
 
-@part
+@hot
 def collect(
     arrays: Arrays,
     query: Query,
@@ -371,7 +371,7 @@ def candidates(
     return found
 
 
-@part
+@hot
 def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
     """Levenshtein distance of the query to tokens[begin:end]: a column of the matrix a step, 64
     rows a machine word, as vertical differences +1 and -1 (Hyyrö 2003)."""
@@ -423,7 +423,7 @@ def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
     return carry if spare < 0 else repeat(_ALL)
 
 
-@part
+@hot
 def add_columns(
     columns: UInt64,
     width: int,
