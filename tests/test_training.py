@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from tmnmt.cli import run as run_command
 from tmnmt.errors import DataError, LockedError, TmnmtError, UsageError
@@ -25,6 +26,7 @@ from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
+from tmnmt.training import averaging
 from tmnmt.training.config import CorpusConfig, DataConfig, TrainConfig, TrainingConfig, load_config
 from tmnmt.training.data import Pairs, encode_pairs, load_corpora, split_of, token_batches
 from tmnmt.training.memory_config import MemoryConfig
@@ -120,6 +122,41 @@ def test_early_stopping_ends_the_run(vocab: Vocabulary, tmp_path: Path) -> None:
     )
     run.run()
     assert run.progress.update == 3 and "has not improved" in run.progress.stopped
+
+
+def test_the_mean_of_the_last_validations_is_taken_where_dev_likes_it(
+    vocab: Vocabulary, tmp_path: Path
+) -> None:
+    config = replace(CONFIG, updates=20, validate_every=4, average=3)
+    run = trainer(vocab, tmp_path, config)
+    run.run()
+    files = sorted((tmp_path / averaging.FOLDER).iterdir())
+    assert [int(file.stem) for file in files] == [12, 16, 20]
+    (tmp_path / "longer").mkdir()
+    longer = trainer(vocab, tmp_path / "longer", replace(config, updates=60, learning_rate=1e-2))
+    longer.run()
+    for file, share in zip(files, (0.5, 1.0, 1.5), strict=True):
+        save_file({n: share * value for n, value in longer.model.state_dict().items()}, file)
+    run.take_best()
+    for name, value in run.model.state_dict().items():
+        assert torch.allclose(value, longer.model.state_dict()[name], atol=1e-6), name
+    for file in files:  # worse than the best checkpoint
+        save_file({n: torch.zeros_like(value) for n, value in run.model.state_dict().items()}, file)
+    run.take_best()
+    loss = dev_loss(run.model, run.dev, config.batch_tokens)
+    assert loss == pytest.approx(run.progress.best)
+    files[0].write_bytes(b"damaged")
+    with pytest.raises(DataError, match=r"000000012.safetensors: cannot be read"):
+        run.take_best()
+
+
+def test_a_later_file_of_a_killed_run_is_not_averaged(vocab: Vocabulary, tmp_path: Path) -> None:
+    run = trainer(vocab, tmp_path, replace(CONFIG, average=2))
+    run.run()
+    mean, count = averaging.average(tmp_path, 12)
+    averaging.keep(tmp_path, run.model, 18, 5)
+    again, count_again = averaging.average(tmp_path, 12)
+    assert count == count_again == 2 and all(torch.equal(mean[n], again[n]) for n in mean)
 
 
 WORKER = """

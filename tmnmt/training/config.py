@@ -100,6 +100,7 @@ class TrainingConfig:
     precision: Literal["bf16", "fp32"] = "bf16"  # of the products
     validate_every: Count = 500
     patience: Count = 8  # validations without a better dev loss before it stops
+    average: Count = 1  # last validations whose mean is kept where dev likes it better; 1: none
     checkpoint_every: Count = 250
     seed: Seed = 1
 

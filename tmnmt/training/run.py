@@ -79,7 +79,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     )
     if trainer.rank:
         return folder
-    trainer.restore("best")
+    trainer.take_best()
     _save(folder, trainer, vocab, config)
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang

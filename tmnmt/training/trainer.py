@@ -5,6 +5,7 @@ was interrupted goes on exactly as if it had not been."""
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import math
@@ -21,7 +22,7 @@ from torch import Tensor
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import held
 from tmnmt.models.base import Trainable
-from tmnmt.training import checkpoint
+from tmnmt.training import averaging, checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
 from tmnmt.training.log import add_line, count_lines, keep_lines
@@ -208,6 +209,8 @@ class Trainer:
             then.stopped = ALL_DONE
         elif then.without_gain >= self.config.patience:
             then.stopped = f"dev loss has not improved for {then.without_gain} validations"
+        if self.config.average > 1 and not self.rank:
+            averaging.keep(self.folder, self.model, then.update, self.config.average)
         if better:
             self.save("best", then)
         self._log(then, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
@@ -219,6 +222,28 @@ class Trainer:
             " (best)" if better else "",
         )
         self.progress = then
+
+    def take_best(self) -> None:
+        """The finished model: the best checkpoint, or the mean of the last ones where its dev loss
+        is lower."""
+        last = self.progress.update
+        self.restore("best")
+        if self.config.average == 1:
+            return
+        best = copy.deepcopy(self.model.state_dict())
+        mean, count = averaging.average(self.folder, last)
+        self.model.load_state_dict(mean)
+        loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
+        better = loss < self.progress.best
+        log.info(
+            "mean of the last %d: dev loss %.4f, BLEU %.2f%s",
+            count,
+            loss,
+            dev_bleu(self.model, self.dev, self.vocab),
+            "" if better else "; the best checkpoint is kept",
+        )
+        if not better:
+            self.model.load_state_dict(best)
 
     def _report(self) -> None:
         then = replace(self.progress, reported=self.progress.update)
