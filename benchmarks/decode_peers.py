@@ -6,9 +6,11 @@ run.
 
 Processor's seconds for the same sentences in the same batches (of 64, sorted by length, and of 1),
 beam 5, every output 30 tokens long, one thread. The contenders take turns, each in a process of its
-own that waits while the others work (decode_worker.py). Joey NMT and eole have a GRU model with our
-sizes; their output has the hidden size and a matrix of its own, hence more parameters. transformers
-and CTranslate2 have one and the same Transformer with as many parameters as ours.
+own that waits while the others work (decode_worker.py).
+
+With a Transformer (--model), transformers and CTranslate2 have one of the same sizes. With the GRU
+they have a Transformer with as many parameters, and Joey NMT and eole take part with a GRU of our
+sizes; their output has the hidden size and a matrix of its own, hence more parameters.
 
 The peers are put into .cache/ on the first run, with the torch that runs this; --own-torch
 downloads one for each."""
@@ -44,16 +46,23 @@ EOLE = [
     ],
 ]
 MARIAN = [["torch", "transformers==5.23.0", "ctranslate2==4.8.5"]]
-TRANSFORMER = {"size": 256, "layers": 3, "ffn": 640, "heads": 8}
+AS_OUR_GRU = {  # a Transformer with as many parameters
+    "hidden": 256,
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "feed_forward": 640,
+    "heads": 8,
+}
+RECURRENT = {"joeynmt", "eole"}  # their models are GRUs, and so stand beside ours alone
 CONTENDERS: dict[str, dict[str, Any]] = {
     "tmnmt, bf16 products": {"library": "tmnmt", "precision": "bf16"},
     "tmnmt, fp32": {"library": "tmnmt", "precision": "fp32"},
     "Joey NMT, our size": {"library": "joeynmt", "encoder": 256, "tied": True},
     "Joey NMT as it ships": {"library": "joeynmt", "encoder": 512, "tied": False},
     "eole": {"library": "eole"},
-    "transformers, Marian": {"library": "transformers", **TRANSFORMER},
-    "CTranslate2, fp32": {"library": "ctranslate2", "precision": "float32", **TRANSFORMER},
-    "CTranslate2, int8": {"library": "ctranslate2", "precision": "int8", **TRANSFORMER},
+    "transformers, Marian": {"library": "transformers"},
+    "CTranslate2, fp32": {"library": "ctranslate2", "precision": "float32"},
+    "CTranslate2, int8": {"library": "ctranslate2", "precision": "int8"},
 }
 BATCH = 64
 WHAT = {"batch": f"batch {BATCH}", "single": "batch 1"}
@@ -71,9 +80,10 @@ def sentences(model: Path, test: Path, count: int) -> tuple[list[list[int]], dic
         for segment in read_memory(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
     ]
     rows = [row for row in rows if 0 < len(row) <= loaded.config["max_subwords"]]
-    sizes = {name: loaded.config["model"][name] for name in ("embedding", "hidden")}
+    sizes = {"kind": "rnnsearch", **loaded.config["model"]}
     return [rows[i * len(rows) // count] for i in range(count)], {
         "sizes": sizes,
+        "transformer": sizes if sizes["kind"] == "transformer" else AS_OUR_GRU,
         "vocabulary": len(loaded.vocab),
     }
 
@@ -181,6 +191,10 @@ def main() -> None:
         "single": [[row] for row in rows[:: len(rows) // chosen.single][: chosen.single]],
         "warm": [ordered[:8], ordered[:1]],
     }
+    if known["sizes"]["kind"] == "transformer":
+        chosen.contenders = [
+            name for name in chosen.contenders if CONTENDERS[name]["library"] not in RECURRENT
+        ]
     settings = {name: getattr(chosen, name) for name in ("threads", "beam", "steps")}
     job = CACHE / "decode-peers.json"
     CACHE.mkdir(exist_ok=True)

@@ -3,8 +3,8 @@ have the others.
 
     python decode_worker.py JOB.json '{"library": "joeynmt", ...}'
 
-JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of the recurrent models, and
-`batches`, by name: lists of batches of sentences as ids from 4 on. Prints one line of JSON when
+JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of our model, `transformer`
+(those of the peers' Transformers), and `batches`, by name: lists of batches of sentences as ids from 4 on. Prints one line of JSON when
 ready; then for every name on stdin it decodes those batches, every output `steps` long, and prints
 how long it took. But for ours the weights are random: they do not change how much there is to do.
 """
@@ -37,10 +37,8 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from tmnmt.keys.pair_keys import padded
     from tmnmt.layers.combine import Ready
     from tmnmt.models.folder import load_model
-    from tmnmt.models.rnnsearch import RNNsearch
 
     model = load_model(Path(options["model"]))
-    assert isinstance(model.backbone, RNNsearch)
     with torch.no_grad():
         model.backbone.output_bias[vocab.EOS] = -torch.inf
     backbone = Translator(model, None, [], Settings(precision=options["precision"])).backbone
@@ -162,23 +160,25 @@ def eole(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     return model, decode
 
 
-def marian(job: dict[str, Any], options: dict[str, Any]) -> torch.nn.Module:
+def marian(job: dict[str, Any]) -> torch.nn.Module:
     """A Transformer as Marian's, of random weights; as there padding is the last id, beyond the
     others."""
     from transformers import MarianConfig, MarianMTModel
 
     torch.manual_seed(1)
-    side = {
-        "layers": options["layers"],
-        "ffn_dim": options["ffn"],
-        "attention_heads": options["heads"],
-    }
+    sizes = job["transformer"]
     sides = {
-        f"{which}_{name}": size for which in ("encoder", "decoder") for name, size in side.items()
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (
+            ("layers", sizes[f"{side}_layers"]),
+            ("ffn_dim", sizes["feed_forward"]),
+            ("attention_heads", sizes["heads"]),
+        )
     }
     config = MarianConfig(
         vocab_size=job["vocabulary"] + 1,
-        d_model=options["size"],
+        d_model=sizes["hidden"],
         max_position_embeddings=512,
         eos_token_id=EOS,
         pad_token_id=job["vocabulary"],
@@ -190,7 +190,7 @@ def marian(job: dict[str, Any], options: dict[str, Any]) -> torch.nn.Module:
 
 
 def transformers(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module, Decode]:
-    model: Any = marian(job, options)
+    model: Any = marian(job)
     pad = job["vocabulary"]
 
     def decode(batch: Batch) -> int:
@@ -214,7 +214,7 @@ def ctranslate2(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.
     import ctranslate2 as library
     from ctranslate2.converters.transformers import MarianMTLoader
 
-    model, words = marian(job, options), _words(job)
+    model, words = marian(job), _words(job)
     spec = MarianMTLoader().get_model_spec(model)
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
