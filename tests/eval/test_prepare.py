@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from full_disk import files_of_at_most
 from jrc_files import publish, tei
+from leaks import leaks
 from places import JRC
 
 from tmnmt.cli import run
 from tmnmt.eval.data import prepare as module
 from tmnmt.eval.data.editions import find_edition
-from tmnmt.eval.data.leaks import leaks
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Segment

@@ -22,9 +22,8 @@ from tmnmt.layers.combine import Memories, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import mix_copy
-from tmnmt.layers.rows import Rows
 from tmnmt.layers.tm import Matching, PairsReady, TMKind, TranslationMemory
-from tmnmt.layers.view import first_of
+from tmnmt.layers.view import Rows, first_of
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS
 

@@ -37,8 +37,8 @@ from tmnmt.cli import (
     translate,
 )  # isort: skip
 from tmnmt.cli.options import with_options
-from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
-from tmnmt.cli.terminal import stderr as visible_stderr
+from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
+from tmnmt.cli.streams import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
 
@@ -217,7 +217,7 @@ def _replace_closed_streams() -> None:
 
 def _set_up_output() -> None:
     """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's
-    log on stderr. Nothing that commands a terminal reaches one (`tmnmt/cli/terminal.py`)."""
+    log on stderr. Nothing that commands a terminal reaches one (`tmnmt/cli/streams.py`)."""
     if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout = named_stdout(sys.stdout)
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.terminal import console as console_of
+from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import match_record
 from tmnmt.segments import Match

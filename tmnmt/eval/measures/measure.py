@@ -13,12 +13,11 @@ import numpy as np
 from tmnmt.counted import counted
 from tmnmt.eval.data.distinct import once, together, units_of
 from tmnmt.eval.measures.align import Aligner, tokens
-from tmnmt.eval.measures.compared import Compared
 from tmnmt.eval.measures.consistency import Terms, function_words
 from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
 from tmnmt.eval.measures.metrics import MAIN, Metric, count, metrics, sentence_bleu
 from tmnmt.eval.measures.origin import origins
-from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, holm
+from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, Compared, holm
 from tmnmt.eval.measures.slices import (
     BANDS,
     HALVES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import random
 
+from leaks import Leak, leaks
 from places import JRC
 
-from tmnmt.eval.data.leaks import Leak, leaks
 from tmnmt.formats import read_memory
 from tmnmt.text import normalise
 

@@ -1,10 +1,12 @@
-"""Terminals that escape sequences in segments, headers and file names do not command."""
+"""Standard streams: terminals that escape sequences in texts and names do not command, and an
+output whose errors are known from those of files."""
 
 from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, Any, TextIO
 
+from tmnmt.errors import TmnmtError
 from tmnmt.visible import visible
 
 if TYPE_CHECKING:
@@ -63,3 +65,39 @@ def stderr(stream: io.TextIOWrapper) -> Terminal:
     stream.flush()
     raw = io.FileIO(stream.fileno(), "wb", closefd=False)
     return Terminal(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
+
+
+class OutputError(TmnmtError):
+    """Standard output cannot be written."""
+
+
+class OutputClosedError(Exception):
+    """Who read standard output went away."""
+
+
+class _Descriptor(io.FileIO):
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+        except OSError as error:
+            raise OutputError(
+                f"standard output: cannot be written: {error.strerror or error}"
+            ) from error
+
+
+def named_stdout(stdout: io.TextIOWrapper) -> TextIO:
+    """The same output and settings, with OutputError and OutputClosedError in place of OSError,
+    which rich and readers of what is piped in would take for theirs."""
+    stdout.flush()
+    raw = _Descriptor(stdout.fileno(), "wb", closefd=False)
+    raw.name = stdout.name
+    kind = Terminal if raw.isatty() else io.TextIOWrapper
+    return kind(
+        io.BufferedWriter(raw),
+        stdout.encoding,
+        stdout.errors,
+        line_buffering=stdout.line_buffering,
+        write_through=stdout.write_through,
+    )
