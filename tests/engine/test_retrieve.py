@@ -61,7 +61,7 @@ def test_pairs_are_chosen_from_all_memories_together(
 def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
     retriever = Retriever(indexes, 2, 0.2, selection=Selection("greedy"))
     confirmed = Confirmed()
-    confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), kept=False)
+    confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), in_index=False)
     found = retriever.search([QUERY, QUERY], [confirmed.similar, Delta()])
     assert [[match.segment.tgt for match in matches] for matches in found] == [
         [FIRST.upper(), "confirmed"],
