@@ -212,18 +212,18 @@ class Memories(nn.Module):
             read_checked(path, config, *limit) if config is not None else read_regular(path, *limit)
         )
         try:
-            tensors, told = unpacked(content)
-            if "format" not in told or "kinds" not in told:
+            tensors, metadata = unpacked(content)
+            if "format" not in metadata or "kinds" not in metadata:
                 raise ModelError(
                     f"{path}: no memory file of tmnmt (which says its format, and what memories "
                     "it holds)"
                 )
-            if told["format"] not in READ:
+            if metadata["format"] not in READ:
                 raise ValueError(
-                    f"format {shown(told['format'])}, this version reads {' and '.join(READ)}"
+                    f"format {shown(metadata['format'])}, this version reads {' and '.join(READ)}"
                 )
             with without_numbers():
-                memories = cls._of(json.loads(told["kinds"]), base)
+                memories = cls._of(json.loads(metadata["kinds"]), base)
             fill(memories, {_module_name(name): tensor for name, tensor in tensors.items()})
         except UNREADABLE as error:
             reason = reason_of(error)

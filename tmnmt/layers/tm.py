@@ -185,7 +185,7 @@ class NeighboursReady:
     def at(self, tm: TranslationMemory, context: Tensor) -> PairsFound:
         """What a step at c (R, l) reads: the pairs, and the neighbours behind them."""
         near = self.near
-        found, new = near.asked.find(tm.query(context), near.sentence)
+        neighbours, new = near.asked.find(tm.query(context), near.sentence)
         pairs = new if self.pairs is None else beside(self.pairs, new, near.sentence)
         said = pairs.values
         if self.fusion is not None:
@@ -196,11 +196,11 @@ class NeighboursReady:
             positions=tm.positions(
                 pairs, said, torch.cat([pairs.values, pairs.marks], -1)
             ).compact(),
-            coverage=torch.cat([self.coverage, near.covered(found)], 1),
+            coverage=torch.cat([self.coverage, near.covered(neighbours)], 1),
             last=self.last,
             copy=self.copy,
             fusion=self.fusion,
-            neighbours=found,
+            neighbours=neighbours,
             of=self,
         )
 
@@ -414,9 +414,9 @@ class TranslationMemory(MemoryLayer[TMReady]):
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
         if not self.kind.gate_signs:
             return Reading(q, of_gates, q[:, :0])
-        found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
+        products = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
         squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
-        signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
+        signs = [products / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
         return Reading(q, of_gates, torch.cat(signs, -1))
 
     def unroll(
@@ -434,17 +434,17 @@ class TranslationMemory(MemoryLayer[TMReady]):
             gate.before(contexts, hiddens),
             gate.value(pairs.values),
         )  # (B, T, 128), (B, P, 128)
-        kept = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
-        nothing = kept.new_zeros(len(kept), 0)
+        coverage = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
+        nothing = coverage.new_zeros(len(coverage), 0)
         q: list[Tensor] = []
         logits: list[Tensor] = []
         for t in range(contexts.shape[1]):
             pointed = self.point(preferred[:, t], q[-1] if q else nothing, follows[:, t])
-            q.append(self.attend(pointed, kept, pairs.mask))
+            q.append(self.attend(pointed, coverage, pairs.mask))
             weights = q[t][:, None]  # (B, 1, P)
             sign = torch.bmm(weights, signs[:, t])[:, 0]
             logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))
-            kept = self.coverage.after(kept, torch.sigmoid(logits[t]).mean(-1), q[t])
+            coverage = self.coverage.after(coverage, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
 
     def _signs(

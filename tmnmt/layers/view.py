@@ -133,12 +133,12 @@ class Positions:
         sees, sentence = self._filled(), self.sentence
         if not bool(sees.all()):
             sentence = torch.where(sees, sentence, sentence[sees.long().argmin()])
-        kept = torch.unique(sentence)
-        if 2 * len(kept) > len(self.keys):
+        read = torch.unique(sentence)
+        if 2 * len(read) > len(self.keys):
             return self
         shared = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
-        shared = {name: x if x is None else x.index_select(0, kept) for name, x in shared.items()}
-        return replace(self, **shared, sentence=torch.searchsorted(kept, sentence))
+        shared = {name: x if x is None else x.index_select(0, read) for name, x in shared.items()}
+        return replace(self, **shared, sentence=torch.searchsorted(read, sentence))
 
     def _filled(self) -> Tensor:
         """(R,) bool: has the row anything to read?"""
