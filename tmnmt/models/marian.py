@@ -246,7 +246,7 @@ def _layers(
 
 
 def _hugging_face_names(
-    found: Callable[..., Tensor],
+    tensor: Callable[..., Tensor],
 ) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
     parts = {"self": "self_attn", "cross": "encoder_attn"}
     fed = {"inner": "fc1", "out": "fc2", "norm": "final_layer_norm"}
@@ -259,7 +259,7 @@ def _hugging_face_names(
         else:
             theirs = f"{parts[part]}.{name}_proj"
         stem = f"model.{side}.layers.{layer}.{theirs}"
-        return found(f"{stem}.weight"), found(f"{stem}.bias")
+        return tensor(f"{stem}.weight"), tensor(f"{stem}.bias")
 
     return read
 
@@ -364,18 +364,18 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     if not path.exists():
         raise ModelError(f"{folder}: has neither model.safetensors nor pytorch_model.bin")
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged or a hostile file makes it raise
         raise ModelError(f"{path}: no file of weights alone: {reason_of(error)}") from error
-    if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(v, Tensor) for v in tensors.values()):
         raise ModelError(f"{path}: holds no table of weights")
-    return found
+    return tensors
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as held:
-            return {name: held[name] for name in held.files}
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError) as error:
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
 
@@ -404,12 +404,12 @@ def _table(path: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_table(path))
+        table = json.loads(_table(path))
     except ValueError as error:
         raise ModelError(f"{path}: no JSON: {reason_of(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise ModelError(f"{path}: no JSON object")
-    return found
+    return table
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -421,23 +421,23 @@ def _yaml_text(path: Path, text: str) -> dict[str, Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        found = yaml.load(text, loader)  # safe: without objects
+        table = yaml.load(text, loader)  # safe: without objects
     except yaml.YAMLError as error:
         raise ModelError(f"{path}: no YAML: {reason_of(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise ModelError(f"{path}: no table in YAML")
-    return found
+    return table
 
 
-def _listed(path: Path, told: Mapping[str, Any], key: str) -> list[str]:
-    found = told.get(key)
-    if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
+def _listed(path: Path, table: Mapping[str, Any], key: str) -> list[str]:
+    values = table.get(key)
+    if not isinstance(values, list) or not values or not all(isinstance(x, str) for x in values):
         raise ModelError(f"{path}: `{key}` names no files")
-    return found
+    return values
 
 
-def _first(path: Path, told: Mapping[str, Any], key: str) -> str:
-    return _listed(path, told, key)[0]
+def _first(path: Path, table: Mapping[str, Any], key: str) -> str:
+    return _listed(path, table, key)[0]
 
 
 def _numbered(path: Path) -> dict[str, int]:
@@ -448,10 +448,10 @@ def _numbered_yaml(path: Path) -> dict[str, int]:
     return _checked_numbers(path, _yaml(path))
 
 
-def _checked_numbers(path: Path, found: Mapping[Any, Any]) -> dict[str, int]:
-    if not all(isinstance(k, str) and type(v) is int for k, v in found.items()):
+def _checked_numbers(path: Path, numbers: Mapping[Any, Any]) -> dict[str, int]:
+    if not all(isinstance(k, str) and type(v) is int for k, v in numbers.items()):
         raise ModelError(f"{path}: no vocabulary, which gives every piece its number")
-    return dict(found)
+    return dict(numbers)
 
 
 def _spm(folder: Path, name: str) -> bytes:
