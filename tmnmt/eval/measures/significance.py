@@ -102,13 +102,13 @@ def approximate_randomisation(
     rng, n = np.random.default_rng(seed), len(system.counts)
     total = baseline.counts.sum(0), system.counts.sum(0)
     apart = baseline.counts - system.counts
-    found = []
+    differences = []
     for rows in _blocks(trials, n):
         moved = rng.integers(2, size=(rows, n), dtype=bool).astype(np.float64) @ apart
-        found.append(
+        differences.append(
             baseline.metric.formula(total[1] + moved) - baseline.metric.formula(total[0] - moved)
         )
-    return _p_value(np.abs(np.concatenate(found)), abs(baseline.score - system.score))
+    return _p_value(np.abs(np.concatenate(differences)), abs(baseline.score - system.score))
 
 
 def _p_value(sampled: Counts, real: float) -> float:
@@ -140,7 +140,7 @@ def binomial_two_sided(fewer: int, n: int) -> float:
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1)
     ]
     largest = max(logs)
-    tail = sum(math.exp(one - largest) for one in logs)
+    tail = sum(math.exp(log - largest) for log in logs)
     return min(1.0, math.exp(math.log(2 * tail) + largest - n * math.log(2)))
 
 
