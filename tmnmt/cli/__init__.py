@@ -69,8 +69,8 @@ app.add_typer(evaluate.app)
 app.add_typer(memory.app)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         print(f"tmnmt {__version__}")
         raise typer.Exit
 
@@ -124,8 +124,8 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
         return _fail(error, TmnmtError.exit_code)
     except KeyboardInterrupt as stop:
-        told = _with_notes(stop)
-        print(f"interrupted: {told}" if told else STOPPED, file=sys.stderr)
+        notes = _with_notes(stop)
+        print(f"interrupted: {notes}" if notes else STOPPED, file=sys.stderr)
         return _code_of(stop)
 
 

@@ -77,7 +77,7 @@ def adapt_knn(
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
     config = KNNConfig(neighbours, knn_temperature, sentences, epochs, dev_share, seed)
     with ExitStack() as stack:
-        indexes = [open_memory(one, *languages) for one in memory]
+        indexes = [open_memory(path, *languages) for path in memory]
         for index in indexes:
             stack.enter_context(index)
         reader = read_memories(pairs, *languages)

@@ -35,25 +35,25 @@ def compare(
 
     from tmnmt.eval.compare import compare, read_run
 
-    found = compare(read_run(run_a), read_run(run_b))
+    comparison = compare(read_run(run_a), read_run(run_b))
     if json:
-        print(dumps(found, ensure_ascii=False))
+        print(dumps(comparison, ensure_ascii=False))
         return
-    for test in found["tests"]:
+    for test in comparison["tests"]:
         print(f"{test['name']}: {counted(test['segments'], 'segment')}")
         for system in test["systems"]:
             _show(system)
         for key in ("a", "b"):
             if test[f"only_{key}"]:
-                print(f"  only in {found[key]}: {', '.join(test[f'only_{key}'])}")
+                print(f"  only in {comparison[key]}: {', '.join(test[f'only_{key}'])}")
 
 
 def _show(system: dict[str, Any]) -> None:
     print(f"  {system['name']}: {counted(system['changed'], 'segment')} changed")
-    for name, told in system["metrics"].items():
-        verdict = "differs" if differs(TEST, told["p_holm"]) else "no more than chance"
-        scores = f"{told['a']:6.2f} -> {told['b']:6.2f}  {told['difference']:+6.2f}"
-        print(f"    {name:8} {scores}  p = {told['p_holm']:.4f}, {verdict}")
+    for name, record in system["metrics"].items():
+        verdict = "differs" if differs(TEST, record["p_holm"]) else "no more than chance"
+        scores = f"{record['a']:6.2f} -> {record['b']:6.2f}  {record['difference']:+6.2f}"
+        print(f"    {name:8} {scores}  p = {record['p_holm']:.4f}, {verdict}")
     for key, (a, b) in system["settings"].items():
         print(f"    {key}: {a} -> {b}")
 

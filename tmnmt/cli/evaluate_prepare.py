@@ -117,7 +117,7 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
         return [find_edition(folder, src, tgt)]
     if folder is not None:
         raise UsageError(f"--from goes with {JRC}; files of your own are named themselves")
-    paths = [Path(one) for one in form]
+    paths = [Path(name) for name in form]
     absent = [
         str(path) for path in paths if not path.exists() and moses_pair(path, src, tgt) is None
     ]
@@ -137,13 +137,13 @@ def _table(manifest: dict[str, Any]) -> list[str]:
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
     for kind, split in manifest["split"].items():
         also = manifest["also_in_memory"][kind]
-        found = (
+        overlap = (
             f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) "
             f"{also['near']:,}"
         )
         in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
-        held = f"documents {split['documents']:,}, segments {split['segments']:,}"
-        lines.append(f"{kind}: {held}; in memory too: {found}{in_dev}")
+        sizes = f"documents {split['documents']:,}, segments {split['segments']:,}"
+        lines.append(f"{kind}: {sizes}; in memory too: {overlap}{in_dev}")
     for part in ("train", "memory"):
         counts = manifest[part]
         lines.append(
