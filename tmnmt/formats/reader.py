@@ -89,7 +89,7 @@ class Reader:
     def __iter__(self) -> Iterator[Segment]:
         self.report = report = Report()
         seen = Seen()
-        told = 0
+        reported = 0
         self._share = _Share([self._bytes(path) for path in self.paths])
         for path in self.paths:
             report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
@@ -97,12 +97,12 @@ class Reader:
                 segment = _named(raw)
                 if self._keep(line, segment, seen):
                     yield segment
-                if self.progress and report.read - told >= PROGRESS_EVERY:
-                    self.progress(report.read - told, float(self._share))
-                    told = report.read
+                if self.progress and report.read - reported >= PROGRESS_EVERY:
+                    self.progress(report.read - reported, float(self._share))
+                    reported = report.read
             self._check_languages(path, *before)
-        if self.progress and report.read > told:
-            self.progress(report.read - told, 1.0)
+        if self.progress and report.read > reported:
+            self.progress(report.read - reported, 1.0)
 
     def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
         report = self.report
@@ -185,9 +185,9 @@ class Reader:
                         passed_over.append(excerpt(source.name) + (error.why and f" ({error.why})"))
             names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
             if len(passed_over) == len(sources):
-                found = f" ({names})" if names else ""
+                members = f" ({names})" if names else ""
                 raise FormatError(
-                    f"{path}: no memory among its {counted(len(sources), 'member')}{found}; "
+                    f"{path}: no memory among its {counted(len(sources), 'member')}{members}; "
                     f"{ALLOWED}"
                 )
         if passed_over:
