@@ -288,7 +288,10 @@ def in_double(state: Collated) -> Collated:
     pairs, slots = state.pairs, state.slots
     assert pairs is not None
     pairs = replace(
-        pairs, keys=pairs.keys.double(), values=pairs.values.double(), marks=pairs.marks.double()
+        pairs,
+        contexts=pairs.contexts.double(),
+        hiddens=pairs.hiddens.double(),
+        marks=pairs.marks.double(),
     )
     if slots is not None:
         slots = replace(slots, keys=slots.keys.double(), values=slots.values.double())

@@ -64,7 +64,7 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
         every = torch.from_numpy(datastore.searches[0].files.contexts.astype(np.float32))
         scores, best = (queries @ every.T).topk(3)
         torch.testing.assert_close(positions, best)
-        torch.testing.assert_close((found.keys @ queries[:, :, None])[..., 0], scores)
+        torch.testing.assert_close((found.contexts @ queries[:, :, None])[..., 0], scores)
 
 
 @pytest.mark.parametrize("mode", [*MODES, "knn"])

@@ -110,7 +110,7 @@ class Memories(nn.Module):
             name: layer.ready(collated, backbone.embed, outputs)
             for name, layer in self.layers.items()
         }
-        return Ready({name: state for name, state in ready.items() if state is not None})
+        return Ready({name: moving for name, moving in ready.items() if moving is not None})
 
     def step(
         self,
@@ -134,16 +134,16 @@ class Memories(nn.Module):
 
         # 3. Fuse, in order.
         reads: dict[str, Read[Any]] = {}
-        states = [hidden]
+        hiddens = [hidden]
         for name, layer in layers:
             hidden, reads[name] = layer.fuse(at, hidden, ready.layers[name])
-            states.append(hidden)
+            hiddens.append(hidden)
 
         # 4. Read out.
         log_probs = read_out(backbone, at, hidden)
         trace = None
         if explain:
-            trace = trace_of(partial(read_out, backbone, at), states, reads, log_probs)
+            trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_probs)
 
         # 5. Mix, in order.
         for name, layer in layers:

@@ -50,14 +50,14 @@ class Nearest(NamedTuple):
 
 
 def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Nearest:
-    """The `k` nearest to the states (R, d) and contexts (R, l), among the keys of the greatest c
-    c', which is what the datastore is searched by."""
-    queries, states = (x.float().cpu().numpy() for x in (context, hidden))
-    _, positions = datastore.search(queries, CANDIDATES * k)
+    """The `k` nearest to the hidden states (R, d) and contexts (R, l), among the keys of the
+    greatest c c', which is what the datastore is searched by."""
+    contexts, hiddens = (x.float().cpu().numpy() for x in (context, hidden))
+    _, positions = datastore.search(contexts, CANDIDATES * k)
     positions = np.pad(positions, ((0, 0), (0, max(0, k - positions.shape[1]))), constant_values=-1)
     entries = datastore.entries(positions)
-    distances = squared(entries.contexts, queries) + squared(
-        entries.hiddens, states
+    distances = squared(entries.contexts, contexts) + squared(
+        entries.hiddens, hiddens
     )  # (R, candidates)
     distances[positions < 0] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]

@@ -80,8 +80,8 @@ class Asked:
         ids, before = there(entries.ids), there(entries.before)
         scores = there(fuzzy)
         return there(positions), Pairs(
-            keys=there(entries.contexts),
-            values=there(entries.hiddens),
+            contexts=there(entries.contexts),
+            hiddens=there(entries.hiddens),
             ids=ids,
             before=before.where(before >= 0, BOS),
             mask=there(mask),
@@ -136,7 +136,7 @@ class Voters:
     knn: KNN | AdaptiveKNN
 
     def vote(self, hidden: Tensor, context: Tensor) -> Votes:
-        """p_knn at the states (R, d) and contexts (R, l)."""
+        """p_knn at the hidden states (R, d) and contexts (R, l)."""
         near = nearest(self.asked.datastore, self.asked.k, hidden, context)
         weights, logit = self.knn(near.distances, near.ids)
         return Votes(weights, logit, near.ids, near.positions)

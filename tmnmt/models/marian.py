@@ -148,14 +148,14 @@ def _made(
     source_order = (
         order if source is target else _order(folder, source, len(tables["source"]), None)
     )
-    state = dict(tensors)
-    state["embedding.weight"] = tables["embedding"][order]
+    parameters = dict(tensors)
+    parameters["embedding.weight"] = tables["embedding"][order]
     if "source" in tables:
-        state["source.weight"] = tables["source"][source_order]
+        parameters["source.weight"] = tables["source"][source_order]
     if "output" in tables:
-        state["output"] = tables["output"][order]
-    state["output_bias"] = bias[order]
-    state["output_bias"][[PAD, BOS]] = NEVER
+        parameters["output"] = tables["output"][order]
+    parameters["output_bias"] = bias[order]
+    parameters["output_bias"][[PAD, BOS]] = NEVER
     sizes = {
         "kind": "transformer",
         "hidden": hidden,
@@ -176,7 +176,7 @@ def _made(
     vocab = PairVocabulary(source_spm, target_spm, pieces, of_source, prefix)
     backbone = Transformer(len(order), **{k: v for k, v in sizes.items() if k != "kind"})
     try:
-        backbone.load_state_dict(state)
+        backbone.load_state_dict(parameters)
     except RuntimeError as error:
         raise ModelError(f"{folder}: weights and sizes do not fit: {reason_of(error)}") from error
     return Imported(backbone.eval(), vocab, sizes, prefix)

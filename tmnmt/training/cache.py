@@ -128,8 +128,8 @@ class CachePart(Part):
         first = self.train.references[: self.documents.together]
         batches = [batch for batch, _ in islice(self.documents.steps(first), BEGINNING)]
         contexts, hiddens = (
-            torch.cat([state[batch.real] for batch, state in zip(batches, states, strict=True)])
-            for states in zip(*((batch.contexts, batch.hiddens) for batch in batches), strict=True)
+            torch.cat([tensor[batch.real] for batch, tensor in zip(batches, tensors, strict=True)])
+            for tensors in zip(*((batch.contexts, batch.hiddens) for batch in batches), strict=True)
         )
         self.documents.cache.begin(contexts, hiddens)
 
