@@ -20,7 +20,7 @@ from tmnmt.layers.combine import Memories
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.models.folder import Model
 
-# of a word in mode knn, where nothing is said; chosen on dev, as its w and T: docs/neighbours.md
+# of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
 NEIGHBOURS = 16
 
 

@@ -32,6 +32,20 @@ MOST_BYTES = 1 << 33  # of weights
 MOST_TABLE_BYTES = 1 << 26  # of JSON, YAML and sentencepiece files
 NEVER = -1e9  # the bias of words that are never produced
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+# What the settings in an archive may be, where they stand there.
+REPRESENTED: dict[str, tuple[object, ...]] = {
+    "type": ("transformer",),
+    "transformer-preprocess": ("", "d"),
+    "transformer-postprocess": ("dan", "an"),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-preprocess-emb": ("", "d"),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-ffn-activation": tuple(ACTIVATIONS),
+    "transformer-ffn-depth": (2,),
+    "transformer-train-position-embeddings": (False,),
+    "transformer-no-projection": (False,),
+    "lemma-dim-emb": (0,),
+}
 
 
 @dataclass(frozen=True)
@@ -267,56 +281,25 @@ def _hugging_face_names(
 def _from_archive(folder: Path, tgt_lang: str) -> Imported:
     """What OPUS-MT publishes: decoder.yml, which names the .npz, the vocabulary and more."""
     path = folder / "decoder.yml"
-    told = _yaml(path)
-    npz = folder / Path(_first(path, told, "models")).name
-    vocabularies = [folder / Path(name).name for name in _listed(path, told, "vocabs")]
+    settings = _yaml(path)
+    npz = folder / Path(_first(path, settings, "models")).name
+    vocabularies = [folder / Path(name).name for name in _listed(path, settings, "vocabs")]
     weights = _arrays(npz)
     config = _yaml_text(npz, bytes(weights.pop("special:model.yml")).rstrip(b"\0").decode())
-    wanted: dict[str, tuple[object, ...]] = {
-        "type": ("transformer",),
-        "transformer-preprocess": ("", "d"),
-        "transformer-postprocess": ("dan", "an"),
-        "transformer-postprocess-emb": ("d", ""),
-        "transformer-preprocess-emb": ("", "d"),
-        "transformer-decoder-autoreg": ("self-attention",),
-        "transformer-ffn-activation": tuple(ACTIVATIONS),
-        "transformer-ffn-depth": (2,),
-        "transformer-train-position-embeddings": (False,),
-        "transformer-no-projection": (False,),
-        "lemma-dim-emb": (0,),
-    }
-    for key, allowed in wanted.items():
+    for key, allowed in REPRESENTED.items():
         if key in config:
             _expect(npz, config, key, allowed)
-    source, target = (_numbered_yaml(one) for one in (vocabularies[0], vocabularies[-1]))
-    all_tied = config.get("tied-embeddings-all", False)
-    src_tied = all_tied or config.get("tied-embeddings-src", False)
-    out_tied = all_tied or config.get("tied-embeddings", False)
+    source, target = (_numbered_yaml(vocabularies[at]) for at in (0, -1))
 
     def tensor(name: str) -> Tensor:
         if name not in weights:
             raise ModelError(f"{npz}: the weights have no {name}")
         return torch.from_numpy(np.array(weights[name], np.float32))
 
-    tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
-    if not src_tied:
-        tables["source"] = tensor("encoder_Wemb")
-    if not out_tied:
-        tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
-    if src_tied and source != target:
+    tables = _archive_tables(config, tensor)
+    if "source" not in tables and source != target:
         raise ModelError(f"{folder}: one table of embeddings, and two vocabularies")
-    bias = tensor("decoder_ff_logit_out_b").flatten()
-    # archives have no piece for padding: a row of zeros begins targets, as in Marian itself
-    target, source_table = dict(target), dict(source)
-    for numbers, names in ((target, ("embedding", "output")), (source_table, ("source",))):
-        if PADDING not in numbers:
-            numbers[PADDING] = len(numbers)
-            for name in names:
-                if name in tables:
-                    row = tables[name].new_zeros(1, tables[name].shape[1])
-                    tables[name] = torch.cat([tables[name], row])
-            if numbers is target:
-                bias = torch.cat([bias, bias.new_zeros(1)])
+    bias = _pad_archive(source, target, tables, tensor("decoder_ff_logit_out_b").flatten())
     sizes = {
         "encoder_ffn_dim": config["transformer-dim-ffn"],
         "encoder_attention_heads": config["transformer-heads"],
@@ -332,10 +315,42 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
         tables,
         bias,
         layers,
-        target if src_tied else source_table,
+        source if "source" in tables else target,
         target,
         tgt_lang,
     )
+
+
+def _archive_tables(
+    config: Mapping[str, Any], tensor: Callable[[str], Tensor]
+) -> dict[str, Tensor]:
+    """The tables of words (V, d): "embedding"; "source" and "output" where they have their own."""
+    all_tied = config.get("tied-embeddings-all", False)
+    src_tied = all_tied or config.get("tied-embeddings-src", False)
+    tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
+    if not src_tied:
+        tables["source"] = tensor("encoder_Wemb")
+    if not (all_tied or config.get("tied-embeddings", False)):
+        tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
+    return tables
+
+
+def _pad_archive(
+    source: dict[str, int], target: dict[str, int], tables: dict[str, Tensor], bias: Tensor
+) -> Tensor:
+    """Numbers a piece for padding, which archives lack, and gives it a row of zeros in `tables`: it
+    begins targets, as in Marian itself. The bias of the output with it."""
+    for numbers, names in ((target, ("embedding", "output")), (source, ("source",))):
+        if PADDING in numbers:
+            continue
+        numbers[PADDING] = len(numbers)
+        for name in names:
+            if name in tables:
+                row = tables[name].new_zeros(1, tables[name].shape[1])
+                tables[name] = torch.cat([tables[name], row])
+        if numbers is target:
+            bias = torch.cat([bias, bias.new_zeros(1)])
+    return bias
 
 
 def _archive_names(
