@@ -138,8 +138,8 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
             "--length-penalty is nan; it must be from 0 to 10",
         ),
         (
-            ["adapt", "--dev-share", "nan"],
-            "Invalid value for '--dev-share': must be from 0.001 to 0.5",
+            ["adapt", "--model", "m", "--memory", "m", "-o", "new", "--dev-share", "nan"],
+            "--dev-share is nan; it must be from 0.001 to 0.5",
         ),
         (["search", "-k", "0"], "Invalid value for '-k': must be at least 1"),
     ],

@@ -18,7 +18,7 @@ app = typer.Typer(
     help="Measure translation on documents that were kept out.",
     no_args_is_help=True,
 )
-app.command("prepare")(evaluate_prepare.prepare)
+app.command("prepare")(with_options(evaluate_prepare.prepare))
 app.command("run")(with_options(evaluate_run.run))
 app.command("score")(evaluate_run.score)
 
