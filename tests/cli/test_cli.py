@@ -141,6 +141,30 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
             ["adapt", "--model", "m", "--memory", "m", "-o", "new", "--dev-share", "nan"],
             "--dev-share is nan; it must be from 0.001 to 0.5",
         ),
+        (
+            ["adapt", "--model", "m", "--memory", "m", "-o", "new", "--sentences", "49"],
+            "--sentences is 49; it must be a whole number of at least 50",
+        ),
+        (
+            ["adapt-knn", "m", "--model", "m", "--memory", "m", "-o", "new", "--epochs", "0"],
+            "--epochs is 0; it must be a whole number of at least 1",
+        ),
+        (
+            [
+                "evaluate",
+                "prepare",
+                "m",
+                "--src-lang",
+                "en",
+                "--tgt-lang",
+                "fr",
+                "--out",
+                "new",
+                "--segments",
+                "0",
+            ],
+            "--segments is 0; it must be a whole number of at least 1",
+        ),
         (["search", "-k", "0"], "Invalid value for '-k': must be at least 1"),
     ],
 )

@@ -104,3 +104,11 @@ def test_layers_have_no_other_hooks() -> None:
     made = {name for name in vars(MemoryLayer) if not name.startswith("_")}
     assert made == HOOKS and issubclass(TranslationMemory, MemoryLayer)
     assert TMKind() == learned().tm.kind  # type: ignore[union-attr]
+
+
+def test_a_layer_without_its_hooks_cannot_be_made() -> None:
+    class Unfinished(MemoryLayer[Any]):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Unfinished()  # type: ignore[abstract]
