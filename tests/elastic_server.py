@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from places import ROOT
 from required import absent
 
 from tmnmt.index.elastic.address import ElasticAddress
 
-SCRIPT = Path(__file__).parents[1] / "index" / "elasticsearch" / "server.py"
+SCRIPT = ROOT / "index" / "elasticsearch" / "server.py"
 
 
 def script() -> ModuleType:

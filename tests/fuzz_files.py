@@ -35,6 +35,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from places import MEMORIES, TESTS
+
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.formats.text import read_document_lines
@@ -44,8 +46,7 @@ HANGS = 120.0  # seconds without an end of a case: the machine may be busy
 MEMORY = 300 << 20  # bytes that a batch may need beyond what it begins with
 BATCH = 500
 
-DATA = Path(__file__).parent / "data"
-MEMORIES = Path(__file__).parent.parent / "memories"
+DATA = TESTS / "data"
 
 Files = dict[str, bytes]  # by name; the first is read
 

@@ -22,7 +22,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # a pool of threads would not survive the fork
 
 import torch
-from test_index import real_segments
+from brute_force import real_segments
 from tiny_model import segments
 
 import tmnmt.keys.compute

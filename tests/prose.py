@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from places import ROOT
+
 MEAN, LONGEST = 18.0, 40  # words of a sentence: on average over a page, and at most
 FOLDERS = ("benchmarks", "eval", "index", "memories", "models", "tests")
 NOT_READ = re.compile(r"^(```|~~~).*?^\1[^\n]*$|<!--.*?-->|^---$.*?^---$", re.M | re.S)

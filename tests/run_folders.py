@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
+from places import HELD_OUT
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats.reader import read_memory
@@ -28,7 +29,6 @@ BANDS = (
     "exact",
 )
 LOWEST = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-HELD_OUT = Path(__file__).parent.parent / "memories" / "held-out"
 
 # name: (share of words that go wrong, how far the memory mends that, settings)
 SYSTEMS: dict[str, tuple[float, float, dict[str, Any]]] = {

@@ -13,7 +13,8 @@ from types import ModuleType
 
 import pytest
 from browser import INSTALL, chromium
-from prose import LONGEST, MEAN, ROOT, pages, sentences, words
+from places import ROOT
+from prose import LONGEST, MEAN, pages, sentences, words
 from required import absent
 
 # `name.py`, and `folder/name.py` of the package, as pages name modules.

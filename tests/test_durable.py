@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from adapting import adapt, documents
 from power_cut import Disk
-from test_adapt import adapt, documents
 from tiny_model import segments, write_tiny_model
 
 from tmnmt import Translator

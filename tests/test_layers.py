@@ -1,4 +1,5 @@
-"""Imports inside the package point one way, from the records up to the command line."""
+"""Imports inside the package point one way, from the records up to the command line; tests lie as
+the package does."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from places import TESTS
 
 import tmnmt
 
@@ -184,3 +186,24 @@ def test_nothing_is_asserted_to_be_there() -> None:
         if isinstance(node, ast.Assert) and "is not None" in ast.unparse(node.test)
     ]
     assert asserted == []
+
+
+def test_tests_lie_in_the_folders_of_what_they_test() -> None:
+    """What is shared lies on top, where `pythonpath` finds it."""
+    below = {path.relative_to(TESTS) for path in TESTS.rglob("*.py") if path.parent != TESTS}
+    assert len(below) > 50
+    assert [str(path) for path in below if not (PACKAGE / path.parent).is_dir()] == []
+    assert {path.name for path in below if not path.name.startswith("test_")} <= {"conftest.py"}
+
+
+def test_no_test_imports_another_test() -> None:
+    imported = []
+    for path in TESTS.rglob("*.py"):
+        visitor = _Imports()
+        visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+        imported += [
+            f"{path.relative_to(TESTS)}:{line}: {name}"
+            for line, name in visitor.found
+            if name.startswith("test")
+        ]
+    assert imported == []

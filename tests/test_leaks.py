@@ -4,13 +4,12 @@ else."""
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
-from tmnmt.eval.data.leaks import Leak, leaks
+from leaks import Leak, leaks
+from places import JRC
+
 from tmnmt.formats import read_memory
 from tmnmt.text import normalise
-
-TEXTS = Path(__file__).parent / "data" / "jrc-acquis.en-fr.tsv"
 
 
 def test_a_leak_says_where_it_stands_and_how_often() -> None:
@@ -20,7 +19,7 @@ def test_a_leak_says_where_it_stands_and_how_often() -> None:
 
 
 def test_all_planted_duplicates_are_found() -> None:
-    sources = list(dict.fromkeys(segment.src for segment in read_memory(TEXTS, "en", "fr")))
+    sources = list(dict.fromkeys(segment.src for segment in read_memory(JRC, "en", "fr")))
     choose = random.Random(6)
     choose.shuffle(sources)
     distinct = list({normalise(src): src for src in sources}.values())

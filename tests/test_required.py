@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import TESTS
 from required import NAME, absent, required
 
 
@@ -55,7 +56,7 @@ def _pytest(folder: Path, test: str, **environment: str) -> str:
         for name, value in os.environ.items()
         if not name.startswith(("COVERAGE_", "PYTEST_"))
     }
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path[1:]])
+    path = os.pathsep.join([str(TESTS), *sys.path[1:]])
     return subprocess.run(
         [*command, "--rootdir", str(folder), "test_it.py"],
         cwd=folder,

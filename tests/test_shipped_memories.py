@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from places import ROOT
 
 from tmnmt.formats import read_memory
 from tmnmt.formats.text import read_document_lines
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 
-ROOT = Path(__file__).parent.parent
 MEMORIES = ("jrc-acquis.en-fr.tmx.gz", "canadian-law.en-fr.tmx.gz")
 HELD_OUT = ("jrc-acquis.test.en-fr.tsv.gz", "law.test.en-fr.tsv.gz")
 

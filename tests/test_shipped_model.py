@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from places import HELD_OUT, MEMORIES, MODEL
 
 from tmnmt import Translator
 from tmnmt.config.options import Decoding, Remembering
@@ -15,16 +16,14 @@ from tmnmt.formats.text import read_document_lines
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
 
-ROOT = Path(__file__).parent.parent
-MODEL = ROOT / "models" / "law.en-fr"
 LINES = 16  # of the demonstration's document
-DOCUMENT = ROOT / "memories" / "held-out" / "jrc32002L0085"
+DOCUMENT = HELD_OUT / "jrc32002L0085"
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> MemoryIndex:
     path = tmp_path_factory.mktemp("shipped") / "index"
-    build(path, read_memory(ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz", "en", "fr"), "en", "fr")
+    build(path, read_memory(MEMORIES / "jrc-acquis.en-fr.tmx.gz", "en", "fr"), "en", "fr")
     return MemoryIndex.open(path, "en", "fr")
 
 

@@ -66,15 +66,15 @@ def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
 def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Subwords with their origins joined to words, each with the origin of the greater part of its
     subwords."""
-    found: list[tuple[list[str], list[str]]] = []
+    words: list[tuple[list[str], list[str]]] = []
     for text, origin in subwords:
-        if not found or text.startswith("▁"):
-            found.append(([], []))
-        found[-1][0].append(text)
-        found[-1][1].append(origin)
+        if not words or text.startswith("▁"):
+            words.append(([], []))
+        words[-1][0].append(text)
+        words[-1][1].append(origin)
     return [
         ("".join(spelt(pieces)).strip(" "), Counter(origins).most_common(1)[0][0])
-        for pieces, origins in found
+        for pieces, origins in words
     ]
 
 

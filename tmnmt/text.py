@@ -53,7 +53,10 @@ def _in_canonical_order(run: re.Match[str]) -> str:
     marks = "".join([unicodedata.normalize("NFD", character) for character in run[0]])
     runs = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)
     return "".join(
-        ["".join(sorted(some, key=unicodedata.combining) if sort else some) for sort, some in runs]
+        [
+            "".join(sorted(characters, key=unicodedata.combining) if sort else characters)
+            for sort, characters in runs
+        ]
     )
 
 
@@ -82,4 +85,4 @@ def words(text: str) -> int:
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Where each of those words begins and ends."""
-    return [found.span() for found in _WORD.finditer(text)]
+    return [word.span() for word in _WORD.finditer(text)]

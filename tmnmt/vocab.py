@@ -147,8 +147,8 @@ class PairVocabulary(Vocabulary):
     @classmethod
     def read(cls, files: Mapping[str, bytes], prefix: str = "") -> PairVocabulary:
         """From what `files` gave. Raises ValueError or RuntimeError where it is damaged."""
-        told = json.loads(files[PIECES_FILE])
-        sides = told["target"], told["source"]
+        tables = json.loads(files[PIECES_FILE])
+        sides = tables["target"], tables["source"]
         for pieces in sides:
             if not isinstance(pieces, list | None) or not all(
                 isinstance(piece, str) for piece in pieces or ()

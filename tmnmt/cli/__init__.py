@@ -37,8 +37,8 @@ from tmnmt.cli import (
     translate,
 )  # isort: skip
 from tmnmt.cli.options import with_options
-from tmnmt.cli.stdout import OutputClosedError, OutputError, named_stdout
-from tmnmt.cli.terminal import stderr as visible_stderr
+from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
+from tmnmt.cli.streams import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
 
@@ -69,8 +69,8 @@ app.add_typer(evaluate.app)
 app.add_typer(memory.app)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         print(f"tmnmt {__version__}")
         raise typer.Exit
 
@@ -124,8 +124,8 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
         return _fail(error, TmnmtError.exit_code)
     except KeyboardInterrupt as stop:
-        told = _with_notes(stop)
-        print(f"interrupted: {told}" if told else STOPPED, file=sys.stderr)
+        notes = _with_notes(stop)
+        print(f"interrupted: {notes}" if notes else STOPPED, file=sys.stderr)
         return _code_of(stop)
 
 
@@ -217,7 +217,7 @@ def _replace_closed_streams() -> None:
 
 def _set_up_output() -> None:
     """UTF-8 whatever the locale (a lone surrogate is written \\udcff, not an error); the package's
-    log on stderr. Nothing that commands a terminal reaches one (`tmnmt/cli/terminal.py`)."""
+    log on stderr. Nothing that commands a terminal reaches one (`tmnmt/cli/streams.py`)."""
     if sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout = named_stdout(sys.stdout)
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tmnmt.cli.options import MODEL, folder
-from tmnmt.config.options import Device, Selection, Threads
+from tmnmt.config.bounds import Help, Seed, at_least, number, whole
+from tmnmt.config.options import Device, Options, Selection, Threads
 from tmnmt.errors import UsageError
+
+Sentences = Annotated[int, at_least(50), Help("At most so many are learned from.")]
+Epochs = Annotated[int, at_least(1), Help("Times they are gone through.")]
+DevShare = Annotated[
+    float, number(0.001, 0.5), Help("Share of the documents, or stretches, held out.")
+]
+OwnSeed = Annotated[Seed, Help("Of every random choice.")]
+
+
+@dataclass(frozen=True)
+class Parts(Options):
+    """Which memory layers are trained."""
+
+    title = "Parts"
+    copy: Annotated[bool, Help("Train TM copy.")] = True
+    fusion: Annotated[bool, Help("Train TM fusion.")] = True
+    cache: Annotated[
+        bool, Help("Train the session cache; the memory needs documents in order.")
+    ] = True
+
+
+@dataclass(frozen=True)
+class Learning(Options):
+    """How much every part learns from, and how long."""
+
+    title = "Learning"
+    top_k: Annotated[int, whole(1, 1000), Help("Pairs a sentence is shown.")] = 4
+    sentences: Sentences = 5000
+    epochs: Epochs = 2
+    dev_share: DevShare = 0.05
+    seed: OwnSeed = 1
 
 
 def adapt(
@@ -24,22 +57,9 @@ def adapt(
             "--output", "-o", help="Model folder to make; must not exist yet.", callback=folder
         ),
     ],
-    copy: Annotated[bool, typer.Option(help="Train TM copy.")] = True,
-    fusion: Annotated[bool, typer.Option(help="Train TM fusion.")] = True,
-    cache: Annotated[
-        bool, typer.Option(help="Train the session cache; the memory needs documents in order.")
-    ] = True,
-    sentences: Annotated[
-        int, typer.Option(min=50, help="At most so many are learned from, for each.")
-    ] = 5000,
-    epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 2,
-    top_k: Annotated[int, typer.Option(min=1, max=1000, help="Pairs a sentence is shown.")] = 4,
+    parts: Parts = Parts(),
+    learning: Learning = Learning(),
     selection: Selection = Selection(),
-    dev_share: Annotated[
-        float,
-        typer.Option(min=0.001, max=0.5, help="Share of the documents, or stretches, held out."),
-    ] = 0.05,
-    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
@@ -53,7 +73,7 @@ def adapt(
     Held-out documents must get better by every part, and irrelevant pairs do no harm, else nothing
     is saved and the exit code is 1; the error says how the other parts are kept. A memory file that
     names no documents is split by stretches of 40 segments instead. Prints the model folder."""
-    if not (copy or fusion or cache):
+    if not (parts.copy or parts.fusion or parts.cache):
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")
     import torch
 
@@ -67,27 +87,27 @@ def adapt(
         torch.set_num_threads(threads)
     loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
     config = MemoryConfig(
-        copy,
-        fusion,
-        cache,
-        k=top_k,
+        parts.copy,
+        parts.fusion,
+        parts.cache,
+        k=learning.top_k,
         select=selection.select,
         similarity=selection.similarity,
         alpha=selection.alpha,
-        max_pairs=sentences,
-        tm_epochs=epochs,
-        cache_pairs=sentences,
-        cache_epochs=epochs,
-        dev_segments=min(600, sentences // 10),
+        max_pairs=learning.sentences,
+        tm_epochs=learning.epochs,
+        cache_pairs=learning.sentences,
+        cache_epochs=learning.epochs,
+        dev_segments=min(600, learning.sentences // 10),
         learning_rate=2e-3,
-        seed=seed,
+        seed=learning.seed,
     )
     with Progress("indexing", "segments", lazy=True) as progress:
         opened = open_memory(
             memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance
         )
     try:
-        reached = run(loaded, opened.segments(), output, config, dev_share, resume)
+        reached = run(loaded, opened.segments(), output, config, learning.dev_share, resume)
     except KeyboardInterrupt as stop:
         stop.add_note(f"go on with --resume: {output}.partial has what is done")
         raise

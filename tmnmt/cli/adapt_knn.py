@@ -4,14 +4,30 @@ memories."""
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tmnmt.cli.adapt import DevShare, Epochs, OwnSeed, Sentences
 from tmnmt.cli.options import MODEL, no_stdout
-from tmnmt.config.options import Device, Threads
+from tmnmt.config.bounds import AboveZero, Help, whole
+from tmnmt.config.options import Device, Options, Threads
 from tmnmt.errors import UsageError
+
+
+@dataclass(frozen=True)
+class LearningKNN(Options):
+    """What is learned of, from how much, and how long."""
+
+    title = "Learning"
+    neighbours: Annotated[int, whole(1, 1000), Help("The most that are read; a power of two.")] = 16
+    knn_temperature: Annotated[AboveZero, Help("Of their squared distances.")] = 20.0
+    sentences: Sentences = 2000
+    epochs: Epochs = 5
+    dev_share: DevShare = 0.2
+    seed: OwnSeed = 1
 
 
 def adapt_knn(
@@ -31,20 +47,7 @@ def adapt_knn(
             "--output", "-o", help="File to make; must not exist yet.", callback=no_stdout
         ),
     ],
-    neighbours: Annotated[
-        int, typer.Option(min=1, max=1000, help="The most that are read; a power of two.")
-    ] = 16,
-    knn_temperature: Annotated[
-        float, typer.Option(help="Of their squared distances, above 0.")
-    ] = 20.0,
-    sentences: Annotated[
-        int, typer.Option(min=50, help="At most so many are learned from.")
-    ] = 2000,
-    epochs: Annotated[int, typer.Option(min=1, help="Times they are gone through.")] = 5,
-    dev_share: Annotated[
-        float, typer.Option(min=0.001, max=0.5, help="Share of the documents held out.")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 1,
+    learning: LearningKNN = LearningKNN(),
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
@@ -57,12 +60,8 @@ def adapt_knn(
     the memory would have without its document, and without every source of that. Best are some that
     the model has not been trained on. Held-out documents must get better, else nothing is saved and
     the exit code is 1. Prints the file."""
-    if neighbours.bit_count() != 1:
-        raise UsageError(f"--neighbours {neighbours} is no power of two, as in 4, 8, 16")
-    if not 0 < knn_temperature < float("inf"):
-        raise UsageError(
-            f"--knn-temperature is {knn_temperature}; it must be greater than 0 and finite"
-        )
+    if learning.neighbours.bit_count() != 1:
+        raise UsageError(f"--neighbours {learning.neighbours} is no power of two, as in 4, 8, 16")
     import torch
 
     from tmnmt.engine.opened import load_on
@@ -75,9 +74,16 @@ def adapt_knn(
         torch.set_num_threads(threads)
     loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
-    config = KNNConfig(neighbours, knn_temperature, sentences, epochs, dev_share, seed)
+    config = KNNConfig(
+        k=learning.neighbours,
+        temperature=learning.knn_temperature,
+        sentences=learning.sentences,
+        epochs=learning.epochs,
+        dev_share=learning.dev_share,
+        seed=learning.seed,
+    )
     with ExitStack() as stack:
-        indexes = [open_memory(one, *languages) for one in memory]
+        indexes = [open_memory(path, *languages) for path in memory]
         for index in indexes:
             stack.enter_context(index)
         reader = read_memories(pairs, *languages)

@@ -121,16 +121,16 @@ def _read(paths: list[Path], src_lang: str, tgt_lang: str) -> dict[str, list[Seg
     """The segments of every file, under its name up to the first full stop."""
     from tmnmt.formats import read_memory
 
-    found: dict[str, list[Segment]] = {}
+    tests: dict[str, list[Segment]] = {}
     for path in paths:
         name = path.name.split(".")[0]
         readable(name)
-        if name in found:
+        if name in tests:
             raise UsageError(
                 f"{path}: another test set is called {name} already; files must differ in their "
                 "names"
             )
-        found[name] = list(read_memory(path, src_lang, tgt_lang))
-        if not found[name]:
+        tests[name] = list(read_memory(path, src_lang, tgt_lang))
+        if not tests[name]:
             raise DataError(f"{path}: no segment to translate")
-    return found
+    return tests

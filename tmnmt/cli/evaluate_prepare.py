@@ -5,30 +5,50 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tmnmt.cli.options import folder
+from tmnmt.config.bounds import Help, at_least
+from tmnmt.config.options import Options
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 
 JRC = "jrc-acquis"
 
 
-class Regime(StrEnum):
-    """What becomes of a pair whose source stands in dev or test."""
-
-    research = "research"
-    translator = "translator"
-
-
 class By(StrEnum):
     """What is kept out whole."""
 
     document = "document"
+
+
+@dataclass(frozen=True)
+class Splitting(Options):
+    """What is kept out, and what leaves training and memory with it."""
+
+    title = "Splitting"
+    regime: Annotated[
+        Literal["research", "translator"],
+        Help("Sources of dev and test leave training and memory (research) or training only."),
+    ] = "research"
+    segments: Annotated[int, at_least(1), Help("Of dev and of test, about.")] = 2500
+    splits: Annotated[
+        Path | None,
+        Help("Folder with lists of dev and test documents, to keep to.", metavar="DIR"),
+    ] = None
+    max_length: Annotated[
+        int,
+        at_least(1),
+        Help("Longest pair that is trained on: match tokens, or subwords of --vocab."),
+    ] = 80
+    vocab: Annotated[
+        Path | None, Help("The spm.model whose subwords lengths are counted in.", metavar="FILE")
+    ] = None
 
 
 def prepare(
@@ -54,25 +74,7 @@ def prepare(
             help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header."
         ),
     ] = None,
-    regime: Annotated[
-        Regime,
-        typer.Option(
-            help="Sources of dev and test leave training and memory (research) or training only."
-        ),
-    ] = Regime.research,
-    segments: Annotated[int, typer.Option(min=1, help="Of dev and of test, about.")] = 2500,
-    splits: Annotated[
-        Path | None, typer.Option(help="Folder with lists of dev and test documents, to keep to.")
-    ] = None,
-    max_length: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Longest pair that is trained on: match tokens, or subwords of --vocab."
-        ),
-    ] = 80,
-    vocab: Annotated[
-        Path | None, typer.Option(help="The spm.model whose subwords lengths are counted in.")
-    ] = None,
+    splitting: Splitting = Splitting(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Split parallel documents into dev, test, training data and a memory, and count what was left
@@ -87,7 +89,7 @@ def prepare(
 
     check_pair(src_lang, tgt_lang)
     chosen = parse_columns(columns) if columns is not None else None
-    settings = preparation.Settings(regime.value, segments, splits, max_length, vocab=vocab)
+    settings = preparation.Settings(**asdict(splitting))
     try:
         paths = _paths(form, from_, src_lang, tgt_lang)
         manifest, report = preparation.prepare(paths, src_lang, tgt_lang, out, settings, chosen)
@@ -117,7 +119,7 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
         return [find_edition(folder, src, tgt)]
     if folder is not None:
         raise UsageError(f"--from goes with {JRC}; files of your own are named themselves")
-    paths = [Path(one) for one in form]
+    paths = [Path(name) for name in form]
     absent = [
         str(path) for path in paths if not path.exists() and moses_pair(path, src, tgt) is None
     ]
@@ -137,13 +139,13 @@ def _table(manifest: dict[str, Any]) -> list[str]:
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
     for kind, split in manifest["split"].items():
         also = manifest["also_in_memory"][kind]
-        found = (
+        overlap = (
             f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) "
             f"{also['near']:,}"
         )
         in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
-        held = f"documents {split['documents']:,}, segments {split['segments']:,}"
-        lines.append(f"{kind}: {held}; in memory too: {found}{in_dev}")
+        sizes = f"documents {split['documents']:,}, segments {split['segments']:,}"
+        lines.append(f"{kind}: {sizes}; in memory too: {overlap}{in_dev}")
     for part in ("train", "memory"):
         counts = manifest[part]
         lines.append(

@@ -112,21 +112,21 @@ def score(
             f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}"
         )
     _check_there([*ref, *files.values(), *([sources] if sources is not None else [])])
-    test, kept, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, sources)
-    outputs = [read_output(name, path, lines, kept, ref[0]) for name, path in files.items()]
+    test, numbers, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, sources)
+    outputs = [read_output(name, path, lines, numbers, ref[0]) for name, path in files.items()]
     test = _looked_up(test, memory, allow_leaks, output_warnings(outputs))
     _measure(test, outputs, baseline or outputs[0].name, out)
 
 
 def _named(hyp: list[str]) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for one in hyp:
-        name, equals, path = one.partition("=")
+    for word in hyp:
+        name, equals, path = word.partition("=")
         if not equals or not name or not path:
-            raise UsageError(f"--hyp {one}: write NAME=FILE")
+            raise UsageError(f"--hyp {word}: write NAME=FILE")
         readable(name)
         if name in files:
-            raise UsageError(f"--hyp {one}: there is another of the name {name}")
+            raise UsageError(f"--hyp {word}: there is another of the name {name}")
         files[name] = Path(path)
     return files
 

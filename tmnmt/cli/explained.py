@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from tmnmt.cli.matches import has_colour
-from tmnmt.cli.terminal import console as console_of
+from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import words
 from tmnmt.segments import Token, Translation

@@ -26,14 +26,14 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
     cannot be read."""
     from tmnmt.engine.confirmed import confirmable
 
-    told = _told(path, lines, src_lang, tgt_lang)
-    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
+    lines_done = _told(path, lines, src_lang, tgt_lang)
+    for number, (line, tgt) in enumerate(zip(lines, lines_done, strict=False), 1):
         try:
             if line.strip() and tgt.strip():
                 confirmable(line, tgt)
         except UsageError as error:
             raise UsageError(f"{path}, line {number}: {error}") from error
-    return told
+    return lines_done
 
 
 def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
@@ -43,37 +43,37 @@ def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> lis
         return _paired(path, lines, src_lang, tgt_lang)
     from tmnmt.formats.text import read_document_lines
 
-    told = list(read_document_lines(path))
-    if len(told) > len(lines):
-        raise UsageError(f"{path}: has {len(told):,} lines, and the document {len(lines):,}")
-    for number, (line, tgt) in enumerate(zip(lines, told, strict=False), 1):
+    targets = list(read_document_lines(path))
+    if len(targets) > len(lines):
+        raise UsageError(f"{path}: has {len(targets):,} lines, and the document {len(lines):,}")
+    for number, (line, tgt) in enumerate(zip(lines, targets, strict=False), 1):
         if tgt.strip() and not line.strip():
             raise UsageError(
                 f"{path}, line {number}: is a translation, and the document's line is blank"
             )
-    return told
+    return targets
 
 
 def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
     from tmnmt.formats import read_memory
     from tmnmt.text import normalise
 
-    sources, told = [normalise(line) for line in lines], list[str]()
+    sources, targets = [normalise(line) for line in lines], list[str]()
     for number, segment in enumerate(read_memory(path, src_lang, tgt_lang), 1):
         try:
-            at = sources.index(normalise(segment.src), len(told))
+            at = sources.index(normalise(segment.src), len(targets))
         except ValueError:
             raise UsageError(
                 f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in "
                 "its order"
             ) from None
-        told += [*[""] * (at - len(told)), segment.tgt]
-    return told
+        targets += [*[""] * (at - len(targets)), segment.tgt]
+    return targets
 
 
-def confirm_all(session: Session, lines: Sequence[str], told: Sequence[str]) -> None:
+def confirm_all(session: Session, lines: Sequence[str], targets: Sequence[str]) -> None:
     """Goes through what is finished, as `finished_lines` gives it, as a translator would have."""
-    for line, tgt in zip(lines, told, strict=False):
+    for line, tgt in zip(lines, targets, strict=False):
         if not line.strip():
             session.new_document()
         elif not tgt.strip():
@@ -86,8 +86,8 @@ def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> No
     """Raises UsageError where what a session has done is not the beginning of the document."""
     from tmnmt.text import normalise
 
-    for number, one in enumerate(done, 1):
-        if number > len(lines) or normalise(one.src) != normalise(lines[number - 1]):
+    for number, entry in enumerate(done, 1):
+        if number > len(lines) or normalise(entry.src) != normalise(lines[number - 1]):
             raise UsageError(
-                f"{path}: is of another document: its line {number} is {one.src[:40]!r} there"
+                f"{path}: is of another document: its line {number} is {entry.src[:40]!r} there"
             )

@@ -50,7 +50,7 @@ class Desk:
         more: Callable[[], str | None] | None = None,
     ) -> None:
         from tmnmt.cli.matches import has_colour, legend
-        from tmnmt.cli.terminal import console
+        from tmnmt.cli.streams import console
 
         check_terminal()
         self.session, self.lines, self.save, self.more = session, list(lines), save, more

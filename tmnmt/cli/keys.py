@@ -108,21 +108,20 @@ def _compute(
     from tmnmt.keys.faiss_index import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
     from tmnmt.progress import Progress
 
-    wanted = plan(index, header_of(model), model.vocab, shard)
-    positions = wanted.all_positions
+    work = plan(index, header_of(model), model.vocab, shard)
+    positions = work.all_positions
     kind = kind_for(positions) if faiss == KindName.auto else KINDS[faiss.value]
     if shard is None:
         check_kind(kind, positions)  # now, not when hours have been computed
-    for_faiss = positions * bytes_a_key(kind, wanted.header.context_size) if shard is None else 0
-    free = check_disk(index.path, wanted.bytes + for_faiss)
+    for_faiss = positions * bytes_a_key(kind, work.header.context_size) if shard is None else 0
+    free = check_disk(index.path, work.bytes + for_faiss)
     print(
-        f"{index.path}: {_size(wanted)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB "
-        "free",
+        f"{index.path}: {_size(work)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free",
         file=sys.stderr,
     )
     try:
-        with Progress("computing keys", "positions", wanted.positions) as progress:
-            files = compute(index, model, wanted, shard, device, progress.advance)
+        with Progress("computing keys", "positions", work.positions) as progress:
+            files = compute(index, model, work, shard, device, progress.advance)
         if shard is None:
             with Progress("FAISS", "keys") as progress:
                 update_faiss(files, kind, progress.advance)
@@ -132,16 +131,14 @@ def _compute(
     print(f"{files.folder}: keys of {counted(files.positions, 'position')}", file=sys.stderr)
 
 
-def _size(wanted: Plan) -> str:
-    missing = (
-        f"{counted(len(wanted.missing), 'pair')}, {counted(wanted.positions, 'target position')}"
-    )
+def _size(work: Plan) -> str:
+    missing = f"{counted(len(work.missing), 'pair')}, {counted(work.positions, 'target position')}"
     joined = ""
-    if wanted.joined or wanted.rewritten:
-        joined = f", {wanted.joined + wanted.rewritten:,} to copy"
+    if work.joined or work.rewritten:
+        joined = f", {work.joined + work.rewritten:,} to copy"
     return (
-        f"{missing} to compute{joined}: {wanted.bytes / 1e6:,.1f} MB, "
-        f"{wanted.header.position_bytes:,} bytes each"
+        f"{missing} to compute{joined}: {work.bytes / 1e6:,.1f} MB, "
+        f"{work.header.position_bytes:,} bytes each"
     )
 
 
@@ -159,5 +156,5 @@ def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device
     for t, subword in enumerate(ids.tolist()):
         for score, place in zip(scores[t].tolist(), search.places(positions[t]), strict=True):
             if place is not None:
-                found = place.segment, place.position, model.vocab.piece(place.id)
-                print(t, model.vocab.piece(subword), f"{score:.4f}", *found, sep="\t")
+                columns = place.segment, place.position, model.vocab.piece(place.id)
+                print(t, model.vocab.piece(subword), f"{score:.4f}", *columns, sep="\t")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.terminal import console as console_of
+from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import match_record
 from tmnmt.segments import Match
@@ -36,7 +36,7 @@ def json_line(
 
     explain: also "tokens" of the query, and for every match the positions of those that it covers
     ("covered") and that none before it does ("new")."""
-    found = [
+    records = [
         match_record(m) | ({"times": n} if n > 1 else {})
         for m, n in zip(matches, times, strict=True)
     ]
@@ -45,10 +45,11 @@ def json_line(
         from tmnmt.index.select import coverage
 
         line["tokens"] = match_tokens(query)
-        found = [
-            one | part._asdict() for one, part in zip(found, coverage(query, matches), strict=True)
+        records = [
+            record | part._asdict()
+            for record, part in zip(records, coverage(query, matches), strict=True)
         ]
-    return json.dumps(line | {"matches": found}, ensure_ascii=False)
+    return json.dumps(line | {"matches": records}, ensure_ascii=False)
 
 
 def printer(

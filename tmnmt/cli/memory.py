@@ -60,8 +60,8 @@ def list_segments(
     from tmnmt.index.cached import open_index
 
     with open_index(index) as opened:
-        wanted = chosen(document, origin, user, since, before, property)
-        for segment in islice(opened.segments(wanted), limit):
+        conditions = chosen(document, origin, user, since, before, property)
+        for segment in islice(opened.segments(conditions), limit):
             if json:
                 print(dumps(record(segment), ensure_ascii=False))
             else:
@@ -236,10 +236,10 @@ def verify(index: INDEX) -> None:
     from tmnmt.keys.verify import verify as verify_with_keys
 
     with open_index(index) as opened:
-        found = (
+        count = (
             verify_with_keys(opened.path) if isinstance(opened, MemoryIndex) else opened.verify()
         )
-        segments = counted(found, "segment")
+        segments = counted(count, "segment")
     print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
 

@@ -98,18 +98,18 @@ def edit(
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
 
-    given = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
+    values = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
     if property and no_property:
         raise UsageError(
             "--property replaces all properties, so --no-property has none to remove; give one "
             "of them"
         )
-    if not given and not property and not no_property:
+    if not values and not property and not no_property:
         fields = "--src, --tgt, --document, --origin, --user, --property or --no-property"
         raise UsageError(f"nothing to correct; give {fields}")
     with open_index(index) as opened:
         edited = opened.edit(
-            ids, lambda segment: _changed(_without(segment, no_property or []), given, property)
+            ids, lambda segment: _changed(_without(segment, no_property or []), values, property)
         )
     print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
@@ -129,14 +129,16 @@ def delete(
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
 
-    wanted = chosen(document, origin, user, since, before, property)
-    if bool(ids) == bool(wanted):
+    conditions = chosen(document, origin, user, since, before, property)
+    if bool(ids) == bool(conditions):
         raise UsageError("give ids, or options that choose segments")
     with open_index(index) as opened:
         if ids:
             opened.delete(ids)
         else:
-            ids = opened.delete_chosen(lambda segments: [s.id for s in segments if wanted.keeps(s)])
+            ids = opened.delete_chosen(
+                lambda segments: [s.id for s in segments if conditions.keeps(s)]
+            )
     print(f"{index}: {counted(len(set(ids)), 'segment')} deleted", file=sys.stderr)
 
 
@@ -162,14 +164,14 @@ def dedupe(
     from tmnmt.index.cached import open_index
     from tmnmt.index.dedupe import duplicates
 
-    wanted = chosen(document, origin, user, since, before, property)
+    conditions = chosen(document, origin, user, since, before, property)
     with open_index(index) as opened:
         if dry_run:
-            for number in duplicates(opened.segments(wanted), by, within_documents):
+            for number in duplicates(opened.segments(conditions), by, within_documents):
                 print(number)
             return
         ids = opened.delete_chosen(
-            lambda segments: duplicates(filter(wanted.keeps, segments), by, within_documents)
+            lambda segments: duplicates(filter(conditions.keeps, segments), by, within_documents)
         )
         print(
             f"{index}: {counted(len(ids), 'duplicate')} deleted, "
@@ -211,7 +213,7 @@ def _without(segment: Segment, names: list[str]) -> Segment:
     )
 
 
-def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None) -> Segment:
+def _changed(segment: Segment, fields: dict[str, Any], property: list[str] | None) -> Segment:
     """The segment with the given fields, texts as every reader cleans them. Raises UsageError for
     what no reader would take: a blank side, one that is too long, a name with control
     characters."""
@@ -220,17 +222,17 @@ def _changed(segment: Segment, given: dict[str, Any], property: list[str] | None
     from tmnmt.errors import UsageError
     from tmnmt.formats.clean import check_length, clean, is_name
 
-    cleaned = {side: clean(given[side])[0] for side in ("src", "tgt") if side in given}
+    cleaned = {side: clean(fields[side])[0] for side in ("src", "tgt") if side in fields}
     if not all(cleaned.values()):
         raise UsageError("a pair needs a text on both sides")
-    for name, value in given.items():
+    for name, value in fields.items():
         if name in cleaned:
             check_length(f"--{name}", cleaned[name])
         elif not is_name(value):
             raise UsageError(
                 f"--{name} {value!r}: no tabs, line ends or other control characters are allowed"
             )
-    changes: dict[str, Any] = given | cleaned
+    changes: dict[str, Any] = fields | cleaned
     if property is not None:
         changes["properties"] = pairs(property)
     return replace(segment, **changes)

@@ -57,14 +57,14 @@ def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
     """Properties from NAME=VALUE each. Raises UsageError."""
     from tmnmt.errors import UsageError
 
-    for one in properties:
-        if "=" not in one:
-            raise UsageError(f"property {one!r} has no value; write NAME=VALUE")
-        if one.startswith("="):
+    for text in properties:
+        if "=" not in text:
+            raise UsageError(f"property {text!r} has no value; write NAME=VALUE")
+        if text.startswith("="):
             raise UsageError(
-                f"property {one!r} has no name; write NAME=VALUE, of which VALUE may be empty"
+                f"property {text!r} has no name; write NAME=VALUE, of which VALUE may be empty"
             )
-    return tuple((name, value) for name, _, value in (one.partition("=") for one in properties))
+    return tuple((name, value) for name, _, value in (text.partition("=") for text in properties))
 
 
 def record(segment: Segment) -> dict[str, Any]:

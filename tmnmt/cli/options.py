@@ -46,12 +46,12 @@ def with_options(command: Command) -> Command:
             )
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**values: Any) -> None:
         for each in checked:
-            each.check(given[each.name], each.flag)
+            each.check(values[each.name], each.flag)
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in options_of(group)})
-        command(**given)
+            values[name] = group(**{each.name: values.pop(each.name) for each in options_of(group)})
+        command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}

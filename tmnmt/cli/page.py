@@ -112,11 +112,11 @@ class Page:
             for origin, what in LEGEND.items()
             if total
         )
-        told = ", ".join([counted(self._segments, "segment"), counted(total, "subword"), *shares])
-        self.to.write(FOOT.format(totals=escape(told)))
+        totals = ", ".join([counted(self._segments, "segment"), counted(total, "subword"), *shares])
+        self.to.write(FOOT.format(totals=escape(totals)))
 
     def _article(self, translation: Translation) -> str:
-        told = _matches(translation.matches) + (
+        about = _matches(translation.matches) + (
             f" · {_numbers(translation)}" if translation.tokens else ""
         )
         return ARTICLE.format(
@@ -125,7 +125,7 @@ class Page:
             tgt_lang=escape(self.translator.tgt_lang),
             source=escape(translation.src),
             target=_target(translation.tokens),
-            told=escape(told),
+            told=escape(about),
             data=in_script(self._data(translation)),
         )
 
@@ -209,13 +209,13 @@ def _hash(content: str) -> str:
 
 def _settings(translator: Translator) -> str:
     settings = translator.settings
-    told = (
+    text = (
         f"model {translator.model_hash[:12]}, {translator.src_lang} to {translator.tgt_lang}, "
         f"mode {settings.mode}"
     )
     if settings.mode != "off":
-        told += f", {settings.top_k} pairs of score {settings.threshold:g} or more"
-    return told + f", session cache of {settings.cache}, beam {settings.beam}"
+        text += f", {settings.top_k} pairs of score {settings.threshold:g} or more"
+    return text + f", session cache of {settings.cache}, beam {settings.beam}"
 
 
 def _matches(matches: Sequence[Match]) -> str:
@@ -229,8 +229,8 @@ def _numbers(translation: Translation) -> str:
         return EXACT
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
-    told = [f"score {translation.score:.3f}"]
-    told += [
+    numbers = [f"score {translation.score:.3f}"]
+    numbers += [
         f"{origins[name]} of {counted(len(tokens), 'subword')} {what}"
         for name, what in LEGEND.items()
         if origins[name] and name != "model"
@@ -240,7 +240,7 @@ def _numbers(translation: Translation) -> str:
         for name in GATES
     }
     gates = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items() if mean)
-    return " · ".join([*told, f"mean gates: {gates}"] if gates else told)
+    return " · ".join([*numbers, f"mean gates: {gates}"] if gates else numbers)
 
 
 def _target(tokens: tuple[Token, ...]) -> str:

@@ -52,9 +52,11 @@ def search(
     with open_index(index) as opened:
 
         def answer(queries: Sequence[str]) -> None:
-            found = _found(opened, queries, k, threshold, selection)
-            times = iter(count_copies(opened, [match for matches in found for match in matches]))
-            for query, matches in zip(queries, found, strict=True):
+            matches_of = _found(opened, queries, k, threshold, selection)
+            times = iter(
+                count_copies(opened, [match for matches in matches_of for match in matches])
+            )
+            for query, matches in zip(queries, matches_of, strict=True):
                 show(query, matches, [next(times) for _ in matches])
             sys.stdout.flush()
 
@@ -70,8 +72,8 @@ def _found(
     from tmnmt.index.pairs import search_pairs
     from tmnmt.index.select import candidates, selected
 
-    found = search_pairs(index, queries, candidates(selection, k), threshold)
-    pairs = zip(queries, found, strict=True)
+    matches_of = search_pairs(index, queries, candidates(selection, k), threshold)
+    pairs = zip(queries, matches_of, strict=True)
     return [selected(selection, query, matches, k) for query, matches in pairs]
 
 

@@ -39,7 +39,7 @@ def train(
     try:
         print(run(loaded, resume))
     except KeyboardInterrupt as stop:
-        kept = (Path(loaded.folder) / "last.safetensors").exists()
+        has_checkpoint = (Path(loaded.folder) / "last.safetensors").exists()
         reached = f"the checkpoint is in {loaded.folder}; go on with --resume"
-        stop.add_note(reached if kept else "before the first checkpoint; nothing is kept")
+        stop.add_note(reached if has_checkpoint else "before the first checkpoint; nothing is kept")
         raise

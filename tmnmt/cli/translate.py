@@ -175,12 +175,12 @@ def _tell(translator: Translator, model: Path, memory: list[str], mode: Mode | N
 
 def _check_nothing_is_confirmed(confirming: Confirming, remembering: Remembering) -> None:
     """Raises UsageError for an option of what is confirmed."""
-    given = {
+    is_set = {
         "--write-to": confirming.write_to is not None,
         "--confirm-to": remembering.confirm_to != "both",
         "--cache": bool(remembering.cache) and remembering.remember != "own",
     }
-    for option, is_given in given.items():
+    for option, is_given in is_set.items():
         if is_given:
             raise UsageError(
                 f"{option} is of what is confirmed, and nothing is in this run: --interactive, "
@@ -192,11 +192,11 @@ def _check_without_model(
     groups: tuple[Options, ...], output: Output, memory: list[str] | None
 ) -> None:
     """Raises UsageError for an option that only a model serves."""
-    given = [*chain.from_iterable(map(changed, groups))]
-    given += ["--explain-html"] if output.explain_html is not None else []
-    if given:
+    options = [*chain.from_iterable(map(changed, groups))]
+    options += ["--explain-html"] if output.explain_html is not None else []
+    if options:
         raise UsageError(
-            f"{given[0]} needs a --model; without one exact matches are taken, and nothing else "
+            f"{options[0]} needs a --model; without one exact matches are taken, and nothing else "
             "is done"
         )
     if not memory:
@@ -206,7 +206,7 @@ def _check_without_model(
 def _read(memory: list[str] | None, neighbours: Neighbours, confirming: Confirming) -> list[str]:
     """The memories, and what else is read beside the inputs."""
     others = (neighbours.knn_adaptive, confirming.write_to)
-    return [*(memory or []), *(str(one) for one in others if one)]
+    return [*(memory or []), *(str(place) for place in others if place)]
 
 
 def _check_written(
@@ -356,9 +356,9 @@ def _also_on_page(
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     from tmnmt.engine.translator import CONTROL
 
-    told = any(text.control for text in inputs)  # at its end every input says so itself
+    is_told = any(text.control for text in inputs)  # at its end every input says so itself
     for what, count in translator.counts.items():
-        if count and not (told and what == CONTROL):
+        if count and not (is_told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
     if translator.low.segments:
         print(

@@ -131,8 +131,8 @@ class Work:
                 stop.add_note(f"the same command goes on with {self._again(partial_of(output))}")
             raise
         finally:
-            for one in session.done if output is not None else ():
-                write(_as_confirmed(one))
+            for entry in session.done if output is not None else ():
+                write(_as_confirmed(entry))
         if len(session.done) < len(desk.lines) and self.inputs:
             again = self._again(output)
             print(
@@ -165,18 +165,20 @@ def _translate_rest(
 ) -> None:
     """What is finished as it is, and all else translated, what was passed over, too."""
     done = list(session.done)
-    for line, one in zip(lines, done, strict=False):
+    for line, entry in zip(lines, done, strict=False):
         write(
-            _as_confirmed(one) if one.tgt or not line.strip() else session.translate(line, explain)
+            _as_confirmed(entry)
+            if entry.tgt or not line.strip()
+            else session.translate(line, explain)
         )
     for translation in session.stream(lines[len(done) :], explain):
         write(translation)
 
 
-def _as_confirmed(one: Done) -> Translation:
+def _as_confirmed(entry: Done) -> Translation:
     from tmnmt.segments import Translation
 
-    return Translation(one.src, one.tgt, 0.0, origin="confirmed" if one.tgt else "")
+    return Translation(entry.src, entry.tgt, 0.0, origin="confirmed" if entry.tgt else "")
 
 
 def _where(translator: Translator, write_to: str | None) -> str:

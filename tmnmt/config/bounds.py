@@ -47,6 +47,11 @@ def whole(low: int, high: int) -> Bound:
     )
 
 
+def at_least(low: int) -> Bound:
+    """Whole numbers from `low` on."""
+    return Bound(f"a whole number of at least {low}", lambda n: type(n) is int and n >= low, low)
+
+
 def number(low: float, high: float = math.inf) -> Bound:
     """Numbers in a range, both ends included."""
     allowed = f"at least {low:g}, and finite" if high == math.inf else f"from {low:g} to {high:g}"

@@ -318,8 +318,8 @@ class Option(NamedTuple):
         if self.choices and value not in self.choices:
             raise UsageError(f"{shown} {value} is unknown; allowed: {', '.join(self.choices)}")
         if not self._is_of_kind(value) or (self.bound is not None and not self.bound.holds(value)):
-            told = str(value) if isinstance(value, Path) else repr(value)
-            raise UsageError(f"{shown} is {told}; it must be {self.allowed}")
+            text = str(value) if isinstance(value, Path) else repr(value)
+            raise UsageError(f"{shown} is {text}; it must be {self.allowed}")
 
     @property
     def allowed(self) -> str:
@@ -351,7 +351,7 @@ def options_of(group: type[Options]) -> tuple[Option, ...]:
     if group not in _READ:
         hints = typing.get_type_hints(group, include_extras=True)
         _READ[group] = tuple(
-            option(one.name, hints[one.name], one.default) for one in fields(group)
+            option(field.name, hints[field.name], field.default) for field in fields(group)
         )
     return _READ[group]
 

@@ -55,9 +55,9 @@ def build(kind: type[T], table: dict[str, Any], where: str) -> T:
     values: dict[str, Any] = {}
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
         if entry.name in flat:
-            given = _given(_hints(flat[entry.name]), table, where)
+            changes = _given(_hints(flat[entry.name]), table, where)
             default: Any = entry.default
-            values[entry.name] = dataclasses.replace(default, **given)
+            values[entry.name] = dataclasses.replace(default, **changes)
             continue
         no_default = (
             entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
@@ -149,15 +149,15 @@ def _hold(value: Any, bound: Bound, where: str) -> None:
 
 
 def _expand(text: str, where: str) -> str:
-    def variable(found: re.Match[str]) -> str:
-        if found[1] in SECRETS:
+    def variable(match: re.Match[str]) -> str:
+        if match[1] in SECRETS:
             raise UsageError(
-                f"{where}: {found[1]} is secret; it is read from the environment and stands in "
+                f"{where}: {match[1]} is secret; it is read from the environment and stands in "
                 "no file"
             )
         try:
-            return os.environ[found[1]]
+            return os.environ[match[1]]
         except KeyError:
-            raise UsageError(f"{where}: the environment variable {found[1]} is not set") from None
+            raise UsageError(f"{where}: the environment variable {match[1]} is not set") from None
 
     return re.sub(r"\$\{(\w+)\}", variable, text)

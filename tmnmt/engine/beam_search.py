@@ -118,11 +118,17 @@ class Finished:
         self.ended = torch.zeros(shape, dtype=torch.bool, device=device)
 
     def take(
-        self, live: Live, found: Candidates, ends: Tensor, at: int, length_penalty: float, eos: bool
+        self,
+        live: Live,
+        continued: Candidates,
+        ends: Tensor,
+        at: int,
+        length_penalty: float,
+        eos: bool,
     ) -> None:
         """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of
         equals the earlier."""
-        log_prob = found.scores.masked_fill(~ends, -torch.inf)
+        log_prob = continued.scores.masked_fill(~ends, -torch.inf)
         who, k = live.sentence, self.score.shape[1]
         scores = torch.cat(
             [self.score[who], log_prob / (at + 1) ** length_penalty], 1
@@ -131,14 +137,14 @@ class Finished:
             part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True)
         )
         candidates = torch.arange(ends.numel(), device=ends.device).view_as(ends)
-        for held, new in (
+        for stored, new in (
             (self.log_prob, log_prob),
             (self.step, torch.full_like(candidates, at)),
             (self.candidate, candidates),
             (self.ended, torch.full_like(ends, eos)),
         ):
-            held[who] = torch.cat([held[who], new], 1).gather(1, best)
-        self.count[who] += (ends & found.scores.isfinite()).sum(1)
+            stored[who] = torch.cat([stored[who], new], 1).gather(1, best)
+        self.count[who] += (ends & continued.scores.isfinite()).sum(1)
 
 
 def beam_search(
@@ -162,8 +168,8 @@ def beam_search(
         while live.sentence.numel():
             stepped = predict(backbone, memories, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
-            found = continuations(live.scores, log_probs, 2 * settings.beam)
-            parents, tokens = found.parents.flatten(), found.tokens.flatten()
+            candidates = continuations(live.scores, log_probs, 2 * settings.beam)
+            parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
             step = Step(
                 parents=parents,
                 tokens=tokens,
@@ -178,7 +184,7 @@ def beam_search(
                 live,
                 stepped.state,
                 stepped.ready,
-                found,
+                candidates,
                 done,
                 step,
                 len(history),
@@ -247,7 +253,7 @@ def _survivors(
     live: Live,
     state: Any,
     memory: Ready,
-    found: Candidates,
+    continued: Candidates,
     done: Finished,
     step: Step,
     at: int,
@@ -255,18 +261,18 @@ def _survivors(
 ) -> Live:
     """Note what is finished and move on to the rows that live; writes their back-pointers to
     `step.live`."""
-    beam, (n, width) = settings.beam, found.scores.shape
-    ends = found.tokens == EOS
+    beam, (n, width) = settings.beam, continued.scores.shape
+    ends = continued.tokens == EOS
     order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, K) the best that go on
     ends[:, beam:] = False  # an end that is not among the K best is no hypothesis
     if ends.any():
-        done.take(live, found, ends, at, settings.length_penalty, eos=True)
-    scores = found.scores.gather(1, order)
+        done.take(live, continued, ends, at, settings.length_penalty, eos=True)
+    scores = continued.scores.gather(1, order)
     last = live.max_len <= at + 1
     if last.any():
         cut = last & (done.count[live.sentence] == 0)
         first = torch.zeros_like(ends).scatter_(1, order[:, :1], cut[:, None])
-        done.take(live, found, first, at, settings.length_penalty, eos=False)
+        done.take(live, continued, first, at, settings.length_penalty, eos=False)
     over = last | _decided(live, scores[:, 0], done, at, settings)
     keep = (~over).nonzero()[:, 0]
     candidates = (order + _starts(n, width, order.device))[keep].flatten()
@@ -300,19 +306,19 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
     """The sentences `keep` of n, and no longer than the longest of them."""
     if encoded.mask.shape[0] != n:  # one row for each of the beam
         keep = (keep[:, None] * beam + torch.arange(beam, device=keep.device)).flatten()
-    kept = encoded.rows(keep)
-    length = int(kept.mask.sum(1).max()) if len(keep) else 0
-    return kept.cut(length)
+    shorter = encoded.rows(keep)
+    length = int(shorter.mask.sum(1).max()) if len(keep) else 0
+    return shorter.cut(length)
 
 
 def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
     walk = _WalkBack(history)
-    told = (done.step, done.candidate, done.score, done.log_prob, done.ended)
+    columns = (done.step, done.candidate, done.score, done.log_prob, done.ended)
     results = []
-    for sentence in zip(*(x.tolist() for x in told), strict=True):
+    for sentence in zip(*(x.tolist() for x in columns), strict=True):
         best, *others = zip(*sentence, strict=True)
-        found = [_hypothesis(history, walk, *end) for end in others if end[2] > -math.inf]
-        results.append(replace(_hypothesis(history, walk, *best), others=tuple(found)))
+        alternatives = [_hypothesis(history, walk, *end) for end in others if end[2] > -math.inf]
+        results.append(replace(_hypothesis(history, walk, *best), others=tuple(alternatives)))
     return results
 
 
@@ -363,7 +369,7 @@ class _WalkBack:
 
 def _pick(steps: list[Tensor | None], rows: list[int]) -> Tensor | None:
     """One row of every step, (T, ...); None where nothing was kept."""
-    kept = [step for step in steps if step is not None]
-    if kept and rows:
-        return torch.stack([step[row] for step, row in zip(kept, rows, strict=False)])
-    return kept[0][:0] if kept else None
+    tensors = [step for step in steps if step is not None]
+    if tensors and rows:
+        return torch.stack([step[row] for step, row in zip(tensors, rows, strict=False)])
+    return tensors[0][:0] if tensors else None

@@ -59,20 +59,20 @@ class Confirmed:
         """For a pair that no memory keeps."""
         return self._lowest - 1
 
-    def add(self, one: Done, kept: bool) -> None:
-        """A pair that is found from now on; `kept`: in a memory that is searched, too. One that is
-        not gets an id of its own here: ids of several memories may be the same."""
-        segment = one.segment
-        if not kept:
+    def add(self, entry: Done, in_index: bool) -> None:
+        """A pair that is found from now on; `in_index`: in a memory that is searched, too. One that
+        is not gets an id of its own here: ids of several memories may be the same."""
+        segment = entry.segment
+        if not in_index:
             self._lowest = self.new_id()
             segment = replace(segment, id=self._lowest)
             self.similar.add(segment)
-        self._by_source[normalise(one.src)].append(segment)
+        self._by_source[normalise(entry.src)].append(segment)
 
-    def remove(self, one: Done) -> None:
+    def remove(self, entry: Done) -> None:
         """A pair that is found no more."""
-        same = self._by_source[normalise(one.src)]
-        at = max(at for at, segment in enumerate(same) if one.is_in(segment))
+        same = self._by_source[normalise(entry.src)]
+        at = max(at for at, segment in enumerate(same) if entry.is_in(segment))
         self.similar.remove(same.pop(at).id)
 
     def exact(self, text: str) -> Match | None:

@@ -31,9 +31,9 @@ def check_memory(memory: object) -> None:
         raise UsageError(
             f"a list of memories (paths, addresses, open indexes) is wanted, not {memory!r}"
         )
-    for one in memory:
-        if not isinstance(one, str | Path) and not hasattr(one, "search"):
-            raise UsageError(f"a memory is a path, an address or an open index, not {one!r}")
+    for named in memory:
+        if not isinstance(named, str | Path) and not hasattr(named, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {named!r}")
 
 
 def open_memories(
@@ -74,10 +74,10 @@ def open_to_write(
     return _writable(open_index(named, src_lang, tgt_lang), named)
 
 
-def _same(one: Named, other: Named) -> bool:
-    if isinstance(one, str | Path) and isinstance(other, str | Path):
-        return same_place(str(one), str(other))
-    return one is other
+def _same(named: Named, other: Named) -> bool:
+    if isinstance(named, str | Path) and isinstance(other, str | Path):
+        return same_place(str(named), str(other))
+    return named is other
 
 
 def _writable(index: Index, named: Named) -> WritableIndex:

@@ -44,7 +44,7 @@ def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]
         # start of a word.
         size = max(1, (longest - 1) // 4)
         return [text[at : at + size] for at in range(0, len(text), size)]
-    ends = [found.end() for found in _BOUNDARIES[boundary].finditer(text)]
+    ends = [match.end() for match in _BOUNDARIES[boundary].finditer(text)]
     spans = zip([0, *ends], [*ends, len(text)], strict=True)
     parts = [text[start:end] for start, end in spans if end > start]
     return [

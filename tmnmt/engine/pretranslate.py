@@ -33,13 +33,15 @@ class Pretranslator:
         """The translations in order, with the matches that the memories have. A blank text is
         translated as ""."""
         coming = iter(texts)
-        while some := list(islice(coming, TOGETHER)):
-            cleaned = [clean(text)[0] for text in some]
+        while batch := list(islice(coming, TOGETHER)):
+            cleaned = [clean(text)[0] for text in batch]
             matches, exact = self.retriever.search(cleaned), self.retriever.exact(cleaned)
-            for text, wanted, found, match in zip(some, cleaned, matches, exact, strict=True):
+            for text, query, similar, match in zip(batch, cleaned, matches, exact, strict=True):
                 if match is not None:
                     self.counts["exact"] += 1
-                    yield as_it_stands(text, match, found)
+                    yield as_it_stands(text, match, similar)
                     continue
-                self.counts["untranslated"] += bool(wanted)
-                yield Translation(text, wanted if self.untranslated == "source" else "", 0.0, found)
+                self.counts["untranslated"] += bool(query)
+                yield Translation(
+                    text, query if self.untranslated == "source" else "", 0.0, similar
+                )

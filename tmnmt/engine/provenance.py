@@ -38,14 +38,14 @@ class Neighbouring:
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
 
     def sources(
-        self, weights: Tensor, found: Tensor, smallest: float, word: int | None
+        self, weights: Tensor, positions: Tensor, smallest: float, word: int | None
     ) -> list[MemorySource]:
-        """Where the neighbours that were `found` (k,) were read, with these weights (k,)."""
+        """Where the neighbours at these `positions` (k,) were read, with these weights (k,)."""
         if self.asked is None:
             return []
         read = list[MemorySource]()
-        for at in _read(weights, self.asked.ids(found), smallest, word, found >= 0):
-            pair, position = self.asked.datastore.place(int(found[at]))
+        for at in _read(weights, self.asked.ids(positions), smallest, word, positions >= 0):
+            pair, position = self.asked.datastore.place(int(positions[at]))
             number = self.pairs.setdefault(pair, self.first + len(self.pairs))
             read.append(MemorySource(number, position, float(weights[at])))
         return read
@@ -154,14 +154,14 @@ def _sources(
     """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
     heaviest first."""
     read = list[MemorySource]()
-    found = trace.found if trace.found is not None else trace.weights[:0].long()
-    own = len(trace.weights) - len(found)
+    positions = trace.found if trace.found is not None else trace.weights[:0].long()
+    own = len(trace.weights) - len(positions)
     if memory.pairs is not None:
         pairs, weights = memory.pairs, trace.weights[:own]
         for at in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
             pair, position = int(pairs.pair[sentence, at]), int(pairs.position[sentence, at])
             read.append(MemorySource(pair, position, float(weights[at])))
-    read += near.sources(trace.weights[own:], found, smallest, word)
+    read += near.sources(trace.weights[own:], positions, smallest, word)
     return tuple(sorted(read, key=lambda source: -source.weight))
 
 
@@ -169,8 +169,8 @@ def _read(
     weights: Tensor, ids: Tensor, smallest: float, word: int | None, mask: Tensor
 ) -> list[int]:
     """Which of the positions that `mask` lets pass are told."""
-    wanted = (weights >= smallest) & mask.cpu()
-    return (wanted if word is None else wanted & (ids.cpu() == word)).nonzero()[:, 0].tolist()
+    chosen = (weights >= smallest) & mask.cpu()
+    return (chosen if word is None else chosen & (ids.cpu() == word)).nonzero()[:, 0].tolist()
 
 
 def _slots(
@@ -180,8 +180,8 @@ def _slots(
     is exact."""
     ids = cache.ids[sentence].cpu()
     smallest = torch.where(ids == word, SMALLEST_WEIGHT, SMALLEST_READ)
-    wanted = ((weights >= smallest) & cache.mask[sentence].cpu()).nonzero()[:, 0].tolist()
-    found = [
-        CacheSource(slot, vocab.piece(int(ids[slot])), float(weights[slot])) for slot in wanted
+    slots = ((weights >= smallest) & cache.mask[sentence].cpu()).nonzero()[:, 0].tolist()
+    sources = [
+        CacheSource(slot, vocab.piece(int(ids[slot])), float(weights[slot])) for slot in slots
     ]
-    return tuple(sorted(found, key=lambda source: -source.weight))
+    return tuple(sorted(sources, key=lambda source: -source.weight))

@@ -37,12 +37,12 @@ class Retriever:
         searched, too."""
         if not texts:
             return []
-        wanted = candidates(self.selection, self.top_k) * OVERSAMPLED
-        found = [index.search(texts, wanted, self.threshold) for index in self.indexes]
+        count = candidates(self.selection, self.top_k) * OVERSAMPLED
+        answers = [index.search(texts, count, self.threshold) for index in self.indexes]
         if confirmed:
             pairs = zip(texts, confirmed, strict=True)
-            found.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
-        every = [[match for some in found for match in some[at]] for at in range(len(texts))]
+            answers.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
+        every = [[match for answer in answers for match in answer[at]] for at in range(len(texts))]
         return [
             tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)
         ]
@@ -50,8 +50,8 @@ class Retriever:
     def exact(self, texts: Sequence[str]) -> list[Match | None]:
         """For every text the match whose target is taken as it stands; None where no memory holds
         the text. Compared are match tokens."""
-        found = [copies(index, texts) for index in self.indexes]
-        return [commonest([match for alike in found for match in alike[text]]) for text in texts]
+        by_index = [copies(index, texts) for index in self.indexes]
+        return [commonest([match for alike in by_index for match in alike[text]]) for text in texts]
 
     def _choose(self, text: str, matches: list[Match]) -> list[Match]:
         pairs = distinct(best_of(matches, len(matches)))[: candidates(self.selection, self.top_k)]

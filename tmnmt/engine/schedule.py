@@ -68,9 +68,9 @@ def _read_on(
         [document.waiting.popleft() for _ in range(min(each, len(document.waiting)))]
         for document in dry
     ]
-    found = iter(retrieve([piece for take in takes for piece in take]))
+    matches = iter(retrieve([piece for take in takes for piece in take]))
     for document, take in zip(dry, takes, strict=True):
-        document.ready.extend(next(found) for _ in take)
+        document.ready.extend(next(matches) for _ in take)
 
 
 def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:

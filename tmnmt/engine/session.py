@@ -55,7 +55,7 @@ class Session:
 
         Raises DataError where the file cannot be written; then nothing is."""
         with self.translator.lock:
-            done = [astuple(one) for one in self.done]
+            done = [astuple(entry) for entry in self.done]
             save_caches(
                 Path(path), Saved(self.cache, self._before, done), self.translator.cache_hash
             )
@@ -67,10 +67,10 @@ class Session:
             path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
         )
         self.cache, self._before = saved.cache, saved.before
-        done = [Done(*some) for some in saved.done]
-        kept = self._kept(done)
-        for one in done:
-            self._note(one, one in kept)
+        done = [Done(*saved_fields) for saved_fields in saved.done]
+        in_index = self._kept(done)
+        for entry in done:
+            self._note(entry, entry in in_index)
 
     def beside(self) -> Session:
         """A session of another document that reads, and adds to, what this one has confirmed; its
@@ -149,9 +149,9 @@ class Session:
     def learn(self, src: str, tgt: str, keys: PairKeys | None) -> None:
         """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
         are there."""
-        one = confirmed_now(src, tgt)
-        one = self._written(one) if self.translator.settings.memorises else one
-        self._note(one, one.id > 0)
+        entry = confirmed_now(src, tgt)
+        entry = self._written(entry) if self.translator.settings.memorises else entry
+        self._note(entry, entry.id > 0)
         if self._before is not None and normalise(self._before[0]) == normalise(src):
             self.cache = self._before[1]
             self._before = None
@@ -159,60 +159,60 @@ class Session:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
                 self.translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
-    def _written(self, one: Done) -> Done:
+    def _written(self, entry: Done) -> Done:
         """The pair with the id under which it is in the memory from now on. Where the memory gives
         this translation of the text anyway it is not added; where another one is the newest of the
         most frequent it is, so that it wins."""
         writable = self.translator.writable
         if writable is not None:
-            given = commonest(copies(writable, [one.src])[one.src])
-            if given is None or given.segment.tgt != one.tgt:
-                return replace(one, id=writable.add([one.segment])[0], memory=writable.place)
-        return replace(one, id=self.confirmed.new_id())
+            match = commonest(copies(writable, [entry.src])[entry.src])
+            if match is None or match.segment.tgt != entry.tgt:
+                return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
+        return replace(entry, id=self.confirmed.new_id())
 
-    def _delete(self, one: Done) -> None:
+    def _delete(self, entry: Done) -> None:
         """Takes a pair out of the memory it was written to, where that is written to now and still
         holds it."""
         writable = self.translator.writable
-        if writable is None or not same_place(writable.place, one.memory):
+        if writable is None or not same_place(writable.place, entry.memory):
             log.warning(
                 "%r is taken back here and stays in %s, which is not written to now",
-                one.src[:40],
-                one.memory,
+                entry.src[:40],
+                entry.memory,
             )
             return
         with suppress(UnknownIdError):  # somebody else has deleted it
-            if one.is_in(writable.get([one.id])[0]):
-                writable.delete([one.id])
+            if entry.is_in(writable.get([entry.id])[0]):
+                writable.delete([entry.id])
             else:
                 log.warning(
-                    "segment %d stays in %s: it was changed there meanwhile", one.id, one.memory
+                    "segment %d stays in %s: it was changed there meanwhile", entry.id, entry.memory
                 )
 
     def _kept(self, done: Sequence[Done]) -> set[Done]:
         """Those that the memory written to now really holds, under their ids."""
-        written, writable = [one for one in done if one.id > 0], self.translator.writable
+        written, writable = [entry for entry in done if entry.id > 0], self.translator.writable
         if writable is None or not written:
             return set()
-        found = copies(writable, [one.src for one in written])
+        matches = copies(writable, [entry.src for entry in written])
         return {
-            one
-            for one in written
-            if any(m.segment.id == one.id and one.is_in(m.segment) for m in found[one.src])
+            entry
+            for entry in written
+            if any(m.segment.id == entry.id and entry.is_in(m.segment) for m in matches[entry.src])
         }
 
-    def _note(self, one: Done, kept: bool) -> None:
-        self.done.append(one)
-        if one.id:
-            self.confirmed.add(one, kept)
+    def _note(self, entry: Done, in_index: bool) -> None:
+        self.done.append(entry)
+        if entry.id:
+            self.confirmed.add(entry, in_index)
 
     def _fill_again(self) -> None:
         """The cache from what was confirmed since the document began."""
         translator, start = self.translator, 0
-        for at, one in enumerate(self.done, 1):
-            start = start if one.src else at
+        for at, entry in enumerate(self.done, 1):
+            start = start if entry.src else at
         self.cache, self._before = translator.new_cache(), None
         if translator.settings.caches:
-            pairs = [(one.src, one.tgt) for one in self.done[start:] if one.tgt]
+            pairs = [(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt]
             for keys in translator.keys.keys_of([pairs])[0]:
                 translator.write(self.cache, keys.contexts, keys.hiddens, keys.ids)

@@ -20,7 +20,7 @@ from tmnmt.layers.combine import Memories
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.models.folder import Model
 
-# of a word in mode knn, where nothing is said; chosen on dev, as its w and T: docs/neighbours.md
+# of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
 NEIGHBOURS = 16
 
 
@@ -63,15 +63,15 @@ def settled(groups: Iterable[Options], parameters: Memories | None, mode: Mode) 
     """The options of all groups. What is left open: `mode` is the one given here; the cache has as
     many slots as it has learned with, where something is written to it; 16 neighbours are read in
     mode knn, else none."""
-    given = {entry.name: getattr(group, entry.name) for group in groups for entry in fields(group)}
-    if given["mode"] is None:
-        given["mode"] = mode
-    if given["neighbours"] is None:
-        given["neighbours"] = NEIGHBOURS if given["mode"] == "knn" else 0
-    if given["cache"] is not None:
-        return Settings(**given)
+    values = {entry.name: getattr(group, entry.name) for group in groups for entry in fields(group)}
+    if values["mode"] is None:
+        values["mode"] = mode
+    if values["neighbours"] is None:
+        values["neighbours"] = NEIGHBOURS if values["mode"] == "knn" else 0
+    if values["cache"] is not None:
+        return Settings(**values)
     learned = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
-    with_cache = Settings(**given | {"cache": learned})
+    with_cache = Settings(**values | {"cache": learned})
     written = with_cache.remembers or with_cache.caches
     return with_cache if written else replace(with_cache, cache=0)
 

@@ -123,13 +123,13 @@ class Translator:
         self.longest = longest(model)
         self.retriever = Retriever(indexes, settings.top_k, settings.threshold, settings.selection)
         header = header_of(model)
-        held = [
+        key_files = [
             keys
             for index in indexes
             if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
         self.keys = PairKeyStore(
-            self.backbone, self.vocab, header.max_subwords, device=device, precomputed=held
+            self.backbone, self.vocab, header.max_subwords, device=device, precomputed=key_files
         )
         self.in_pieces = (
             f"had more than {self.longest} subwords, translated in pieces"  # a key of `counts`
@@ -249,8 +249,8 @@ class Translator:
                 queue.put(piece, *done)
             self.confirm(
                 [
-                    (one, *piece.confirmed)
-                    for one, piece in zip(own, batch, strict=True)
+                    (session, *piece.confirmed)
+                    for session, piece in zip(own, batch, strict=True)
                     if piece.confirmed
                 ]
             )
@@ -287,9 +287,9 @@ class Translator:
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
             collated = self._collated(pieces, caches)
-            found = self.decode(pieces, collated, explain)
-            self._remember(caches, found)
-            done |= zip(left, self._translations(pieces, found, collated), strict=True)
+            hypotheses = self.decode(pieces, collated, explain)
+            self._remember(caches, hypotheses)
+            done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
             return [done[row] for row in range(len(batch))]
 
     def _verbatim(
@@ -353,37 +353,37 @@ class Translator:
             done[row] = replace(done[row], keys=tuple(keys))
         return done
 
-    def _with_matches(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+    def _with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
         """The pieces with what the decoder reads of the memories: what they are like, else what
         their segment is like. Where its match is good the first piece becomes the whole segment, as
         a piece would read of a pair what is not its own; the others are silent."""
         if not self.settings.retrieves:
-            return [replace(piece, matches=()) for piece in wanted]
-        self._ask_of_wholes(wanted, confirmed)
-        wanted = [self._joined(piece) for piece in wanted]
-        rows = [row for row, piece in enumerate(wanted) if piece.matches is None]
+            return [replace(piece, matches=()) for piece in pieces]
+        self._ask_of_wholes(pieces, confirmed)
+        pieces = [self._joined(piece) for piece in pieces]
+        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
         own = self.retriever.search(
-            [wanted[row].text for row in rows],
+            [pieces[row].text for row in rows],
             [confirmed[row] for row in rows] if confirmed else [],
         )
         for row, matches in zip(rows, own, strict=True):
-            wanted[row] = replace(
-                wanted[row], matches=matches or next(iter(wanted[row].of_whole), ())
+            pieces[row] = replace(
+                pieces[row], matches=matches or next(iter(pieces[row].of_whole), ())
             )
-        return wanted
+        return pieces
 
-    def _ask_of_wholes(self, wanted: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
+    def _ask_of_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
         """Looks up every segment in pieces, once."""
         parts = [
             row
-            for row, piece in enumerate(wanted)
+            for row, piece in enumerate(pieces)
             if piece.text != piece.whole and not piece.of_whole
         ]
-        first = {id(wanted[row].of_whole): row for row in reversed(parts)}
+        first = {id(pieces[row].of_whole): row for row in reversed(parts)}
         again = [confirmed[row] for row in first.values()] if confirmed else []
-        wholes = self.retriever.search([wanted[row].whole for row in first.values()], again)
+        wholes = self.retriever.search([pieces[row].whole for row in first.values()], again)
         for row, matches in zip(first.values(), wholes, strict=True):
-            wanted[row].of_whole.append(matches)
+            pieces[row].of_whole.append(matches)
 
     def _joined(self, piece: Piece) -> Piece:
         """The piece, or what becomes of it where its segment is translated whole."""
@@ -478,13 +478,15 @@ class Translator:
         if cache.size and self.memories is not None and self.memories.cache is not None:
             cache.write(*self.memories.cache.slots_of(contexts, hiddens), ids)
 
-    def _remember(self, caches: Sequence[CacheContents], found: Sequence[Hypothesis]) -> None:
+    def _remember(self, caches: Sequence[CacheContents], hypotheses: Sequence[Hypothesis]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
-        for cache, best in zip(caches, found, strict=True):
-            for one in (*reversed(best.others), best):
-                if one.contexts is not None and one.hiddens is not None:
-                    self.write(cache, one.contexts, one.hiddens, torch.tensor(one.ids))
+        for cache, best in zip(caches, hypotheses, strict=True):
+            for hypothesis in (*reversed(best.others), best):
+                if hypothesis.contexts is not None and hypothesis.hiddens is not None:
+                    self.write(
+                        cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
+                    )
 
     def _remember_as_it_stands(self, cache: CacheContents, match: Match) -> None:
         """The same of an exact match."""
@@ -523,11 +525,11 @@ class Translator:
         confirmed; blank lines part documents. Announces all to `queue`."""
         number = 0
         for texts, pairs in documents:
-            told = iter(pairs)
+            confirmed = iter(pairs)
             for part in split_at_blanks(texts_of(texts)):
                 prepared = []
                 for text in part:
-                    made, pair = self.pieces_of(text, number, queue), next(told, None)
+                    made, pair = self.pieces_of(text, number, queue), next(confirmed, None)
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                 number += 1
                 if prepared:
@@ -549,24 +551,24 @@ class Translator:
         number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
             Piece(
-                one,
-                tuple(self.vocab.encode_source(one)),
+                piece_text,
+                tuple(self.vocab.encode_source(piece_text)),
                 cleaned,
                 number,
                 document,
                 part,
                 of_whole=shared,
             )
-            for part, one in enumerate(texts)
+            for part, piece_text in enumerate(texts)
         ]
 
     def _translations(
-        self, pieces: Sequence[Piece], found: Sequence[Hypothesis], collated: Collated
+        self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
     ) -> list[tuple[Translation, int]]:
         """What the best hypotheses say, and their lengths."""
         return [
             (self._translation(piece, best, collated, row), len(best.ids) + best.finished)
-            for row, (piece, best) in enumerate(zip(pieces, found, strict=True))
+            for row, (piece, best) in enumerate(zip(pieces, hypotheses, strict=True))
         ]
 
     def _translation(

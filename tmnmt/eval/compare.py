@@ -45,9 +45,13 @@ def read_run(folder: Path) -> Run:
     lines: dict[str, Lines] = {}
     for line in read_segments(folder):
         lines.setdefault(line.name("test"), Lines()).add(line)
-    for name, held in lines.items():
+    for name, test_lines in lines.items():
         short = next(
-            (system for system, outputs in held.systems.items() if len(outputs) != len(held.keys)),
+            (
+                system
+                for system, outputs in test_lines.systems.items()
+                if len(outputs) != len(test_lines.keys)
+            ),
             None,
         )
         if short is not None:
@@ -80,29 +84,29 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 
 def _test(name: str, a: Run, b: Run) -> dict[str, Any]:
-    one, other = a.lines.get(name, Lines()), b.lines.get(name, Lines())
-    if one.keys != other.keys or not one.keys:
+    own, other = a.lines.get(name, Lines()), b.lines.get(name, Lines())
+    if own.keys != other.keys or not own.keys:
         raise DataError(
             f"{name}: {a.folder} and {b.folder} have other segments or references under this name"
         )
-    both = [system for system in one.systems if system in other.systems]
+    both = [system for system in own.systems if system in other.systems]
     return {
         "name": name,
-        "segments": len(one.keys),
-        "only_a": [system for system in one.systems if system not in both],
+        "segments": len(own.keys),
+        "only_a": [system for system in own.systems if system not in both],
         "only_b": [system for system in other.systems if system not in both],
-        "systems": _systems(both, one, other, a.tests[name], b.tests[name]),
+        "systems": _systems(both, own, other, a.tests[name], b.tests[name]),
     }
 
 
-def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
-    references = list(zip(*(refs for _, refs in one.keys), strict=True))
-    units = units_of([src for src, _ in one.keys], references)
-    found: list[dict[str, Any]] = [
+def _systems(names: list[str], own: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
+    references = list(zip(*(refs for _, refs in own.keys), strict=True))
+    units = units_of([src for src, _ in own.keys], references)
+    systems: list[dict[str, Any]] = [
         {
             "name": name,
             "changed": sum(
-                x != y for x, y in zip(one.systems[name], other.systems[name], strict=True)
+                x != y for x, y in zip(own.systems[name], other.systems[name], strict=True)
             ),
             "settings": _changed(_settings(a, name), _settings(b, name)),
             "metrics": {},
@@ -115,12 +119,12 @@ def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> li
         counts = count(
             metric,
             references,
-            [*(one.systems[n] for n in names), *(other.systems[n] for n in names)],
+            [*(own.systems[n] for n in names), *(other.systems[n] for n in names)],
         )
         pairs = list(zip(counts[: len(names)], counts[len(names) :], strict=True))
         scored = [[Scored(metric, once(rows, units)) for rows in pair] for pair in pairs]
         p = [approximate_randomisation(first, second) for first, second in scored]
-        for system, pair, chance, corrected in zip(found, pairs, p, holm(p), strict=True):
+        for system, pair, chance, corrected in zip(systems, pairs, p, holm(p), strict=True):
             score, other_score = (metric.score(rows) for rows in pair)
             system["metrics"][metric.name] = {
                 "a": score,
@@ -129,7 +133,7 @@ def _systems(names: list[str], one: Lines, other: Lines, a: Node, b: Node) -> li
                 "p": chance,
                 "p_holm": corrected,
             }
-    return found
+    return systems
 
 
 def _settings(test: Node, name: str) -> dict[str, str]:

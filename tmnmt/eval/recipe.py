@@ -102,7 +102,7 @@ class Recipe:
     def path_of(self, kind: Literal["model", "memory"], name: str) -> str:
         """The path or address of a model or memory."""
         named: tuple[NamedPath, ...] = getattr(self, kind)
-        return next(one.path for one in named if one.name == name)
+        return next(entry.path for entry in named if entry.name == name)
 
 
 def needs_own(system: SystemConfig) -> bool:
@@ -128,8 +128,8 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
         _check(recipe)
         if only:
             _known(only, [system.name for system in recipe.system], "--only")
-            wanted = {*only, recipe.baseline}
-            recipe = replace(recipe, system=tuple(s for s in recipe.system if s.name in wanted))
+            names = {*only, recipe.baseline}
+            recipe = replace(recipe, system=tuple(s for s in recipe.system if s.name in names))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     recipe = _from(path.parent, recipe)
@@ -169,8 +169,11 @@ def _completed(system: SystemConfig, model: str) -> SystemConfig:
 def _check(recipe: Recipe) -> None:
     """Raises UsageError for names that are unknown or given twice, and keys that do not go
     together."""
-    tests, systems = [one.name for one in recipe.test], [one.name for one in recipe.system]
-    models, memories = [one.name for one in recipe.model], [one.name for one in recipe.memory]
+    tests, systems = [entry.name for entry in recipe.test], [entry.name for entry in recipe.system]
+    models, memories = (
+        [entry.name for entry in recipe.model],
+        [entry.name for entry in recipe.memory],
+    )
     for kind, names in (
         ("test", tests),
         ("system", systems),
@@ -223,32 +226,36 @@ def _check_system(
 def _check_remembering(system: SystemConfig, where: str) -> None:
     """Raises UsageError for keys of a session cache, or of what is confirmed, where
     there is none."""
-    told = system.remembering
+    remembering = system.remembering
     if not caches(system):
-        given = {
-            "cache": bool(told.cache),
-            "cache_best": told.cache_best > 1,
-            "cache_overwrite": told.cache_overwrite is not None,
+        is_set = {
+            "cache": bool(remembering.cache),
+            "cache_best": remembering.cache_best > 1,
+            "cache_overwrite": remembering.cache_overwrite is not None,
         }
-        key = next((key for key, is_given in given.items() if is_given), None)
+        key = next((key for key, is_given in is_set.items() if is_given), None)
         if key is not None:
             raise UsageError(
                 f"{where}: {key} is of a session cache, and nothing is written to one; remember "
                 "says what: confirmed or own, and confirm_to where: both or cache"
             )
-    if told.remember != "confirmed":
-        for name, value in (("confirm_to", told.confirm_to), ("confirmed", system.confirmed)):
+    if remembering.remember != "confirmed":
+        for name, value in (
+            ("confirm_to", remembering.confirm_to),
+            ("confirmed", system.confirmed),
+        ):
             if value in ("both", "references"):
                 continue
             raise UsageError(
                 f'{where}: {name} = "{value}" is of what is confirmed, and nothing is: '
-                f"remember is {told.remember}"
+                f"remember is {remembering.remember}"
             )
-    if told.confirm_to == "memory" and system.decoding.mode == "off":
+    if remembering.confirm_to == "memory" and system.decoding.mode == "off":
         raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
-    if told.cache_best > 1 and told.remember != "own":
+    if remembering.cache_best > 1 and remembering.remember != "own":
         raise UsageError(
-            f'{where}: cache_best is of the model\'s own words, and remember is "{told.remember}"'
+            f"{where}: cache_best is of the model's own words, and remember is "
+            f'"{remembering.remember}"'
         )
 
 
@@ -259,10 +266,10 @@ def confirms(system: SystemConfig) -> bool:
 
 def caches(system: SystemConfig) -> bool:
     """Whether something is written to a session cache."""
-    told = system.remembering
-    if told.remember == "nothing" or told.cache == 0:
+    remembering = system.remembering
+    if remembering.remember == "nothing" or remembering.cache == 0:
         return False
-    return told.remember == "own" or told.confirm_to != "memory"
+    return remembering.remember == "own" or remembering.confirm_to != "memory"
 
 
 def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:

@@ -116,8 +116,8 @@ class Run:
             tests = [self._look_up(*pair) for pair in zip(self.recipe.test, reads, strict=True)]
             self._keep_others_out(stack)
             jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
-            self._translate([job for some in jobs for job in some])
-            measured = self._measure(tests, [[job.output() for job in some] for some in jobs])
+            self._translate([job for of_test in jobs for job in of_test])
+            measured = self._measure(tests, [[job.output() for job in of_test] for of_test in jobs])
             return self._written(measured, start, sha256)
 
     def _keep_others_out(self, stack: ExitStack) -> None:
@@ -143,8 +143,8 @@ class Run:
         languages = recipe.src_lang, recipe.tgt_lang
         if config.src:
             references = [Path(path) for path in config.references]
-            test, kept, lines = read_test(config.name, languages, references, Path(config.src))
-            return Read(test, kept, lines, references[0])
+            test, numbers, lines = read_test(config.name, languages, references, Path(config.src))
+            return Read(test, numbers, lines, references[0])
         columns = parse_columns(config.columns) if config.columns else None
         reader = read_memories(map(Path, config.files), *languages, columns=columns)
         segments = list(reader)
@@ -212,8 +212,12 @@ class Run:
 
     def _bare(self, config: TestConfig) -> list[str]:
         """The systems that a test set is meant for and has no memory for."""
-        meant = [one for one in self.recipe.system if not one.tests or config.name in one.tests]
-        return [one.name for one in meant if one not in self.recipe.systems_for(config)]
+        meant = [
+            system
+            for system in self.recipe.system
+            if not system.tests or config.name in system.tests
+        ]
+        return [system.name for system in meant if system not in self.recipe.systems_for(config)]
 
     def _jobs(self, config: TestConfig, read: Read) -> list[Job]:
         systems = self.recipe.systems_for(config)
@@ -230,12 +234,12 @@ class Run:
             if job.system.hypothesis:
                 job.output()  # what is wrong with a file is said before hours are spent
         decoded = [
-            one
+            needed
             for job in jobs
-            for one in (job.before, job)
-            if one is not None and one.kept is not None
+            for needed in (job.before, job)
+            if needed is not None and needed.kept is not None
         ]
-        missing = sum(kept.missing for kept in self.kept.values())
+        missing = sum(file.missing for file in self.kept.values())
         with Progress("translating", "segments", missing, lazy=not missing) as progress:
             for job in decoded:
                 if job.kept is not None and job.kept.missing:
@@ -254,13 +258,13 @@ class Run:
         with Progress("measuring", "segments", total) as progress:
             return [
                 Measured(
-                    replace(read.test, warnings=[*read.test.warnings, *output_warnings(some)]),
-                    some,
+                    replace(read.test, warnings=[*read.test.warnings, *output_warnings(of_test)]),
+                    of_test,
                     recipe.baseline,
                     recipe.weights,
                     lambda n, _: progress.advance(n),
                 )
-                for read, some in zip(reads, outputs, strict=True)
+                for read, of_test in zip(reads, outputs, strict=True)
             ]
 
 
@@ -284,8 +288,10 @@ class Job:
         if self.system.confirmed != "next":
             return None
         own: Remember = "own" if caches(self.system) else "nothing"
-        told = replace(self.system.remembering, remember=own, confirm_to="both")
-        return replace(self, system=replace(self.system, remembering=told, confirmed="references"))
+        remembering = replace(self.system.remembering, remember=own, confirm_to="both")
+        return replace(
+            self, system=replace(self.system, remembering=remembering, confirmed="references")
+        )
 
     @cached_property
     def kept(self) -> Kept | None:
@@ -376,15 +382,15 @@ class Job:
     def _settings(self) -> dict[str, Any]:
         """What the engine is told, and what it takes where it is told nothing; of a file what it
         holds, wherever it lies."""
-        told, learned = self._told, self.run.models[self.system.model][1]
+        engine, learned = self._told, self.run.models[self.system.model][1]
         if (
-            told.cache
-            and told.cache_overwrite is None
+            engine.cache
+            and engine.cache_overwrite is None
             and learned is not None
             and learned.cache is not None
         ):
-            told = replace(told, cache_overwrite=learned.cache.kind.overwrite)
-        settings = {name: value for name, value in asdict(told).items() if value is not None}
+            engine = replace(engine, cache_overwrite=learned.cache.kind.overwrite)
+        settings = {name: value for name, value in asdict(engine).items() if value is not None}
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
         return settings
@@ -392,10 +398,10 @@ class Job:
     def _pasted(self) -> list[str]:
         name, test = self.memory_names[0], self.read.test
         best = test.best if name == self.config.memory else None
-        found = (
+        matches = (
             best if best is not None else best_matches(self.run.memories[name].index, test.sources)
         )
-        return [match.segment.tgt if match is not None else "" for match in found]
+        return [match.segment.tgt if match is not None else "" for match in matches]
 
     def _records(self) -> Any:
         return (

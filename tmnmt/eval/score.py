@@ -21,11 +21,11 @@ def lines_of(path: Path) -> list[str]:
     return [line.strip() for line in read_document_lines(path)]
 
 
-def same_length(path: Path, lines: Sequence[str], wanted: int, other: object) -> None:
+def same_length(path: Path, lines: Sequence[str], count: int, other: object) -> None:
     """Raises DataError where a file has not as many lines as another has."""
-    if len(lines) != wanted:
+    if len(lines) != count:
         raise DataError(
-            f"{path}: {counted(len(lines), 'line')}, but {other} has {wanted:,}: they must be as "
+            f"{path}: {counted(len(lines), 'line')}, but {other} has {count:,}: they must be as "
             "many"
         )
 
@@ -40,12 +40,12 @@ def read_test(
     texts = [lines_of(path) for path in files]
     for path, lines in zip(files, texts, strict=True):
         same_length(path, lines, len(texts[0]), files[0])
-    kept: list[int] = []
+    numbers: list[int] = []
     documents: list[str] = []
     part = 1
     for number, line in enumerate(zip(*texts, strict=True)):
         if all(line):
-            kept.append(number)
+            numbers.append(number)
             documents.append(f"{files[0].name} {part}")
         elif any(line):
             blank, full = (
@@ -54,43 +54,43 @@ def read_test(
             raise DataError(f"{blank}, line {number + 1}: blank, but it is not in {full}")
         elif documents:
             part = int(documents[-1].rpartition(" ")[2]) + 1
-    if not kept:
+    if not numbers:
         raise DataError(f"{files[0]}: no segment: every line is blank")
-    segments = [[lines[number] for number in kept] for lines in texts]
+    segments = [[lines[number] for number in numbers] for lines in texts]
     sources = segments.pop() if src is not None else []
-    return TestSet(name, *languages, sources, segments, documents), kept, len(texts[0])
+    return TestSet(name, *languages, sources, segments, documents), numbers, len(texts[0])
 
 
 def read_output(
     name: str,
     path: Path,
     lines: int,
-    kept: Sequence[int],
+    numbers: Sequence[int],
     other: Path,
     settings: Mapping[str, str] | None = None,
 ) -> Output:
-    """A system's output in a file of as many lines as `other`, of which only the lines `kept` are
+    """A system's output in a file of as many lines as `other`, of which only lines `numbers` are
     segments."""
     read = lines_of(path)
     same_length(path, read, lines, other)
-    segments = set(kept)
+    segments = set(numbers)
     for number, line in enumerate(read):
         if line and number not in segments:
             raise DataError(
                 f"{path}, line {number + 1}: not blank, but the reference is: are the lines in "
                 "step?"
             )
-    return Output(name, [read[number] for number in kept], settings or {"hypothesis": str(path)})
+    return Output(name, [read[number] for number in numbers], settings or {"hypothesis": str(path)})
 
 
 def output_warnings(outputs: Sequence[Output]) -> list[str]:
     """A warning for every system that left segments untranslated, or whose output looks
     tokenised."""
     blank = {output.name: sum(not line for line in output.lines) for output in outputs}
-    found = [
+    warnings = [
         f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n
     ]
-    return found + tokenised_outputs(outputs)
+    return warnings + tokenised_outputs(outputs)
 
 
 def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
@@ -109,8 +109,8 @@ def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
 def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:
     """The best match of every source at any score, None where the memory is empty or the source has
     no word."""
-    found: list[Match | None] = []
+    best: list[Match | None] = []
     for at in range(0, len(sources), SEARCHED):
         matches = index.search(sources[at : at + SEARCHED], 1, 0.0)
-        found += [own[0] if own else None for own in matches]
-    return found
+        best += [own[0] if own else None for own in matches]
+    return best

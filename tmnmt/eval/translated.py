@@ -38,7 +38,7 @@ def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list
     if not whole:
         return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
     numbered = groupby(range(len(sources)), key=lambda i: documents[i])
-    return [[sources[i] for i in some] for _, some in numbered]
+    return [[sources[i] for i in numbers] for _, numbers in numbered]
 
 
 class Kept:
@@ -87,12 +87,12 @@ class Kept:
         )
         before = sum(translator.seconds.values())
         for unit in left:
-            found = []
+            translations = []
             for _ in unit:
-                found.append(next(stream))
+                translations.append(next(stream))
                 progress.advance()
             after = sum(translator.seconds.values())
-            self._append(_line(found, after - before))
+            self._append(_line(translations, after - before))
             before, self.done = after, self.done + 1
 
     def _append(self, line: str) -> None:
@@ -134,15 +134,15 @@ class Kept:
         }
 
 
-def _line(found: Sequence[Translation], seconds: float) -> str:
+def _line(translations: Sequence[Translation], seconds: float) -> str:
     segments = [
         {
-            "tgt": one.tgt,
-            "score": one.score,
-            "matches": [match_record(match) for match in one.matches],
-            "tokens": [token_record(token) for token in one.tokens],
+            "tgt": translation.tgt,
+            "score": translation.score,
+            "matches": [match_record(match) for match in translation.matches],
+            "tokens": [token_record(token) for token in translation.tokens],
         }
-        for one in found
+        for translation in translations
     ]
     line = {"seconds": round(seconds, 4), "peak_bytes": peak(), "segments": segments}
     return json.dumps(line, ensure_ascii=False) + "\n"
@@ -163,5 +163,5 @@ def peak() -> int | None:
         status = Path("/proc/self/status").read_text()
     except OSError:
         return None
-    found = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(found[0]) * 1024 if found else None
+    kilobytes = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(kilobytes[0]) * 1024 if kilobytes else None

@@ -60,7 +60,7 @@ def _written_at_once(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
-    target, some = _target(path), True
+    target, is_begun = _target(path), True
     with _errors_named(path):
         new = new_beside(target)
     try:
@@ -70,11 +70,11 @@ def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
                     with _text(packed) as text:
                         yield text
                 finally:
-                    some = packed.tell() > 0
+                    is_begun = packed.tell() > 0
             raw.flush()
             put_in_place(new, target)
     except BaseException as error:
-        if keep_unfinished and some:
+        if keep_unfinished and is_begun:
             put_in_place(new, partial_of(path))
             error.add_note(f"what was finished is in {partial_of(path)}")
         raise

@@ -44,8 +44,8 @@ class Seen:
 def _insert(slots: array[int], value: int) -> bool:
     mask = len(slots) - 1
     at = value & mask
-    while found := slots[at]:
-        if found == value:
+    while slot := slots[at]:
+        if slot == value:
             return False
         at = (at + 1) & mask
     slots[at] = value

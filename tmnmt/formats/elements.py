@@ -115,34 +115,34 @@ class _Cutter:
 
     def run(self) -> Iterator[Element]:
         while True:
-            found = self._opening.search(self._data, self._at)
-            if found is None:
+            match = self._opening.search(self._data, self._at)
+            if match is None:
                 self._at = max(self._at, len(self._data) - _LONGEST_OPENING)
                 if not self._more():
                     return
                 continue
-            self._at = found.start()
-            end, problem = self._extent(found)
+            self._at = match.start()
+            end, problem = self._extent(match)
             if not end:
                 if len(self._data) - self._at <= MAX_BYTES and self._more():
                     continue
-                end, problem = self._at + len(found[0]), self._why_no_end()
-            if found[1] is not None:
-                yield Element(self._line_here(), found[1], self._data[self._at : end], problem)
+                end, problem = self._at + len(match[0]), self._why_no_end()
+            if match[1] is not None:
+                yield Element(self._line_here(), match[1], self._data[self._at : end], problem)
             self._at = end
 
-    def _extent(self, found: re.Match[bytes]) -> tuple[int, str]:
+    def _extent(self, match: re.Match[bytes]) -> tuple[int, str]:
         """Where what was found ends, 0 when that is not in the buffer, and what is
         wrong with it."""
-        if found[1] is None:
-            return self._aside_end(found), ""
+        if match[1] is None:
+            return self._aside_end(match), ""
         tag = _START_TAG.match(self._data, self._at)
-        if tag is None and self._data.find(b"<", found.end()) < 0:
+        if tag is None and self._data.find(b"<", match.end()) < 0:
             return 0, ""
-        after_tag = tag.end() if tag else found.end()
-        if found[1] in self._tags or (tag and tag[0].endswith(b"/>")):
+        after_tag = tag.end() if tag else match.end()
+        if match[1] in self._tags or (tag and tag[0].endswith(b"/>")):
             return after_tag, ""
-        return self._element_end(found.start(), after_tag, found[1])
+        return self._element_end(match.start(), after_tag, match[1])
 
     def _more(self) -> bool:
         if self._ended:
@@ -177,30 +177,30 @@ class _Cutter:
         if self._inside is not None and self._inside[0] == start:
             at = self._inside[1]
         inside = _inside(name)
-        while found := inside.search(self._data, at):
-            if found[0].startswith(b"</"):
-                return found.end(), ""
-            if found[0] not in _CLOSED_BY:
-                return found.start(), "no end tag before the next one starts"
-            end = self._aside_end(found)
+        while match := inside.search(self._data, at):
+            if match[0].startswith(b"</"):
+                return match.end(), ""
+            if match[0] not in _CLOSED_BY:
+                return match.start(), "no end tag before the next one starts"
+            end = self._aside_end(match)
             if not end:
-                self._inside = start, found.start()
+                self._inside = start, match.start()
                 return 0, ""
             at = end
         last = self._data.rfind(b"<", at)  # the only one that may be part of a tag
         self._inside = start, last if last >= 0 else len(self._data)
         return 0, ""
 
-    def _aside_end(self, found: re.Match[bytes]) -> int:
-        """Where what `found` opens is closed, 0 when that is not in the buffer."""
-        closing, start = _CLOSED_BY[found[0]], found.end()
+    def _aside_end(self, match: re.Match[bytes]) -> int:
+        """Where what `match` opens is closed, 0 when that is not in the buffer."""
+        closing, start = _CLOSED_BY[match[0]], match.end()
         known = self._unclosed.get(closing)
         if known is not None and known[0] <= start:
             start = max(start, known[1])
         at = self._data.find(closing, start)
         if at >= 0:
             return at + len(closing)
-        self._unclosed[closing] = found.end(), max(start, len(self._data) - len(closing) + 1)
+        self._unclosed[closing] = match.end(), max(start, len(self._data) - len(closing) + 1)
         return 0
 
 

@@ -152,12 +152,12 @@ def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple
     """Which of (s1, s2) is the source and which the target."""
     codes = [normal_code(code) for code in select]
     places = []
-    for wanted in (normal_code(src_lang), normal_code(tgt_lang)):
+    for lang in (normal_code(src_lang), normal_code(tgt_lang)):
         ranked = [
-            (r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, wanted)) is not None
+            (r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, lang)) is not None
         ]
         if not ranked:
-            raise NoMemory(shown, f"no {wanted}; languages in the file: {listed(codes)}")
+            raise NoMemory(shown, f"no {lang}; languages in the file: {listed(codes)}")
         places.append(min(ranked)[1])
     return places[0], places[1]
 

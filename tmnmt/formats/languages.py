@@ -34,18 +34,18 @@ def check_pair(src_lang: str, tgt_lang: str) -> None:
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 
 
-def rank(code: str, wanted: str, srclang: str = "") -> int | None:
-    """How well `code` serves a request for `wanted`, 0 best; None: not at all. All three in their
+def rank(code: str, asked: str, srclang: str = "") -> int | None:
+    """How well `code` serves a request for `asked`, 0 best; None: not at all. All three in their
     normal form.
 
     0 the exact code; 1 a region of the language asked for that is also the file's source language;
     2 another region (fr-ca for fr); 3 the language itself where a region was asked for (fr for
     fr-ca). fr-ca never serves fr-fr."""
-    if code == wanted:
+    if code == asked:
         return 0
-    if code.startswith(wanted + "-"):
+    if code.startswith(asked + "-"):
         return 1 if code == srclang else 2
-    return 3 if wanted.startswith(code + "-") else None
+    return 3 if asked.startswith(code + "-") else None
 
 
 class PairRanks:
@@ -64,10 +64,10 @@ class PairRanks:
     def ranks(self, code: str, srclang: str) -> tuple[int, int] | None:
         """The ranks of `code` as source and as target, NO_RANK for none; None when it
         is neither."""
-        found = [
-            rank(normal_code(code), wanted, normal_code(srclang)) for wanted in (self.src, self.tgt)
+        ranks = [
+            rank(normal_code(code), asked, normal_code(srclang)) for asked in (self.src, self.tgt)
         ]
-        as_src, as_tgt = (NO_RANK if each is None else each for each in found)
+        as_src, as_tgt = (NO_RANK if each is None else each for each in ranks)
         self._count += 1
         if self._count > _REMEMBERED:
             self._known, self._count = {}, 1

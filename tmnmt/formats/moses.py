@@ -31,15 +31,15 @@ def moses_pair(prefix: Path, src_lang: str, tgt_lang: str) -> tuple[Source, Sour
 
     FormatError when one is there without the other.
     """
-    found = [_existing(prefix, lang) for lang in (src_lang, tgt_lang)]
-    if found[0] is None and found[1] is None:
+    paths = [_existing(prefix, lang) for lang in (src_lang, tgt_lang)]
+    if paths[0] is None and paths[1] is None:
         return None
-    for lang, path in zip((src_lang, tgt_lang), found, strict=True):
+    for lang, path in zip((src_lang, tgt_lang), paths, strict=True):
         if path is None:
             raise FormatError(
                 f"{prefix}.{lang}: no such file; a pair of plain files needs both languages"
             )
-    src, tgt = (file_source(path) for path in found if path is not None)
+    src, tgt = (file_source(path) for path in paths if path is not None)
     return src, tgt
 
 
@@ -74,8 +74,8 @@ def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Sou
     """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has
     one."""
     by_path = {_path_of(source): source for source in sources[::-1]}
-    wanted = {source.shown: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
-    return {shown: by_path[wanted[shown]] for shown in pairs if wanted[shown] in by_path}
+    names = {source.shown: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
+    return {shown: by_path[names[shown]] for shown in pairs if names[shown] in by_path}
 
 
 def read_moses(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
@@ -14,7 +15,6 @@ from tmnmt.formats.encoding import head_text, root_element
 from tmnmt.formats.languages import listed
 from tmnmt.formats.moses import member_ids, moses_ids, moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
-from tmnmt.formats.share import Share
 from tmnmt.formats.stream import NoMemory, Source, file_source, is_zip, zip_sources
 from tmnmt.formats.tsv import TSV_SUFFIXES, Columns, read_tsv
 from tmnmt.progress import ReadProgress
@@ -28,6 +28,44 @@ ALLOWED = (
 
 _XML_KINDS = {"tmx": "tmx", "TEI.2": "jrc"}
 Pairs = Iterator[tuple[int, Segment]]
+
+
+class _Share:
+    """How far the reading of files of these sizes has come, one after another: `begin` before each,
+    `watched` for what is read of it."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._file = -1
+        self._open: list[
+            tuple[BinaryIO, int]
+        ] = []  # what is read of the file, packed as it lies there, and its bytes
+        self._bytes = 0  # of all its sources
+
+    def begin(self, sources: Sequence[Source]) -> None:
+        """The next file is read; `sources` are all that is in it."""
+        self._file = self._file + 1
+        self._open = []
+        self._bytes = sum(source.size for source in sources)
+
+    def watched(self, source: Source) -> Source:
+        """The same source, whose reading counts."""
+
+        def open_watched() -> BinaryIO:
+            stream = source.open()
+            self._open.append((stream, source.size))
+            return stream
+
+        return replace(source, open=open_watched)
+
+    def __float__(self) -> float:
+        """In [0, 1]."""
+        read = sum(size if stream.closed else stream.tell() for stream, size in self._open)
+        here = min(1.0, read / self._bytes) if self._bytes else 0.0
+        done = sum(self._sizes[: max(self._file, 0)]) + (
+            here * self._sizes[self._file] if self._file >= 0 else 0
+        )
+        return done / max(sum(self._sizes), 1)
 
 
 @dataclass
@@ -46,25 +84,25 @@ class Reader:
     columns: Columns | None = None
     progress: ReadProgress | None = None
     report: Report = field(default_factory=Report)
-    _share: Share = field(default_factory=lambda: Share([]), init=False)
+    _share: _Share = field(default_factory=lambda: _Share([]), init=False)
 
     def __iter__(self) -> Iterator[Segment]:
         self.report = report = Report()
         seen = Seen()
-        told = 0
-        self._share = Share([self._bytes(path) for path in self.paths])
+        reported = 0
+        self._share = _Share([self._bytes(path) for path in self.paths])
         for path in self.paths:
             report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
             for line, raw in self._pairs(path):
                 segment = _named(raw)
                 if self._keep(line, segment, seen):
                     yield segment
-                if self.progress and report.read - told >= PROGRESS_EVERY:
-                    self.progress(report.read - told, float(self._share))
-                    told = report.read
+                if self.progress and report.read - reported >= PROGRESS_EVERY:
+                    self.progress(report.read - reported, float(self._share))
+                    reported = report.read
             self._check_languages(path, *before)
-        if self.progress and report.read > told:
-            self.progress(report.read - told, 1.0)
+        if self.progress and report.read > reported:
+            self.progress(report.read - reported, 1.0)
 
     def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
         report = self.report
@@ -147,9 +185,9 @@ class Reader:
                         passed_over.append(excerpt(source.name) + (error.why and f" ({error.why})"))
             names = ", ".join(passed_over[:3]) + (", ..." if len(passed_over) > 3 else "")
             if len(passed_over) == len(sources):
-                found = f" ({names})" if names else ""
+                members = f" ({names})" if names else ""
                 raise FormatError(
-                    f"{path}: no memory among its {counted(len(sources), 'member')}{found}; "
+                    f"{path}: no memory among its {counted(len(sources), 'member')}{members}; "
                     f"{ALLOWED}"
                 )
         if passed_over:

@@ -75,13 +75,13 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
 
 
 def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> frozenset[str]:
-    taken, held = set(), 0
+    taken, size = set(), 0
     for document in order:
-        if held >= FULL * segments:
+        if size >= FULL * segments:
             break
-        if held + sizes[document] <= MOST * segments:
+        if size + sizes[document] <= MOST * segments:
             taken.add(document)
-            held += sizes[document]
+            size += sizes[document]
     return frozenset(taken)
 
 
@@ -95,22 +95,22 @@ def listed_split(folder: Path, documents: Iterable[str]) -> Split:
     names = {kind: _listed(folder, kind) for kind in KINDS}
     if both := sorted(names["dev"] & names["test"]):
         raise DataError(f"{folder}: {both[0]!r} is in a list of dev and in one of test")
-    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    by_kind: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for document in documents:
         for kind in KINDS:
-            found[kind] |= {document} if names[kind] & {document, split_id(document)} else set()
+            by_kind[kind] |= {document} if names[kind] & {document, split_id(document)} else set()
     for kind in KINDS:
-        if not found[kind]:
+        if not by_kind[kind]:
             ids = counted(len(names[kind]), "id")
             raise DataError(f"{folder}: none of the {ids} of {kind} is a document of this memory")
     known = {
         name
         for kind in KINDS
-        for document in found[kind]
+        for document in by_kind[kind]
         for name in (document, split_id(document))
     }
     absent = tuple(sorted((names["dev"] | names["test"]) - known))
-    return Split(frozenset(found["dev"]), frozenset(found["test"]), absent)
+    return Split(frozenset(by_kind["dev"]), frozenset(by_kind["test"]), absent)
 
 
 def list_files(folder: Path) -> list[Path]:

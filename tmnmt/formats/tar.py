@@ -24,13 +24,13 @@ _PAX_RECORD = re.compile(rb"([0-9]{1,6}) ([^=\n]+)=")
 
 
 def tar_files(
-    stream: BinaryIO, shown: str, wanted: Callable[[str], bool]
+    stream: BinaryIO, shown: str, takes: Callable[[str], bool]
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of every regular file whose name is wanted, in order.
 
     FormatError: no whole tar archive, or a wanted file that is sparse or longer than 64 MB.
     """
-    told = ""  # by the headers before
+    long_name = ""  # by the headers before
     while header := stream.read(_RECORD):
         if not any(header):
             return
@@ -39,10 +39,12 @@ def tar_files(
             if size > MAX_HEADER:
                 raise _damaged(shown, f"a header of {size:,} bytes")
             content = _content(stream, size, shown)
-            told = (_text(content) if kind == _LONG_NAME else _pax_path(content, shown)) or told
+            long_name = (
+                _text(content) if kind == _LONG_NAME else _pax_path(content, shown)
+            ) or long_name
             continue
-        name, told = told or name, ""
-        if not wanted(name) or kind not in (*_FILES, _SPARSE):
+        name, long_name = long_name or name, ""
+        if not takes(name) or kind not in (*_FILES, _SPARSE):
             _skip(stream, size, shown)
         elif kind == _SPARSE or size > MAX_FILE:
             what = "a sparse file" if kind == _SPARSE else f"longer than {MAX_FILE >> 20} MB"

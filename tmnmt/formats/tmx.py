@@ -195,8 +195,8 @@ class _TmxReader:
     def _missing(
         self, src: etree._Element | None, tgt: etree._Element | None, codes: list[str]
     ) -> str:
-        wanted = ((self._languages.src, src), (self._languages.tgt, tgt))
-        missing = [code for code, tuv in wanted if tuv is None]
+        sides = ((self._languages.src, src), (self._languages.tgt, tgt))
+        missing = [code for code, tuv in sides if tuv is None]
         what = f"no {' and no '.join(missing)}" if missing else "source and target are one"
         return f"{what}; the unit has: {listed(codes, 6)}"
 

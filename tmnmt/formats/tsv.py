@@ -75,7 +75,7 @@ def parse_columns(text: str) -> Columns:
     """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it
     says nothing."""
     known = {name: field for field, names in NAMES.items() for name in names}
-    found: dict[str, int | str] = {}
+    columns: dict[str, int | str] = {}
     shown = excerpt(text, 200)
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -91,12 +91,12 @@ def parse_columns(text: str) -> Columns:
                 f"needs a column counted from 1, {MAX_COLUMNS:,} at most, or its name, as in src=5"
             )
             raise UsageError(f"columns {shown!r}: {excerpt(part)!r} {needs}")
-        found[known[key]] = column
-    if "src" not in found or "tgt" not in found:
+        columns[known[key]] = column
+    if "src" not in columns or "tgt" not in columns:
         raise UsageError(f"columns {shown!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
-    if found["src"] == found["tgt"]:
+    if columns["src"] == columns["tgt"]:
         raise UsageError(f"columns {shown!r}: src and tgt are the same column")
-    return Columns(**found)
+    return Columns(**columns)
 
 
 def _column(value: str) -> int | str | None:
@@ -242,17 +242,17 @@ def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str)
         for name in names[::-1]
         if name in lower
     }
-    for field, wanted in (("src", normal_code(src_lang)), ("tgt", normal_code(tgt_lang))):
+    for field, lang in (("src", normal_code(src_lang)), ("tgt", normal_code(tgt_lang))):
         ranked = [
             (r, at)
             for at, name in enumerate(lower)
-            if (r := rank(normal_code(name), wanted)) is not None
+            if (r := rank(normal_code(name), lang)) is not None
         ]
         if field not in places and ranked:
             places[field] = min(ranked)[1]
         if field not in places:
             raise NoMemory(
-                shown, f"the first line names no column for {wanted} ({_shown(cells)})", _EXPECTED
+                shown, f"the first line names no column for {lang} ({_shown(cells)})", _EXPECTED
             )
     return places
 

@@ -136,13 +136,13 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 
 
 def check_languages(
-    where: str, held: tuple[str, str], src_lang: str | None, tgt_lang: str | None
+    where: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
-    """Raises MemoryIndexError where an index of the languages `held` is asked for others; regions
+    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions
     do not count."""
-    for asked, have in zip((src_lang, tgt_lang), held, strict=True):
+    for asked, have in zip((src_lang, tgt_lang), languages, strict=True):
         if asked and primary(asked) != primary(have):
-            pairs = f"{held[0]} to {held[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
+            pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
             raise MemoryIndexError(f"{where}: this index is from {pairs}")
 
 

@@ -42,11 +42,15 @@ def open_index(
     return MemoryIndex.open(Path(index), src_lang, tgt_lang)
 
 
-def same_place(one: str, other: str) -> bool:
+def same_place(place: str, other_place: str) -> bool:
     """Whether two folders or addresses of an index are the same."""
-    if is_address(one) or is_address(other):
-        return is_address(one) and is_address(other) and parse_address(one) == parse_address(other)
-    return Path(one).resolve() == Path(other).resolve()
+    if is_address(place) or is_address(other_place):
+        return (
+            is_address(place)
+            and is_address(other_place)
+            and parse_address(place) == parse_address(other_place)
+        )
+    return Path(place).resolve() == Path(other_place).resolve()
 
 
 def open_memory(

@@ -26,10 +26,10 @@ def duplicates(
     for segment in segments:
         key = _key(segment, by, within_documents)
         this = segment.changed, -segment.id
-        kept = newest.get(key)
-        if kept is not None:
-            older.append(-min(kept, this)[1])
-        newest[key] = this if kept is None else max(kept, this)
+        best = newest.get(key)
+        if best is not None:
+            older.append(-min(best, this)[1])
+        newest[key] = this if best is None else max(best, this)
     return older
 
 

@@ -48,14 +48,14 @@ class Filter:
         return where or "TRUE", [value for _, _, value in conditions]
 
     def _conditions(self) -> list[tuple[str, Literal["=", ">=", "<"], str]]:
-        given: list[tuple[str, Literal["=", ">=", "<"], str | None]] = [
+        conditions: list[tuple[str, Literal["=", ">=", "<"], str | None]] = [
             ("document", "=", self.document),
             ("origin", "=", self.origin),
             ("user", "=", self.user),
             ("changed", ">=", self.since),
             ("changed", "<", self.before),
         ]
-        return [(name, sign, value) for name, sign, value in given if value is not None]
+        return [(name, sign, value) for name, sign, value in conditions if value is not None]
 
 
 EVERYTHING = Filter()

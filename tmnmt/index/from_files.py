@@ -32,9 +32,9 @@ def build_at(
     if is_address(where):
         from tmnmt.index.elastic.build import build_elastic
 
-        told = None if progress is None else lambda n, _: progress(n)
+        tell = None if progress is None else lambda n, _: progress(n)
         return build_elastic(
-            parse_address(where), segments, src_lang, tgt_lang, force=force, progress=told
+            parse_address(where), segments, src_lang, tgt_lang, force=force, progress=tell
         )
     return build(Path(where), segments, src_lang, tgt_lang, force=force, progress=progress)
 
@@ -101,5 +101,5 @@ def _some(reader: Reader) -> Iterator[Segment]:
         )
         names = ", ".join(map(str, reader.paths))
         first = "; ".join(str(example) for reason in report.examples.values() for example in reason)
-        kept = f"0 of {counted(report.read, 'unit')} kept ({reasons})" + (first and f": {first}")
-        raise FormatError(f"{names}: nothing to index: {kept}")
+        counts = f"0 of {counted(report.read, 'unit')} kept ({reasons})" + (first and f": {first}")
+        raise FormatError(f"{names}: nothing to index: {counts}")

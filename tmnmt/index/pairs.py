@@ -16,10 +16,10 @@ COPIES = 64  # of a source are looked for at first
 
 def distinct(matches: Iterable[Match]) -> list[Match]:
     """The first match of every source and target."""
-    found: dict[tuple[str, str], Match] = {}
+    best: dict[tuple[str, str], Match] = {}
     for match in matches:
-        found.setdefault((match.segment.src, match.segment.tgt), match)
-    return list(found.values())
+        best.setdefault((match.segment.src, match.segment.tgt), match)
+    return list(best.values())
 
 
 def search_pairs(
@@ -30,10 +30,10 @@ def search_pairs(
 
     Where copies take the places, more segments are asked for, until there are `k` pairs or no more
     segments."""
-    found = _widened(
+    answers = _widened(
         index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
     )
-    return [distinct(found[query])[:k] for query in queries]
+    return [distinct(answers[query])[:k] for query in queries]
 
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
@@ -43,10 +43,10 @@ def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
     Segments of the same source have a score of 1 with it, hence this is a search as well, for all
     of those."""
     sources = [match.segment.src for match in matches]
-    found = copies(index, sources)
+    copies_of = copies(index, sources)
     times = {
-        source: Counter((m.segment.src, m.segment.tgt) for m in some)
-        for source, some in found.items()
+        source: Counter((m.segment.src, m.segment.tgt) for m in alike)
+        for source, alike in copies_of.items()
     }
     # a copy may have been deleted since it was found
     return [
@@ -56,8 +56,10 @@ def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
 
 def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
     """For every query all segments of the index whose source has its match tokens."""
-    found = _widened(index, queries, COPIES, 1.0, lambda some: False)
-    return {query: [match for match in some if match.edits == 0] for query, some in found.items()}
+    matches = _widened(index, queries, COPIES, 1.0, lambda alike: False)
+    return {
+        query: [match for match in alike if match.edits == 0] for query, alike in matches.items()
+    }
 
 
 def _widened(
@@ -69,10 +71,10 @@ def _widened(
 ) -> dict[str, list[Match]]:
     """The matches of every query: `k`, and where those are not `enough`, ever more, until they are,
     or are all."""
-    found: dict[str, list[Match]] = {}
+    matches: dict[str, list[Match]] = {}
     left = list(dict.fromkeys(queries))
     while left:
-        found.update(zip(left, index.search(left, k, threshold), strict=True))
-        left = [query for query in left if len(found[query]) == k and not enough(found[query])]
+        matches.update(zip(left, index.search(left, k, threshold), strict=True))
+        left = [query for query in left if len(matches[query]) == k and not enough(matches[query])]
         k *= WIDER
-    return found
+    return matches

@@ -143,12 +143,12 @@ def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozen
 
 def coverage(query: str, chosen: Sequence[Match]) -> list[Coverage]:
     """For every chosen pair, in their order, which of the query's match tokens it covers."""
-    found: list[Coverage] = []
+    coverages: list[Coverage] = []
     seen: set[int] = set()
     for _, positions in _with_positions(query, chosen):
-        found.append(Coverage(tuple(sorted(positions)), tuple(sorted(positions - seen))))
+        coverages.append(Coverage(tuple(sorted(positions)), tuple(sorted(positions - seen))))
         seen |= positions
-    return found
+    return coverages
 
 
 def _with_positions(query: str, matches: Sequence[Match]) -> list[tuple[Match, frozenset[int]]]:

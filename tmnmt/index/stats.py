@@ -34,7 +34,7 @@ class Stats:
     bytes: int
 
 
-def stats(index: OpenIndex, wanted: Filter = EVERYTHING) -> Stats:
+def stats(index: OpenIndex, conditions: Filter = EVERYTHING) -> Stats:
     """The Stats of the wanted segments, which are read; changes, generation and bytes are those of
     the whole index."""
     documents = Counter[str]()
@@ -42,7 +42,7 @@ def stats(index: OpenIndex, wanted: Filter = EVERYTHING) -> Stats:
     users = Counter[str]()
     properties = Counter[str]()
     oldest = newest = ""
-    for segment in index.segments(wanted):
+    for segment in index.segments(conditions):
         documents[segment.document] += 1
         origins[segment.origin] += 1
         users[segment.user] += 1

@@ -132,25 +132,25 @@ def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | N
     main = _open(folder, header)
     own = _open(folder / PART.format(*shard), header) if shard is not None else None
     parts = [KeyFiles(path, header) for path in parts_of(folder)] if shard is None else []
-    held = _digests(*(files.records for files in [own, *parts, main] if files is not None))
+    present = _digests(*(files.records for files in [own, *parts, main] if files is not None))
     rewritten = main.positions if main and shard is None and mostly_dead(main, alive) else 0
     joined = sum(part.positions for part in parts)
-    return Plan(len(index), alive, _missing(alive, held), joined, rewritten, header)
+    return Plan(len(index), alive, _missing(alive, present), joined, rewritten, header)
 
 
 def compute(
     index: MemoryIndex,
     model: Model,
-    wanted: Plan,
+    work: Plan,
     shard: Shard | None = None,
     device: str = "cpu",
     progress: Callable[[int], None] | None = None,
 ) -> KeyFiles:
-    """Computes what `wanted` says is missing, in the order of the segments, and gives the keys.
+    """Computes what `work` says is missing, in the order of the segments, and gives the keys.
 
     Ended at any moment, all but the last block is kept, and the next call goes on from there.
     Without `shard` the parts that other machines computed are taken in first. Searches,
-    translations and changes of the index go on meanwhile; a segment that was changed since `wanted`
+    translations and changes of the index go on meanwhile; a segment that was changed since `work`
     was made is left for the next call. progress: called with positions done.
     Raises LockedError where another process computes the same, MemoryIndexError where the disk is
     full."""
@@ -158,24 +158,23 @@ def compute(
     if shard is not None:
         folder = folder / PART.format(*shard)
     else:
-        _set_aside(folder, wanted)
+        _set_aside(folder, work)
     backbone = for_decoding(model.backbone)
-    with KeyWriter.open(folder, wanted.header) as writer:
+    with KeyWriter.open(folder, work.header) as writer:
         if shard is None:
             for path in parts_of(folder):
-                _join(writer, path, wanted)
-        for block in _blocks(wanted.missing):
+                _join(writer, path, work)
+        for block in _blocks(work.missing):
             same = _unchanged(block, index)
             pairs = [
-                encode_pair((s.src, s.tgt), model.vocab, wanted.header.max_subwords)
-                for s, _ in same
+                encode_pair((s.src, s.tgt), model.vocab, work.header.max_subwords) for s, _ in same
             ]
             keys = [_halved(keys) for keys in force_all(backbone, pairs, device)]
             writer.append([segment.id for segment, _ in same], [digest for _, digest in same], keys)
             if progress:
                 progress(int(block["length"].sum()))
-        _link(writer, wanted.alive)
-    return KeyFiles(folder, wanted.header)
+        _link(writer, work.alive)
+    return KeyFiles(folder, work.header)
 
 
 def queries_of(
@@ -224,20 +223,21 @@ def parts_of(folder: Path) -> list[Path]:
 
 def mostly_dead(files: KeyFiles, alive: Array) -> bool:
     """Whether most positions belong to pairs that the index has no more."""
-    kept = files.records[np.isin(_digests(files.records), _digests(alive))]
-    _, first = np.unique(kept["start"], return_index=True)
-    return int(kept["length"][first].sum()) * 2 < files.positions
+    living = files.records[np.isin(_digests(files.records), _digests(alive))]
+    _, first = np.unique(living["start"], return_index=True)
+    return int(living["length"][first].sum()) * 2 < files.positions
 
 
 def _alive(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None) -> Array:
     blocks = [np.zeros(0, RECORD)]
     segments = index.segments()
-    while some := list(islice(segments, SEGMENTS_READ)):
-        digests = [digest_of(segment.src, segment.tgt) for segment in some]
-        block = np.zeros(len(some), RECORD)
-        block["id"], block["digest"] = [segment.id for segment in some], digests
+    while block_segments := list(islice(segments, SEGMENTS_READ)):
+        digests = [digest_of(segment.src, segment.tgt) for segment in block_segments]
+        block = np.zeros(len(block_segments), RECORD)
+        block["id"], block["digest"] = [segment.id for segment in block_segments], digests
         block["length"] = [
-            min(len(vocab.encode(segment.tgt)), header.max_subwords) + 1 for segment in some
+            min(len(vocab.encode(segment.tgt)), header.max_subwords) + 1
+            for segment in block_segments
         ]
         if shard is not None:
             block = block[block["digest"][:, 1] % np.uint64(shard[1]) == shard[0] - 1]
@@ -245,10 +245,10 @@ def _alive(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard |
     return np.concatenate(blocks)
 
 
-def _missing(alive: Array, held: Array) -> Array:
+def _missing(alive: Array, present: Array) -> Array:
     """The first of every pair that is not held, in the order of ids."""
     digests, first = np.unique(_digests(alive), return_index=True)
-    return alive[np.sort(first[~np.isin(digests, held)])]
+    return alive[np.sort(first[~np.isin(digests, present)])]
 
 
 def _unchanged(records: Array, index: MemoryIndex) -> list[tuple[Segment, tuple[int, int]]]:
@@ -266,11 +266,11 @@ def _halved(keys: PairKeys) -> Keys:
     return Keys(contexts, hiddens, keys.ids.to("cpu", torch.int32).numpy())
 
 
-def _join(writer: KeyWriter, path: Path, wanted: Plan) -> None:
+def _join(writer: KeyWriter, path: Path, work: Plan) -> None:
     """Takes over the keys of a part that are wanted and not there, and removes the part."""
-    part, main = KeyFiles(path, wanted.header), KeyFiles(writer.folder, writer.header)
-    kept = part.records[np.isin(_digests(part.records), _digests(wanted.alive))]
-    for block in _blocks(_missing(kept, _digests(main.records))):
+    part, main = KeyFiles(path, work.header), KeyFiles(writer.folder, writer.header)
+    living = part.records[np.isin(_digests(part.records), _digests(work.alive))]
+    for block in _blocks(_missing(living, _digests(main.records))):
         digests = _tuples(block)
         keys = [
             part.read(number)
@@ -292,16 +292,16 @@ def _link(writer: KeyWriter, alive: Array) -> None:
     writer.link(links)
 
 
-def _set_aside(folder: Path, wanted: Plan) -> None:
+def _set_aside(folder: Path, work: Plan) -> None:
     """Where the keys are to be written again, makes a part of what is there, to be joined without
     what is dead."""
     old = folder.with_name(folder.name + OLD)
     with KeyWriter.open(
-        folder, wanted.header
+        folder, work.header
     ):  # the lock goes with the folder: who waits for it is told so
         if old.exists() and not parts_of(folder):
             shutil.rmtree(old)  # what a killed run left of it
-        if wanted.rewritten and not old.exists():
+        if work.rewritten and not old.exists():
             rename(folder, old)
 
 
@@ -322,7 +322,7 @@ def _open(folder: Path, header: Header) -> KeyFiles | None:
 
 def _digests(*records: Array) -> Array:
     """The digests of all records as one array of 16 bytes each, which sorts and compares."""
-    digests = np.concatenate([np.zeros((0, 2), "<u8"), *(some["digest"] for some in records)])
+    digests = np.concatenate([np.zeros((0, 2), "<u8"), *(block["digest"] for block in records)])
     return digests.view("V16")[:, 0]
 
 

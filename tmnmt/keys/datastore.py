@@ -71,22 +71,22 @@ class Datastore:
         (n, l): scores and positions (n, k), best first; -inf and -1 in the place of keys whose pair
         was deleted."""
         k = min(k, max(1, int(self._first[-1])))
-        found = [
+        answers = [
             s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(answers) == 1:
+            return answers[0]
         shifted = [
             np.where(at >= 0, at + first, -1)
-            for (_, at), first in zip(found, self._first, strict=False)
+            for (_, at), first in zip(answers, self._first, strict=False)
         ]
-        return best(np.hstack([scores for scores, _ in found]), np.hstack(shifted), k)
+        return best(np.hstack([scores for scores, _ in answers]), np.hstack(shifted), k)
 
     def entries(self, positions: Array) -> Entries:
         """What stands at positions (n, k)."""
         header = self.searches[0].files.header
         shape = positions.shape
-        found = Entries(
+        entries = Entries(
             np.zeros((*shape, header.context_size), np.float32),
             np.zeros((*shape, header.hidden_size), np.float32),
             np.zeros(shape, np.int64),
@@ -99,16 +99,16 @@ class Datastore:
             here = (positions >= first) & (positions < first + search.files.positions)
             at, files = positions[here] - first, search.files
             pairs = search.pairs(at)
-            found.contexts[here], found.hiddens[here], found.ids[here] = (
+            entries.contexts[here], entries.hiddens[here], entries.ids[here] = (
                 files.contexts[at],
                 files.hiddens[at],
                 files.ids[at],
             )
-            found.before[here] = np.where(
+            entries.before[here] = np.where(
                 search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)]
             )
-            found.pairs[here] = pairs + first_pair
-        return found
+            entries.pairs[here] = pairs + first_pair
+        return entries
 
     def pair_of(self, src: str, tgt: str) -> list[int]:
         """The numbers of the pair with these texts, one for every memory that has its keys."""

@@ -122,14 +122,14 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
     }[kind]
     index = faiss.index_factory(size, written, faiss.METRIC_INNER_PRODUCT)
     if kind == "hnsw":
-        wanted = 1  # it learns nothing
+        sample_size = 1  # it learns nothing
         index.hnsw.efConstruction = EF_CONSTRUCTION
     else:
-        wanted = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
+        sample_size = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
         # longer keys win inner products: centroids keep their lengths (recall .97, not .90)
         index.cp.spherical = False
-        log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{wanted:,}")
-    chosen = np.sort(np.random.default_rng(seed).choice(count, wanted, replace=False))
+        log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{sample_size:,}")
+    chosen = np.sort(np.random.default_rng(seed).choice(count, sample_size, replace=False))
     key_gpu.train(index, contexts[chosen].astype(np.float32))
     return index
 
@@ -137,12 +137,12 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
 def add(index: Any, contexts: Array, progress: ReadProgress | None = None) -> None:
     """Adds those of the keys (N, l) that the index does not have yet; `progress` as for
     `update_faiss`."""
-    held = index.ntotal
-    for at in range(held, len(contexts), ADDED):
+    before = index.ntotal
+    for at in range(before, len(contexts), ADDED):
         block = contexts[at : at + ADDED].astype(np.float32)
         index.add(block)
         if progress:
-            progress(len(block), (at + len(block) - held) / (len(contexts) - held))
+            progress(len(block), (at + len(block) - before) / (len(contexts) - before))
 
 
 def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:

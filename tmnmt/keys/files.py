@@ -126,9 +126,9 @@ class KeyFiles:
         folder = keys_dir(index_dir, model)
         if not (folder / HEADER_FILE).exists():
             others = ", ".join(models_of(index_dir))
-            held = f"has keys of model {others} only, none" if others else "has no keys"
+            state = f"has keys of model {others} only, none" if others else "has no keys"
             raise MemoryIndexError(
-                f"{index_dir}: {held} of model {model}; compute them with tmnmt keys"
+                f"{index_dir}: {state} of model {model}; compute them with tmnmt keys"
             )
         header = _read_header(folder)
         return cls(folder, replace(header, model=model))
@@ -172,9 +172,9 @@ class KeyFiles:
         arrays = []
         for name, dtype, width in self.header.columns:
             path, shape = self.folder / name, (self.positions, width)
-            wanted = self.positions * width * np.dtype(dtype).itemsize
-            if not path.exists() or path.stat().st_size < wanted:
-                raise _too_short(path, wanted)
+            size = self.positions * width * np.dtype(dtype).itemsize
+            if not path.exists() or path.stat().st_size < size:
+                raise _too_short(path, size)
             empty = not self.positions  # what is empty cannot be mapped
             arrays.append(
                 np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape)
@@ -222,9 +222,9 @@ class KeyWriter:
             return
         records = np.zeros(len(ids), RECORD)
         records["id"], records["digest"] = ids, digests
-        records["length"] = [len(one.ids) for one in keys]
+        records["length"] = [len(pair_keys.ids) for pair_keys in keys]
         records["start"] = self.positions + np.cumsum(records["length"]) - records["length"]
-        records["content"] = [_content(one) for one in keys]
+        records["content"] = [_content(pair_keys) for pair_keys in keys]
         columns = [np.concatenate(column) for column in zip(*keys, strict=True)]
         self._write(records, columns)
         self.positions += len(columns[-1])
@@ -304,7 +304,7 @@ def _read_records(folder: Path) -> tuple[Array, int]:
         )
     raw = path.read_bytes() if path.exists() else b""
     content = raw.rstrip(b"\0")
-    found, at = [np.zeros(0, RECORD)], 0
+    blocks, at = [np.zeros(0, RECORD)], 0
     while at + _FRAME.itemsize <= len(content):
         start = at + _FRAME.itemsize
         count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
@@ -323,9 +323,9 @@ def _read_records(folder: Path) -> tuple[Array, int]:
             raise MemoryIndexError(
                 f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again"
             )
-        found.append(np.frombuffer(content, RECORD, count, start))
+        blocks.append(np.frombuffer(content, RECORD, count, start))
         at = end + len(_END)
-    records = np.concatenate(found)
+    records = np.concatenate(blocks)
     if not (_within(records["start"]) and _within(records["length"])):
         raise MemoryIndexError(
             f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again"
@@ -373,14 +373,14 @@ def _read_header(folder: Path) -> Header:
         ) from error
 
 
-def _check_header(folder: Path, wanted: Header) -> None:
-    held = _read_header(folder)
-    if held.model != wanted.model:
+def _check_header(folder: Path, expected: Header) -> None:
+    header = _read_header(folder)
+    if header.model != expected.model:
         raise MemoryIndexError(
-            f"{folder}: these are keys of model {held.model}, not of {wanted.model}"
+            f"{folder}: these are keys of model {header.model}, not of {expected.model}"
         )
-    if held != wanted:
-        what = f"made with {_sizes(held)}, not {_sizes(wanted)} as the model has now"
+    if header != expected:
+        what = f"made with {_sizes(header)}, not {_sizes(expected)} as the model has now"
         raise MemoryIndexError(f"{folder}: {what}; delete this folder and run tmnmt keys again")
 
 

@@ -56,17 +56,17 @@ class PairKeyStore:
 
     def keys_of(self, sentences: Iterable[Iterable[Pair]]) -> list[list[PairKeys]]:
         """The keys of every sentence's pairs, in their order."""
-        wanted = [list(pairs) for pairs in sentences]
+        pairs_of = [list(pairs) for pairs in sentences]
         with self._lock:
-            return self._keys_of(wanted)
+            return self._keys_of(pairs_of)
 
-    def _keys_of(self, wanted: list[list[Pair]]) -> list[list[PairKeys]]:
-        found: dict[Pair, PairKeys] = {}
-        for pair in {pair: None for pairs in wanted for pair in pairs}:
+    def _keys_of(self, pairs_of: list[list[Pair]]) -> list[list[PairKeys]]:
+        keys_of: dict[Pair, PairKeys] = {}
+        for pair in {pair: None for pairs in pairs_of for pair in pairs}:
             if pair in self._kept:
                 self._kept.move_to_end(pair)
-                found[pair] = self._kept[pair]
-        missing = list({pair: None for pairs in wanted for pair in pairs if pair not in found})
+                keys_of[pair] = self._kept[pair]
+        missing = list({pair: None for pairs in pairs_of for pair in pairs if pair not in keys_of})
         new = {pair: keys for pair in missing if (keys := self._read(pair)) is not None}
         missing = [pair for pair in missing if pair not in new]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
@@ -74,10 +74,10 @@ class PairKeyStore:
             missing, force_all(self.backbone, coded, self.device, self.gradients), strict=True
         )
         for pair, keys in new.items():
-            found[pair] = self._kept[pair] = keys
+            keys_of[pair] = self._kept[pair] = keys
             self._positions += len(keys.ids)
         self._forget()
-        return [[found[pair] for pair in pairs] for pairs in wanted]
+        return [[keys_of[pair] for pair in pairs] for pairs in pairs_of]
 
     def __len__(self) -> int:
         """How many pairs are kept."""

@@ -75,16 +75,16 @@ class KeySearch:
         positions = np.full((len(queries), k), -1, np.int64)
         left, size = np.arange(len(queries)), k
         while len(left):
-            found_scores, found = self.nearest(queries[left], size)
-            alive = self._alive(found, known)
+            found_scores, nearest = self.nearest(queries[left], size)
+            alive = self._alive(nearest, known)
             for row, ranks in zip(left, alive, strict=True):
                 at = np.flatnonzero(ranks)[:k]
                 i = np.searchsorted(left, row)
                 scores[row, : len(at)], positions[row, : len(at)] = (
                     found_scores[i, at],
-                    found[i, at],
+                    nearest[i, at],
                 )
-            short = (alive.sum(1) < k) & (found[:, -1] >= 0) & (size < self.files.positions)
+            short = (alive.sum(1) < k) & (nearest[:, -1] >= 0) & (size < self.files.positions)
             left, size = left[short], 2 * size
         return scores, positions
 
@@ -107,11 +107,13 @@ class KeySearch:
         later = flat(self._compared, queries, k, self._indexed)
         if self._faiss is None:
             return later
-        _, found = self._faiss.search(queries, min(k * self._widened, self._indexed))
-        rows = self.files.contexts[np.maximum(found, 0)].astype(np.float32)  # (n, candidates, l)
+        _, positions = self._faiss.search(queries, min(k * self._widened, self._indexed))
+        rows = self.files.contexts[np.maximum(positions, 0)].astype(
+            np.float32
+        )  # (n, candidates, l)
         scores = np.einsum("nl,ncl->nc", queries, rows)
-        scores[found < 0] = -np.inf
-        return best(np.hstack([scores, later[0]]), np.hstack([found, later[1]]), k)
+        scores[positions < 0] = -np.inf
+        return best(np.hstack([scores, later[0]]), np.hstack([positions, later[1]]), k)
 
     def pairs(self, positions: Array) -> Array:
         """The number of the distinct pair whose rows each position is one of, in the shape of

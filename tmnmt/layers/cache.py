@@ -400,15 +400,15 @@ class CacheContents:
             raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
         if self.overwrite and len(made._slots) < len(made):
             raise ValueError("a word has two slots, with overwriting on")
-        for name, wanted, given in (("keys", made._keys, keys), ("values", made._values, values)):
-            if given.shape != (len(made), wanted.shape[1]) or not given.is_floating_point():
+        for name, target, saved in (("keys", made._keys, keys), ("values", made._values, values)):
+            if saved.shape != (len(made), target.shape[1]) or not saved.is_floating_point():
                 raise ValueError(
-                    f"its {name} are {given.dtype} {tuple(given.shape)}, wanted {len(made)} "
+                    f"its {name} are {saved.dtype} {tuple(saved.shape)}, wanted {len(made)} "
                     "slots of "
-                    f"{wanted.shape[1]} floating-point numbers"
+                    f"{target.shape[1]} floating-point numbers"
                 )
-            wanted[: len(made)] = given.to(device)
-            if not bool(wanted.isfinite().all()):
+            target[: len(made)] = saved.to(device)
+            if not bool(target.isfinite().all()):
                 raise ValueError(f"its {name} are not all finite")
         return made
 
@@ -421,7 +421,7 @@ class CacheContents:
         averaging twice is 1/4, 1/4, 1/2."""
         if self.size == 0:
             return
-        held: dict[int, float] = {}  # slot -> share of what it held before this sentence
+        old_shares: dict[int, float] = {}  # slot -> share of what it held before this sentence
         shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
         said: dict[int, tuple[int, int]] = {}  # slot -> its word, and the one before it
         words = ids.tolist()
@@ -431,15 +431,15 @@ class CacheContents:
             slot, again = self._slot(word)
             said[slot] = word, before
             if again:
-                held[slot] = held.get(slot, 1.0) / 2
+                old_shares[slot] = old_shares.get(slot, 1.0) / 2
                 shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {
                     t: 0.5
                 }
             else:
-                held[slot], shares[slot] = 0.0, {t: 1.0}
+                old_shares[slot], shares[slot] = 0.0, {t: 1.0}
         if shares:
             self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
-            self._blend(held, shares, keys.detach(), values.detach())
+            self._blend(old_shares, shares, keys.detach(), values.detach())
 
     def _slot(self, word: int) -> tuple[int, bool]:
         """The slot that `word` is written to, and whether it holds the same word already."""
@@ -457,7 +457,7 @@ class CacheContents:
 
     def _blend(
         self,
-        held: dict[int, float],
+        old_shares: dict[int, float],
         shares: dict[int, dict[int, float]],
         keys: Tensor,
         values: Tensor,
@@ -467,7 +467,7 @@ class CacheContents:
             row[list(of_slot)] = torch.tensor(list(of_slot.values()))
         device = self._keys.device
         slots = torch.tensor(list(shares), device=device)
-        before = torch.tensor([held[slot] for slot in shares], device=device)[:, None]
+        before = torch.tensor([old_shares[slot] for slot in shares], device=device)[:, None]
         weights = weights.to(device)
         self._keys[slots] = before * self._keys[slots] + weights @ keys.to(device).float()
         self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
@@ -483,8 +483,8 @@ def collate_caches(
     keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
     values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
     ids, before = (
-        pad_sequence(some, batch_first=True).to(device)
-        for some in ([cache.ids for cache in contents], [cache.before for cache in contents])
+        pad_sequence(rows, batch_first=True).to(device)
+        for rows in ([cache.ids for cache in contents], [cache.before for cache in contents])
     )
     return Slots(
         keys=keys,

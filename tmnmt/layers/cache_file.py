@@ -97,7 +97,7 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         if "before" in caches and not isinstance(about["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
         before = (about["text"], caches["before"]) if "before" in caches else None
-        return Saved(caches["cache"], before, [_done(*one) for one in about["done"]])
+        return Saved(caches["cache"], before, [_done(*entry) for entry in about["done"]])
     except UNREADABLE as error:
         raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 

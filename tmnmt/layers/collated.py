@@ -21,8 +21,8 @@ from tmnmt.vocab import BOS
 class Pairs:
     """The retrieved pairs of every sentence, one after the other."""
 
-    keys: Tensor  # (N, P, l)
-    values: Tensor  # (N, P, d)
+    contexts: Tensor  # (N, P, l) c'
+    hiddens: Tensor  # (N, P, d) z'
     ids: Tensor  # (N, P) int64
     before: Tensor  # (N, P) int64: the word before it in its pair, <s> before the first
     mask: Tensor  # (N, P) bool
@@ -34,7 +34,8 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Slots:
-    """A snapshot of every sentence's session cache; does not change while it is decoded."""
+    """A snapshot of every sentence's session cache; does not change while it is decoded. Keys and
+    values are contexts and hidden states, or what the cache has learned to keep of them."""
 
     keys: Tensor  # (N, C, l); or, where the cache has K, (N, C, rank)
     values: Tensor  # (N, C, d); likewise (N, C, 0)
@@ -60,15 +61,13 @@ def collate(
         [sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device
     )
     ids = _positions(pairs, "ids", device)  # (N, P)
-    keys = _positions(pairs, "contexts", device).float()
-    values = _positions(pairs, "hiddens", device).float()
     position = _pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device)
     fuzzy = _pad(
         [_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32
     )
     return Pairs(
-        keys=keys,
-        values=values,
+        contexts=_positions(pairs, "contexts", device).float(),
+        hiddens=_positions(pairs, "hiddens", device).float(),
         ids=ids,
         before=_before(ids, position),
         mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],

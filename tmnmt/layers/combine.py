@@ -110,7 +110,7 @@ class Memories(nn.Module):
             name: layer.ready(collated, backbone.embed, outputs)
             for name, layer in self.layers.items()
         }
-        return Ready({name: state for name, state in ready.items() if state is not None})
+        return Ready({name: moving for name, moving in ready.items() if moving is not None})
 
     def step(
         self,
@@ -134,16 +134,16 @@ class Memories(nn.Module):
 
         # 3. Fuse, in order.
         reads: dict[str, Read[Any]] = {}
-        states = [hidden]
+        hiddens = [hidden]
         for name, layer in layers:
             hidden, reads[name] = layer.fuse(at, hidden, ready.layers[name])
-            states.append(hidden)
+            hiddens.append(hidden)
 
         # 4. Read out.
         log_probs = read_out(backbone, at, hidden)
         trace = None
         if explain:
-            trace = trace_of(partial(read_out, backbone, at), states, reads, log_probs)
+            trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_probs)
 
         # 5. Mix, in order.
         for name, layer in layers:
@@ -212,18 +212,18 @@ class Memories(nn.Module):
             read_checked(path, config, *limit) if config is not None else read_regular(path, *limit)
         )
         try:
-            tensors, told = unpacked(content)
-            if "format" not in told or "kinds" not in told:
+            tensors, metadata = unpacked(content)
+            if "format" not in metadata or "kinds" not in metadata:
                 raise ModelError(
                     f"{path}: no memory file of tmnmt (which says its format, and what memories "
                     "it holds)"
                 )
-            if told["format"] not in READ:
+            if metadata["format"] not in READ:
                 raise ValueError(
-                    f"format {shown(told['format'])}, this version reads {' and '.join(READ)}"
+                    f"format {shown(metadata['format'])}, this version reads {' and '.join(READ)}"
                 )
             with without_numbers():
-                memories = cls._of(json.loads(told["kinds"]), base)
+                memories = cls._of(json.loads(metadata["kinds"]), base)
             fill(memories, {_module_name(name): tensor for name, tensor in tensors.items()})
         except UNREADABLE as error:
             reason = reason_of(error)

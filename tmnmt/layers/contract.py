@@ -17,6 +17,7 @@ V: vocabulary   l, d: as in models/base
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
@@ -95,18 +96,18 @@ class Read(Generic[R]):
         return self.weights.new_zeros(len(self.weights))
 
 
-class MemoryLayer(nn.Module, Generic[R]):
+class MemoryLayer(nn.Module, ABC, Generic[R]):
     """One memory of the decoder."""
 
+    @abstractmethod
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> R | None:
         """All that no step changes, once a batch; None where it has nothing to read, or is not
         among the `outputs` that are asked for (`combine.OUTPUTS`)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fuse(self, at: At, hidden: Tensor, ready: R) -> tuple[Tensor, Read[R]]:
         """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
         itself where nothing is blended in."""
-        raise NotImplementedError
 
     def mix(self, log_probs: Tensor, read: Read[R]) -> Tensor:
         """log p' (R, V) of log p (R, V): the words that were read are mixed in, where there are

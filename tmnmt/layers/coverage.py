@@ -36,17 +36,17 @@ class Coverage(nn.Module):
         )
         self.gru = nn.GRUCell(1, GRU_WIDTH) if kind == "gru" else None
 
-    def penalty(self, kept: Tensor) -> Tensor | float:
-        """What is taken off the energies (R, P) of positions of which `kept` (R, P, W) was kept."""
-        return 0.0 if self.weight is None else (kept * self.weight).sum(-1)
+    def penalty(self, coverage: Tensor) -> Tensor | float:
+        """What is taken off the energies (R, P) of positions of this `coverage` (R, P, W)."""
+        return 0.0 if self.weight is None else (coverage * self.weight).sum(-1)
 
-    def after(self, kept: Tensor, used: Tensor, q: Tensor) -> Tensor:
-        """`kept` (R, P, W) after a step that read q (R, P) and used the share `used` (R,) in [0, 1]
-        of it."""
+    def after(self, coverage: Tensor, used: Tensor, q: Tensor) -> Tensor:
+        """`coverage` (R, P, W) after a step that read q (R, P) and used the share `used` (R,) in
+        [0, 1] of it."""
         if self.kind == "off":
-            return kept
+            return coverage
         read = q if self.kind == "plain" else used[:, None] * q
         if self.gru is None:
-            return kept + read[..., None]
-        moved: Tensor = self.gru(read.reshape(-1, 1), kept.reshape(-1, GRU_WIDTH))
-        return moved.view_as(kept)
+            return coverage + read[..., None]
+        moved: Tensor = self.gru(read.reshape(-1, 1), coverage.reshape(-1, GRU_WIDTH))
+        return moved.view_as(coverage)

@@ -50,17 +50,20 @@ class Nearest(NamedTuple):
 
 
 def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Nearest:
-    """The `k` nearest to the states (R, d) and contexts (R, l), among the keys of the greatest c
-    c', which is what the datastore is searched by."""
-    queries, states = (x.float().cpu().numpy() for x in (context, hidden))
-    _, positions = datastore.search(queries, CANDIDATES * k)
+    """The `k` nearest to the hidden states (R, d) and contexts (R, l), among the keys of the
+    greatest c c', which is what the datastore is searched by."""
+    contexts, hiddens = (x.float().cpu().numpy() for x in (context, hidden))
+    _, positions = datastore.search(contexts, CANDIDATES * k)
     positions = np.pad(positions, ((0, 0), (0, max(0, k - positions.shape[1]))), constant_values=-1)
-    found = datastore.entries(positions)
-    distances = squared(found.contexts, queries) + squared(found.hiddens, states)  # (R, candidates)
+    entries = datastore.entries(positions)
+    distances = squared(entries.contexts, contexts) + squared(
+        entries.hiddens, hiddens
+    )  # (R, candidates)
     distances[positions < 0] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]
     chosen = (
-        torch.from_numpy(np.take_along_axis(x, order, 1)) for x in (distances, found.ids, positions)
+        torch.from_numpy(np.take_along_axis(x, order, 1))
+        for x in (distances, entries.ids, positions)
     )
     return Nearest(*(x.to(context.device) for x in chosen))
 
@@ -175,11 +178,11 @@ def check_k(k: object, temperature: object) -> None:
         )
 
 
-def distinct(ids: Tensor, found: Tensor) -> Tensor:
+def distinct(ids: Tensor, real: Tensor) -> Tensor:
     """(R, k) float32: how many different words the first 1 ... k neighbours (R, k) hold, of those
     that were found."""
     first = first_of(ids) == torch.arange(ids.shape[1], device=ids.device)
-    return (first & found).cumsum(-1).float()
+    return (first & real).cumsum(-1).float()
 
 
 def closed_without(distances: Tensor, logit: Tensor) -> Tensor:
@@ -196,7 +199,7 @@ def squared(keys: Array, queries: Array) -> Array:
 def knn_weights(distances: Tensor, temperature: float) -> Tensor:
     """softmax(-distance / T) over the neighbours (..., k), 0 where it is infinite (Khandelwal et
     al. 2021, eq. 3)."""
-    found = distances.isfinite()
-    return (-distances / temperature).masked_fill(~found, torch.finfo(distances.dtype).min).softmax(
+    real = distances.isfinite()
+    return (-distances / temperature).masked_fill(~real, torch.finfo(distances.dtype).min).softmax(
         -1
-    ) * found
+    ) * real

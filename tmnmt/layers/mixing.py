@@ -19,11 +19,11 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
     p_copy = (
         torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
     )  # (R, P) all occurrences of the word
-    copied, kept = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
+    copied, log_rest = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
     if not (log_gen.requires_grad or copied.requires_grad):
-        log_gen += kept
+        log_gen += log_rest
         return log_gen.scatter_(1, ids, torch.logaddexp(log_gen.gather(1, ids), copied))
-    scaled = log_gen + kept
+    scaled = log_gen + log_rest
     mixed = torch.logaddexp(scaled.gather(1, ids), copied)
     # a word that stands at several positions is written several times: its gradient once
     once = first == torch.arange(ids.shape[1], device=ids.device)

@@ -55,7 +55,10 @@ class Asked:
         datastore.forget()
         self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
-        own = [[number for pair in some for number in datastore.pair_of(*pair)] for some in pairs]
+        own = [
+            [number for pair in own_pairs for number in datastore.pair_of(*pair)]
+            for own_pairs in pairs
+        ]
         self._own = np.full((len(own), max(map(len, own), default=0)), -1)  # (N, pairs)
         for row, numbers in zip(self._own, own, strict=True):
             row[: len(numbers)] = numbers
@@ -67,18 +70,18 @@ class Asked:
         if each row were a sentence of its own."""
         _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
         whose = sentence.cpu().numpy()
-        found = self.datastore.entries(positions)
-        mask = (positions >= 0) & ~(found.pairs[:, :, None] == self._own[whose][:, None]).any(-1)
-        fuzzy = self._fuzzy(found.pairs, whose, mask)
+        entries = self.datastore.entries(positions)
+        mask = (positions >= 0) & ~(entries.pairs[:, :, None] == self._own[whose][:, None]).any(-1)
+        fuzzy = self._fuzzy(entries.pairs, whose, mask)
 
         def there(array: Array) -> Tensor:
             return torch.from_numpy(array).to(queries.device)
 
-        ids, before = there(found.ids), there(found.before)
+        ids, before = there(entries.ids), there(entries.before)
         scores = there(fuzzy)
         return there(positions), Pairs(
-            keys=there(found.contexts),
-            values=there(found.hiddens),
+            contexts=there(entries.contexts),
+            hiddens=there(entries.hiddens),
             ids=ids,
             before=before.where(before >= 0, BOS),
             mask=there(mask),
@@ -108,9 +111,9 @@ class Asked:
         rows = np.broadcast_to(sentence[:, None], pairs.shape)[mask]
         asked, at = np.unique(np.stack([rows, pairs[mask]], 1), axis=0, return_inverse=True)
         scores = np.zeros(pairs.shape, np.float32)
-        scores[mask] = np.array([self._score(*one) for one in asked.tolist()], np.float32)[
-            at.reshape(-1)
-        ]
+        scores[mask] = np.array(
+            [self._score(*question) for question in asked.tolist()], np.float32
+        )[at.reshape(-1)]
         return scores
 
     def _score(self, sentence: int, pair: int) -> float:
@@ -133,7 +136,7 @@ class Voters:
     knn: KNN | AdaptiveKNN
 
     def vote(self, hidden: Tensor, context: Tensor) -> Votes:
-        """p_knn at the states (R, d) and contexts (R, l)."""
+        """p_knn at the hidden states (R, d) and contexts (R, l)."""
         near = nearest(self.asked.datastore, self.asked.k, hidden, context)
         weights, logit = self.knn(near.distances, near.ids)
         return Votes(weights, logit, near.ids, near.positions)
@@ -195,11 +198,13 @@ class NeighbourState:
         )
 
 
-def beside(pairs: Pairs, found: Pairs, sentence: Tensor) -> Pairs:
+def beside(pairs: Pairs, neighbours: Pairs, sentence: Tensor) -> Pairs:
     """The pairs of every row's `sentence` (R,), and what the row has found behind them: every row
     is a sentence of its own."""
     joined = {
-        field.name: torch.cat([getattr(pairs, field.name)[sentence], getattr(found, field.name)], 1)
+        field.name: torch.cat(
+            [getattr(pairs, field.name)[sentence], getattr(neighbours, field.name)], 1
+        )
         for field in fields(Pairs)
     }
     return Pairs(**joined)

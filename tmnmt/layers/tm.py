@@ -7,8 +7,8 @@ al. 2017).
     fusion    h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual              eq. 8
     coverage  beta += zeta q: only what was really used counts; other kinds in `coverage.py`
 
-c, s: this step's context and state   c', z', y': keys, states and words of the pairs   beta: mass
-used so far
+c, s: this step's context and hidden state   c', z', y': contexts, hidden states and words of pairs
+beta: mass used so far
 OURS: E prefers, as far as training finds it right, better pairs (f: fuzzy score of the position's
 pair), pairs of the
 very same source (e: f = 1), and words that follow, in their pair, the word just written (g:
@@ -185,22 +185,22 @@ class NeighboursReady:
     def at(self, tm: TranslationMemory, context: Tensor) -> PairsFound:
         """What a step at c (R, l) reads: the pairs, and the neighbours behind them."""
         near = self.near
-        found, new = near.asked.find(tm.query(context), near.sentence)
+        neighbours, new = near.asked.find(tm.query(context), near.sentence)
         pairs = new if self.pairs is None else beside(self.pairs, new, near.sentence)
-        said = pairs.values
+        said = pairs.hiddens
         if self.fusion is not None:
             said = tm.said(new, self.embed)
         if self.said is not None:
             said = torch.cat([self.said[near.sentence], said], 1)
         return PairsFound(
             positions=tm.positions(
-                pairs, said, torch.cat([pairs.values, pairs.marks], -1)
+                pairs, said, torch.cat([pairs.hiddens, pairs.marks], -1)
             ).compact(),
-            coverage=torch.cat([self.coverage, near.covered(found)], 1),
+            coverage=torch.cat([self.coverage, near.covered(neighbours)], 1),
             last=self.last,
             copy=self.copy,
             fusion=self.fusion,
-            neighbours=found,
+            neighbours=neighbours,
             of=self,
         )
 
@@ -273,13 +273,13 @@ class TranslationMemory(MemoryLayer[TMReady]):
         self, pairs: Pairs, embed: Embed, copy: Gate | None, fusion: Gate | None
     ) -> PairsReady:
         """The pairs with all that no step changes, one row a sentence, nothing read so far."""
-        read = torch.cat([pairs.values, *self.of_gates(pairs.values), pairs.marks], -1)
-        said = self.said(pairs, embed) if fusion is not None else pairs.values
+        read = torch.cat([pairs.hiddens, *self.of_gates(pairs.hiddens), pairs.marks], -1)
+        said = self.said(pairs, embed) if fusion is not None else pairs.hiddens
         rows, length = pairs.ids.shape
         return PairsReady(
             positions=self.positions(pairs, said, read),
-            coverage=pairs.keys.new_zeros(rows, length, self.coverage.width),
-            last=pairs.keys.new_zeros(rows, 0),
+            coverage=pairs.contexts.new_zeros(rows, length, self.coverage.width),
+            last=pairs.contexts.new_zeros(rows, 0),
             copy=copy,
             fusion=fusion,
         )
@@ -311,12 +311,12 @@ class TranslationMemory(MemoryLayer[TMReady]):
 
     def said(self, pairs: Pairs, embed: Embed) -> Tensor:
         """z' + E e(y') of every position (N, P, d), which fusion blends."""
-        return with_words(self.word, pairs.values, pairs.ids, embed)
+        return with_words(self.word, pairs.hiddens, pairs.ids, embed)
 
     def positions(self, pairs: Pairs, said: Tensor, read: Tensor) -> PairPositions:
         """The positions of the pairs, one row a sentence."""
         return PairPositions(
-            keys=pairs.keys,
+            keys=pairs.contexts,
             ids=pairs.ids,
             before=pairs.before,
             mask=pairs.mask,
@@ -383,19 +383,19 @@ class TranslationMemory(MemoryLayer[TMReady]):
         used is, with both, what was copied."""
         seen = ready.at(self, at.context)
         view, gate, words = seen.positions.view, None, None
-        state, context = view.pick(at.hidden), view.pick(at.context)
-        read = self.read(view.pick(at.prev), state, context, seen)
+        raw, context = view.pick(at.hidden), view.pick(at.context)
+        read = self.read(view.pick(at.prev), raw, context, seen)
         q = view.put(read.q)
         used = q.new_zeros(len(q))
         if seen.fusion is not None:
-            opened = fusion_gate(seen.fusion, state, context, read)
+            opened = fusion_gate(seen.fusion, raw, context, read)
             blended = view.rows.blend(read.q, seen.positions.said)
-            into = state if hidden is at.hidden else view.pick(hidden)
+            into = raw if hidden is at.hidden else view.pick(hidden)
             hidden = view.put(torch.lerp(into, blended, opened), hidden)
             gate = view.put(opened)
             used = gate.mean(-1)
         if seen.copy is not None:
-            logit = view.put(copy_logit(seen.copy, state, context, read), -torch.inf)
+            logit = view.put(copy_logit(seen.copy, raw, context, read), -torch.inf)
             words, used = Words(view.ids, view.first, logit), torch.sigmoid(logit)
         after = seen.after(self.coverage.after(seen.coverage, used, q), q)
         return hidden, Read(after, q, gate, words, seen.found)
@@ -414,9 +414,9 @@ class TranslationMemory(MemoryLayer[TMReady]):
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
         if not self.kind.gate_signs:
             return Reading(q, of_gates, q[:, :0])
-        found = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
+        products = torch.stack([vecdot(q, scores), vecdot(hidden, z_tilde)], -1)
         squares = torch.stack([vecdot(context, context), vecdot(hidden, hidden)], -1)
-        signs = [found / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
+        signs = [products / squares.clamp_min(SMALL), marks, vecdot(q, follows)[:, None]]
         return Reading(q, of_gates, torch.cat(signs, -1))
 
     def unroll(
@@ -425,26 +425,26 @@ class TranslationMemory(MemoryLayer[TMReady]):
         """`read` and `gate` over whole targets (B, T), (B, T, d), (B, T, l), one row a sentence: q
         (B, T, P), logits (B, T, o). For training: only the coverage needs a loop over t, everything
         else is computed before it."""
-        scores = self.query(contexts) @ pairs.keys.transpose(1, 2)  # (B, T, P)
+        scores = self.query(contexts) @ pairs.contexts.transpose(1, 2)  # (B, T, P)
         follows = (pairs.before[:, None] == prev[:, :, None]).to(scores.dtype)
         signs = self._signs(scores, hiddens, contexts, follows, pairs)
         worth = self.worth(pairs)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
         before, projected = (
             gate.before(contexts, hiddens),
-            gate.value(pairs.values),
+            gate.value(pairs.hiddens),
         )  # (B, T, 128), (B, P, 128)
-        kept = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
-        nothing = kept.new_zeros(len(kept), 0)
+        coverage = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
+        nothing = coverage.new_zeros(len(coverage), 0)
         q: list[Tensor] = []
         logits: list[Tensor] = []
         for t in range(contexts.shape[1]):
             pointed = self.point(preferred[:, t], q[-1] if q else nothing, follows[:, t])
-            q.append(self.attend(pointed, kept, pairs.mask))
+            q.append(self.attend(pointed, coverage, pairs.mask))
             weights = q[t][:, None]  # (B, 1, P)
             sign = torch.bmm(weights, signs[:, t])[:, 0]
             logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))
-            kept = self.coverage.after(kept, torch.sigmoid(logits[t]).mean(-1), q[t])
+            coverage = self.coverage.after(coverage, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
 
     def _signs(
@@ -454,9 +454,9 @@ class TranslationMemory(MemoryLayer[TMReady]):
         (B, T, P, 5); (B, T, P, 0) where no gate asks."""
         if not self.kind.gate_signs:
             return scores.new_zeros(*scores.shape, 0)
-        values = pairs.values.transpose(1, 2)  # (B, d, P)
+        z = pairs.hiddens.transpose(1, 2)  # (B, d, P)
         match = scores / _square(contexts)[..., None]
-        agreement = hiddens @ values / _square(hiddens)[..., None]
+        agreement = hiddens @ z / _square(hiddens)[..., None]
         marks = pairs.marks[:, None].expand(*match.shape, 2)
         return torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)
 

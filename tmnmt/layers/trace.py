@@ -77,17 +77,17 @@ class Trace:
 
 def trace_of(
     read_out: Callable[[Tensor], Tensor],
-    states: Sequence[Tensor],
+    hiddens: Sequence[Tensor],
     reads: Mapping[str, Read[Any]],
     log_gen: Tensor,
 ) -> Trace:
-    """Weights, gates and parts of a step: `states` are the raw one and that after each layer,
+    """Weights, gates and parts of a step: `hiddens` are the raw one and that after each layer,
     `log_gen` is the read-out of the last one."""
     p_gen = p = log_gen.exp()
     after: dict[str, Tensor] = {}
-    for name, before, state in reversed(list(zip(reads, states, states[1:], strict=False))):
+    for name, before, behind in reversed(list(zip(reads, hiddens, hiddens[1:], strict=False))):
         after[name] = p
-        if before is not state:
+        if before is not behind:
             p = read_out(before).exp()
     return Trace(p, {name: _layer(read, after[name], p_gen) for name, read in reads.items()})
 

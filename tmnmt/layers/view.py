@@ -12,7 +12,48 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from tmnmt.layers.rows import Rows
+
+@dataclass(frozen=True)
+class Rows:
+    """Where every row stands when the rows of a sentence are laid side by side: a place in (N,
+    width). So keys are read with one product a sentence, and never copied a row."""
+
+    place: Tensor | None  # (R,) int64, sentence * width + slot; None: row r stands at place r
+    sentences: int  # N
+    width: int  # the most rows any sentence has
+
+    @classmethod
+    def of(cls, sentence: Tensor, sentences: int) -> Rows:
+        """`sentence` (R,) in any order; a sentence may have no row at all."""
+        if sentences == 1:
+            return cls(None, 1, len(sentence))
+        counts = torch.bincount(sentence, minlength=sentences)
+        width = int(counts.max())
+        ordered, order = sentence.sort(stable=True)
+        number = torch.arange(len(sentence), device=sentence.device)
+        place = torch.empty_like(sentence)
+        place[order] = ordered * width + number - (counts.cumsum(0) - counts)[ordered]
+        full = len(sentence) == sentences * width and torch.equal(place, number)
+        return cls(None if full else place, sentences, width)
+
+    def dot(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Inner products of every row's query (R, l) with its sentence's keys (N, P, l): (R, P)."""
+        return self._gather(torch.bmm(self._spread(queries), keys.transpose(1, 2)))
+
+    def blend(self, weights: Tensor, values: Tensor) -> Tensor:
+        """Sums of the sentence's values (N, P, d) by every row's weights (R, P): (R, d)."""
+        return self._gather(torch.bmm(self._spread(weights), values))
+
+    def _spread(self, rows: Tensor) -> Tensor:
+        if self.place is not None:
+            rows = rows.new_zeros(self.sentences * self.width, rows.shape[1]).index_copy(
+                0, self.place, rows
+            )
+        return rows.view(self.sentences, self.width, rows.shape[1])
+
+    def _gather(self, side_by_side: Tensor) -> Tensor:
+        rows = side_by_side.flatten(0, 1)
+        return rows if self.place is None else rows.index_select(0, self.place)
 
 
 @dataclass(frozen=True)
@@ -92,12 +133,12 @@ class Positions:
         sees, sentence = self._filled(), self.sentence
         if not bool(sees.all()):
             sentence = torch.where(sees, sentence, sentence[sees.long().argmin()])
-        kept = torch.unique(sentence)
-        if 2 * len(kept) > len(self.keys):
+        read = torch.unique(sentence)
+        if 2 * len(read) > len(self.keys):
             return self
         shared = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
-        shared = {name: x if x is None else x.index_select(0, kept) for name, x in shared.items()}
-        return replace(self, **shared, sentence=torch.searchsorted(kept, sentence))
+        shared = {name: x if x is None else x.index_select(0, read) for name, x in shared.items()}
+        return replace(self, **shared, sentence=torch.searchsorted(read, sentence))
 
     def _filled(self) -> Tensor:
         """(R,) bool: has the row anything to read?"""

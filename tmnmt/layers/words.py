@@ -17,7 +17,7 @@ def word_map(word_size: int, hidden_size: int) -> nn.Linear:
     return layer
 
 
-def with_words(layer: nn.Linear | None, states: Tensor, ids: Tensor, embed: Embed) -> Tensor:
-    """v + E e(y) of states (..., d) and the words (...) they led to; the states themselves without
-    E."""
-    return states if layer is None else states + layer(embed(ids))
+def with_words(layer: nn.Linear | None, hiddens: Tensor, ids: Tensor, embed: Embed) -> Tensor:
+    """v + E e(y) of hidden states (..., d) and the words (...) they led to; without a layer the
+    states themselves."""
+    return hiddens if layer is None else hiddens + layer(embed(ids))

@@ -142,13 +142,13 @@ def stamp(folder: Path) -> None:
 def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) -> bytes:
     """The content of a file of the model folder. Raises ModelError as `read_regular` does, and
     where the content is not what was saved (sha256)."""
-    wanted = config[CHECKSUMS].get(path.name)
-    if wanted is None:
+    checksum = config[CHECKSUMS].get(path.name)
+    if checksum is None:
         raise ModelError(
             f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}"
         )
     content = read_regular(path, most, none_is)
-    if hashlib.sha256(content).hexdigest() != wanted:
+    if hashlib.sha256(content).hexdigest() != checksum:
         raise ModelError(
             f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}"
         )
@@ -163,17 +163,17 @@ def read_regular(path: Path, most: int, none_is: str) -> bytes:
         with open(
             path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
         ) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise ModelError(f"{path}: cannot be read: no regular file")
-            if found.st_size > most:
+            if status.st_size > most:
                 raise ModelError(f"{path}: larger than {most:,} bytes; {none_is}")
-            return file.read(found.st_size)
+            return file.read(status.st_size)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
     except MemoryError as error:
         raise ModelError(
-            f"{path}: cannot be read: no memory for its {found.st_size:,} bytes"
+            f"{path}: cannot be read: no memory for its {status.st_size:,} bytes"
         ) from error
 
 
@@ -186,9 +186,9 @@ def _most_weights(vocab_size: int, sizes: dict[str, Any]) -> int:
     """What a base of these sizes takes at most, in bytes; layers are not made, however many there
     are to be."""
     with without_numbers():
-        one = make(vocab_size, sizes | {name: 1 for name in LAYERS if name in sizes})
+        smallest = make(vocab_size, sizes | {name: 1 for name in LAYERS if name in sizes})
     times: int = max(sizes.get(name, 1) for name in LAYERS)
-    return most_bytes(one) * times
+    return most_bytes(smallest) * times
 
 
 def config_beside(path: Path) -> dict[str, Any] | None:
@@ -234,25 +234,25 @@ def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
         raise ModelError(f"{path}: cannot be read: tables or lists too deep") from error
     except ValueError as error:  # no UTF-8, no TOML, a number of thousands of digits
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
-    held = config.get("format")
-    if type(held) is not int or held not in formats:
-        old = f"; {_STAMP}" if held == 1 else ""
-        raise ModelError(f"{path}: model format {shown(held)}, this version reads {FORMAT}{old}")
+    number = config.get("format")
+    if type(number) is not int or number not in formats:
+        old = f"; {_STAMP}" if number == 1 else ""
+        raise ModelError(f"{path}: model format {shown(number)}, this version reads {FORMAT}{old}")
     return config
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """config.toml with the present checksums of the other files."""
-    held = [folder / name for name in CHECKED if (folder / name).exists()]
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in held}
+    files = [folder / name for name in CHECKED if (folder / name).exists()]
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     write(folder / CONFIG_FILE, _toml({**config, "format": FORMAT, CHECKSUMS: sums}).encode())
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:
-    def check(key: str, value: object, right: bool, wanted: str) -> None:
+    def check(key: str, value: object, right: bool, allowed_values: str) -> None:
         if not right:
             raise ModelError(
-                f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {wanted}"
+                f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {allowed_values}"
             )
 
     for key in ("src_lang", "tgt_lang"):

@@ -32,6 +32,20 @@ MOST_BYTES = 1 << 33  # of weights
 MOST_TABLE_BYTES = 1 << 26  # of JSON, YAML and sentencepiece files
 NEVER = -1e9  # the bias of words that are never produced
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+# What the settings in an archive may be, where they stand there.
+REPRESENTED: dict[str, tuple[object, ...]] = {
+    "type": ("transformer",),
+    "transformer-preprocess": ("", "d"),
+    "transformer-postprocess": ("dan", "an"),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-preprocess-emb": ("", "d"),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-ffn-activation": tuple(ACTIVATIONS),
+    "transformer-ffn-depth": (2,),
+    "transformer-train-position-embeddings": (False,),
+    "transformer-no-projection": (False,),
+    "lemma-dim-emb": (0,),
+}
 
 
 @dataclass(frozen=True)
@@ -148,14 +162,14 @@ def _made(
     source_order = (
         order if source is target else _order(folder, source, len(tables["source"]), None)
     )
-    state = dict(tensors)
-    state["embedding.weight"] = tables["embedding"][order]
+    parameters = dict(tensors)
+    parameters["embedding.weight"] = tables["embedding"][order]
     if "source" in tables:
-        state["source.weight"] = tables["source"][source_order]
+        parameters["source.weight"] = tables["source"][source_order]
     if "output" in tables:
-        state["output"] = tables["output"][order]
-    state["output_bias"] = bias[order]
-    state["output_bias"][[PAD, BOS]] = NEVER
+        parameters["output"] = tables["output"][order]
+    parameters["output_bias"] = bias[order]
+    parameters["output_bias"][[PAD, BOS]] = NEVER
     sizes = {
         "kind": "transformer",
         "hidden": hidden,
@@ -176,7 +190,7 @@ def _made(
     vocab = PairVocabulary(source_spm, target_spm, pieces, of_source, prefix)
     backbone = Transformer(len(order), **{k: v for k, v in sizes.items() if k != "kind"})
     try:
-        backbone.load_state_dict(state)
+        backbone.load_state_dict(parameters)
     except RuntimeError as error:
         raise ModelError(f"{folder}: weights and sizes do not fit: {reason_of(error)}") from error
     return Imported(backbone.eval(), vocab, sizes, prefix)
@@ -246,7 +260,7 @@ def _layers(
 
 
 def _hugging_face_names(
-    found: Callable[..., Tensor],
+    tensor: Callable[..., Tensor],
 ) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
     parts = {"self": "self_attn", "cross": "encoder_attn"}
     fed = {"inner": "fc1", "out": "fc2", "norm": "final_layer_norm"}
@@ -259,7 +273,7 @@ def _hugging_face_names(
         else:
             theirs = f"{parts[part]}.{name}_proj"
         stem = f"model.{side}.layers.{layer}.{theirs}"
-        return found(f"{stem}.weight"), found(f"{stem}.bias")
+        return tensor(f"{stem}.weight"), tensor(f"{stem}.bias")
 
     return read
 
@@ -267,56 +281,25 @@ def _hugging_face_names(
 def _from_archive(folder: Path, tgt_lang: str) -> Imported:
     """What OPUS-MT publishes: decoder.yml, which names the .npz, the vocabulary and more."""
     path = folder / "decoder.yml"
-    told = _yaml(path)
-    npz = folder / Path(_first(path, told, "models")).name
-    vocabularies = [folder / Path(name).name for name in _listed(path, told, "vocabs")]
+    settings = _yaml(path)
+    npz = folder / Path(_first(path, settings, "models")).name
+    vocabularies = [folder / Path(name).name for name in _listed(path, settings, "vocabs")]
     weights = _arrays(npz)
     config = _yaml_text(npz, bytes(weights.pop("special:model.yml")).rstrip(b"\0").decode())
-    wanted: dict[str, tuple[object, ...]] = {
-        "type": ("transformer",),
-        "transformer-preprocess": ("", "d"),
-        "transformer-postprocess": ("dan", "an"),
-        "transformer-postprocess-emb": ("d", ""),
-        "transformer-preprocess-emb": ("", "d"),
-        "transformer-decoder-autoreg": ("self-attention",),
-        "transformer-ffn-activation": tuple(ACTIVATIONS),
-        "transformer-ffn-depth": (2,),
-        "transformer-train-position-embeddings": (False,),
-        "transformer-no-projection": (False,),
-        "lemma-dim-emb": (0,),
-    }
-    for key, allowed in wanted.items():
+    for key, allowed in REPRESENTED.items():
         if key in config:
             _expect(npz, config, key, allowed)
-    source, target = (_numbered_yaml(one) for one in (vocabularies[0], vocabularies[-1]))
-    all_tied = config.get("tied-embeddings-all", False)
-    src_tied = all_tied or config.get("tied-embeddings-src", False)
-    out_tied = all_tied or config.get("tied-embeddings", False)
+    source, target = (_numbered_yaml(vocabularies[at]) for at in (0, -1))
 
     def tensor(name: str) -> Tensor:
         if name not in weights:
             raise ModelError(f"{npz}: the weights have no {name}")
         return torch.from_numpy(np.array(weights[name], np.float32))
 
-    tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
-    if not src_tied:
-        tables["source"] = tensor("encoder_Wemb")
-    if not out_tied:
-        tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
-    if src_tied and source != target:
+    tables = _archive_tables(config, tensor)
+    if "source" not in tables and source != target:
         raise ModelError(f"{folder}: one table of embeddings, and two vocabularies")
-    bias = tensor("decoder_ff_logit_out_b").flatten()
-    # archives have no piece for padding: a row of zeros begins targets, as in Marian itself
-    target, source_table = dict(target), dict(source)
-    for numbers, names in ((target, ("embedding", "output")), (source_table, ("source",))):
-        if PADDING not in numbers:
-            numbers[PADDING] = len(numbers)
-            for name in names:
-                if name in tables:
-                    row = tables[name].new_zeros(1, tables[name].shape[1])
-                    tables[name] = torch.cat([tables[name], row])
-            if numbers is target:
-                bias = torch.cat([bias, bias.new_zeros(1)])
+    bias = _pad_archive(source, target, tables, tensor("decoder_ff_logit_out_b").flatten())
     sizes = {
         "encoder_ffn_dim": config["transformer-dim-ffn"],
         "encoder_attention_heads": config["transformer-heads"],
@@ -332,10 +315,42 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
         tables,
         bias,
         layers,
-        target if src_tied else source_table,
+        source if "source" in tables else target,
         target,
         tgt_lang,
     )
+
+
+def _archive_tables(
+    config: Mapping[str, Any], tensor: Callable[[str], Tensor]
+) -> dict[str, Tensor]:
+    """The tables of words (V, d): "embedding"; "source" and "output" where they have their own."""
+    all_tied = config.get("tied-embeddings-all", False)
+    src_tied = all_tied or config.get("tied-embeddings-src", False)
+    tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
+    if not src_tied:
+        tables["source"] = tensor("encoder_Wemb")
+    if not (all_tied or config.get("tied-embeddings", False)):
+        tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
+    return tables
+
+
+def _pad_archive(
+    source: dict[str, int], target: dict[str, int], tables: dict[str, Tensor], bias: Tensor
+) -> Tensor:
+    """Numbers a piece for padding, which archives lack, and gives it a row of zeros in `tables`: it
+    begins targets, as in Marian itself. The bias of the output with it."""
+    for numbers, names in ((target, ("embedding", "output")), (source, ("source",))):
+        if PADDING in numbers:
+            continue
+        numbers[PADDING] = len(numbers)
+        for name in names:
+            if name in tables:
+                row = tables[name].new_zeros(1, tables[name].shape[1])
+                tables[name] = torch.cat([tables[name], row])
+        if numbers is target:
+            bias = torch.cat([bias, bias.new_zeros(1)])
+    return bias
 
 
 def _archive_names(
@@ -364,18 +379,18 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     if not path.exists():
         raise ModelError(f"{folder}: has neither model.safetensors nor pytorch_model.bin")
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged or a hostile file makes it raise
         raise ModelError(f"{path}: no file of weights alone: {reason_of(error)}") from error
-    if not isinstance(found, dict) or not all(isinstance(v, Tensor) for v in found.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(v, Tensor) for v in tensors.values()):
         raise ModelError(f"{path}: holds no table of weights")
-    return found
+    return tensors
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as held:
-            return {name: held[name] for name in held.files}
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError) as error:
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
 
@@ -404,12 +419,12 @@ def _table(path: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_table(path))
+        table = json.loads(_table(path))
     except ValueError as error:
         raise ModelError(f"{path}: no JSON: {reason_of(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise ModelError(f"{path}: no JSON object")
-    return found
+    return table
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -421,23 +436,23 @@ def _yaml_text(path: Path, text: str) -> dict[str, Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        found = yaml.load(text, loader)  # safe: without objects
+        table = yaml.load(text, loader)  # safe: without objects
     except yaml.YAMLError as error:
         raise ModelError(f"{path}: no YAML: {reason_of(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise ModelError(f"{path}: no table in YAML")
-    return found
+    return table
 
 
-def _listed(path: Path, told: Mapping[str, Any], key: str) -> list[str]:
-    found = told.get(key)
-    if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
+def _listed(path: Path, table: Mapping[str, Any], key: str) -> list[str]:
+    values = table.get(key)
+    if not isinstance(values, list) or not values or not all(isinstance(x, str) for x in values):
         raise ModelError(f"{path}: `{key}` names no files")
-    return found
+    return values
 
 
-def _first(path: Path, told: Mapping[str, Any], key: str) -> str:
-    return _listed(path, told, key)[0]
+def _first(path: Path, table: Mapping[str, Any], key: str) -> str:
+    return _listed(path, table, key)[0]
 
 
 def _numbered(path: Path) -> dict[str, int]:
@@ -448,10 +463,10 @@ def _numbered_yaml(path: Path) -> dict[str, int]:
     return _checked_numbers(path, _yaml(path))
 
 
-def _checked_numbers(path: Path, found: Mapping[Any, Any]) -> dict[str, int]:
-    if not all(isinstance(k, str) and type(v) is int for k, v in found.items()):
+def _checked_numbers(path: Path, numbers: Mapping[Any, Any]) -> dict[str, int]:
+    if not all(isinstance(k, str) and type(v) is int for k, v in numbers.items()):
         raise ModelError(f"{path}: no vocabulary, which gives every piece its number")
-    return dict(found)
+    return dict(numbers)
 
 
 def _spm(folder: Path, name: str) -> bytes:

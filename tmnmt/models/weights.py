@@ -66,13 +66,14 @@ class _NothingDrawn(TorchFunctionMode):
 def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
     """Gives a module that was made `without_numbers` its weights. Raises ValueError naming a tensor
     that is missing, unknown, of another size or not finite."""
-    wanted = module.state_dict()
-    for name in sorted(wanted.keys() ^ weights.keys()):
-        raise ValueError(f"tensor {name} is {'missing' if name in wanted else 'unknown'}")
+    expected = module.state_dict()
+    for name in sorted(expected.keys() ^ weights.keys()):
+        raise ValueError(f"tensor {name} is {'missing' if name in expected else 'unknown'}")
     for name, tensor in sorted(weights.items()):
-        if tensor.shape != wanted[name].shape:
+        if tensor.shape != expected[name].shape:
             raise ValueError(
-                f"tensor {name} is of size {list(tensor.shape)}, wanted: {list(wanted[name].shape)}"
+                f"tensor {name} is of size {list(tensor.shape)}, "
+                f"wanted: {list(expected[name].shape)}"
             )
         if not tensor.isfinite().all():
             raise ValueError(f"tensor {name} holds numbers that are not finite")

@@ -103,8 +103,8 @@ def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:
     if not worse:
         return
     parts, bad = (
-        [*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in some)]
-        for some in (reached, worse)
+        [*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in names)]
+        for names in (reached, worse)
     )
     others = [part for part in parts if part not in bad]
     without = " ".join(f"--no-{part}" for part in bad)
@@ -131,7 +131,7 @@ def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document]
     the same: there are not two stretches."""
     segments = list(segments)
     documents = [
-        (name, list(some)) for name, some in groupby(segments, key=lambda s: s.document or s.src)
+        (name, list(part)) for name, part in groupby(segments, key=lambda s: s.document or s.src)
     ]
     of = f"{len(documents):,} documents"
     dev = {name for name, _ in documents if split_of(f"adapt {name}", dev_share, 0) == "dev"}
@@ -146,15 +146,15 @@ def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document]
         stretches = list(_stretches(segments))
         of = f"{len(stretches):,} stretches"
         train, held_out = _parted(stretches, _lowest([name for name, _ in stretches], dev_share))
-    shares = [counted(sum(map(len, some)), "segment") for some in (train, held_out)]
+    shares = [counted(sum(map(len, part)), "segment") for part in (train, held_out)]
     log.info("%s to learn from, %s held out: %d of %s", *shares, len(held_out), of)
     return train, held_out
 
 
 def _stretches(segments: list[Segment]) -> Iterator[tuple[str, Document]]:
     """Consecutive segments of one document, at most `STRETCH` each, named by their place."""
-    for name, some in groupby(segments, key=lambda s: s.document):
-        document = list(some)
+    for name, group in groupby(segments, key=lambda s: s.document):
+        document = list(group)
         for at in range(0, len(document), STRETCH):
             yield f"{name} {at}", document[at : at + STRETCH]
 

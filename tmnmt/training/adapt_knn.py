@@ -94,7 +94,7 @@ def adapt_knn(
         )
     datastore = Datastore.open(indexes, model.hash, torch.get_num_threads())
     parts = [
-        fitting(some, model.vocab, longest(model)) for some in split(segments, config.dev_share)
+        fitting(part, model.vocab, longest(model)) for part in split(segments, config.dev_share)
     ]
     if not all(parts):
         raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
@@ -188,10 +188,10 @@ class KNNPart(Part):
         return means
 
 
-def mixed(knn: AdaptiveKNN, told: Told) -> Tensor:
+def mixed(knn: AdaptiveKNN, looked_up: Told) -> Tensor:
     """log p (n,) of the references' subwords."""
-    weights, logit = knn(told.distances, told.ids)
-    return mix_gold(told.log_p, (weights * told.same).sum(-1), logit)
+    weights, logit = knn(looked_up.distances, looked_up.ids)
+    return mix_gold(looked_up.log_p, (weights * looked_up.same).sum(-1), logit)
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,10 @@ class Looking:
         own, parts = own_pairs(self.datastore, documents), []
         with Progress(f"searching for {self.name.name}", "segments", len(chosen)) as progress:
             for at in range(0, len(chosen), KEPT_AT_ONCE):
-                some = chosen[at : at + KEPT_AT_ONCE]
+                block = chosen[at : at + KEPT_AT_ONCE]
                 path = self.name.with_name(f"{self.name.name}-{at // KEPT_AT_ONCE}.safetensors")
-                parts.append(self._read(path) or self._kept(path, some, own))
-                progress.advance(len(some))
+                parts.append(self._read(path) or self._kept(path, block, own))
+                progress.advance(len(block))
         return Told(*map(torch.cat, zip(*parts, strict=True)))
 
     def _read(self, path: Path) -> Told | None:
@@ -234,16 +234,16 @@ class Looking:
         self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]
     ) -> Told:
         parts = []
-        for number, some in groupby(chosen, key=lambda pair: pair[0]):
+        for number, group in groupby(chosen, key=lambda pair: pair[0]):
             self.datastore.forget(own[number])
-            segments = [segment for _, segment in some]
+            segments = [segment for _, segment in group]
             parts += [
                 self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)
             ]
-        told = Told(*map(torch.cat, zip(*parts, strict=True)))
+        looked_up = Told(*map(torch.cat, zip(*parts, strict=True)))
         with replacing(path, alone=True) as new:
-            save_file(told._asdict(), new, {"bound": self.bound})
-        return told
+            save_file(looked_up._asdict(), new, {"bound": self.bound})
+        return looked_up
 
     @torch.no_grad()
     def _told(self, segments: Sequence[Segment]) -> Told:

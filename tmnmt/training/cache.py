@@ -125,11 +125,11 @@ class CachePart(Part):
 
     def _begin(self) -> None:
         """Where Q and K start from: the first sentences of some stretches."""
-        some = self.train.references[: self.documents.together]
-        batches = [batch for batch, _ in islice(self.documents.steps(some), BEGINNING)]
+        first = self.train.references[: self.documents.together]
+        batches = [batch for batch, _ in islice(self.documents.steps(first), BEGINNING)]
         contexts, hiddens = (
-            torch.cat([given[batch.real] for batch, given in zip(batches, states, strict=True)])
-            for states in zip(*((batch.contexts, batch.hiddens) for batch in batches), strict=True)
+            torch.cat([tensor[batch.real] for batch, tensor in zip(batches, tensors, strict=True)])
+            for tensors in zip(*((batch.contexts, batch.hiddens) for batch in batches), strict=True)
         )
         self.documents.cache.begin(contexts, hiddens)
 
@@ -158,14 +158,14 @@ class CachePart(Part):
             self.documents.write(written, [contents[i] for i in live])
 
     def _steps(
-        self, told: Told, unit: Unit
+        self, documents: Told, unit: Unit
     ) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
         """As `SideBySide.steps`, with what is written beside it."""
-        steps = self.documents.steps([told.references[i] for i in unit])
-        if told.written is told.references:
+        steps = self.documents.steps([documents.references[i] for i in unit])
+        if documents.written is documents.references:
             yield from ((batch, batch, live) for batch, live in steps)
             return
-        spoken = self.documents.steps([told.written[i] for i in unit])
+        spoken = self.documents.steps([documents.written[i] for i in unit])
         for (batch, live), (written, _) in zip(steps, spoken, strict=True):
             yield batch, written, live
 
@@ -185,8 +185,8 @@ class CachePart(Part):
                 if log_p is not None and other is not None:
                     hiddens = batch.hiddens[batch.real]
                     plain = gold_log_probs(self.documents.backbone, batch, hiddens, batch.real)
-                    for name, found in zip(totals, (plain, log_p, other), strict=True):
-                        totals[name] -= float(found.sum())
+                    for name, log_probs in zip(totals, (plain, log_p, other), strict=True):
+                        totals[name] -= float(log_probs.sum())
                     tokens += len(plain)
                 self.documents.write(written, own)
         losses = {name: total / tokens for name, total in totals.items()}

@@ -126,8 +126,8 @@ class Pairs:
 def pad(ids: list[Ids]) -> Tensor:
     """(B, longest, rounded up to a multiple of 4) int64, padded with 0."""
     out = torch.zeros(len(ids), -(-max(map(len, ids)) // 4) * 4, dtype=torch.int64)
-    for row, one in zip(out, ids, strict=True):
-        row[: len(one)] = torch.from_numpy(one)
+    for row, row_ids in zip(out, ids, strict=True):
+        row[: len(row_ids)] = torch.from_numpy(row_ids)
     return out
 
 

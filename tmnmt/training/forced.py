@@ -75,10 +75,10 @@ def gold_log_probs(
     """log p_gen of the references' words at the positions `where` (B, T) bool, read out from
     `hiddens` (n, d): (n,)."""
     prev, gold, contexts = shift(batch.tgt, BOS)[where], batch.tgt[where], batch.contexts[where]
-    found = []
+    log_probs = []
     for at in range(0, len(gold), ROWS_READ_OUT):
         part = slice(at, at + ROWS_READ_OUT)
         logits = backbone.readout(prev[part], hiddens[part], contexts[part])
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        found.append(logits.gather(1, gold[part, None])[:, 0] - logits.logsumexp(1))
-    return torch.cat(found)
+        log_probs.append(logits.gather(1, gold[part, None])[:, 0] - logits.logsumexp(1))
+    return torch.cat(log_probs)

@@ -110,12 +110,14 @@ class GatesPart(Part):
         time, updates, *group = unit
         drawn = self.train.drawn(time)
         for batch, numbers, contents in islice(self._steps(self.train, group), updates):
-            found = self._log_probs(
+            log_probs = self._log_probs(
                 batch, pairs_of(self.keys, [drawn[i] for i in numbers]), contents
             )
-            loss = -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum()
+            loss = -torch.stack(
+                [log_probs[mode].sum() for mode in MODES if mode in log_probs]
+            ).sum()
             if loss.requires_grad:
-                yield loss, len(found["plain"])
+                yield loss, len(log_probs["plain"])
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -148,13 +150,13 @@ class GatesPart(Part):
     ) -> Iterator[tuple[str, Tensor]]:
         for kind, pairs in self.dev.pairs.shown_on_dev(numbers, foreign, noise).items():
             collated = pairs_of(self.keys, pairs)
-            found = self._log_probs(batch, collated, contents)
+            log_probs = self._log_probs(batch, collated, contents)
             if not kind:
-                yield "cache", found["plain"]
+                yield "cache", log_probs["plain"]
                 yield from self._log_probs(batch, collated, []).items()
             yield from (
                 (name + WITH_CACHE + kind, log_p)
-                for name, log_p in found.items()
+                for name, log_p in log_probs.items()
                 if name != "plain"
             )
 

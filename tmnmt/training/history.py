@@ -63,15 +63,15 @@ def _greedy(
         torch.inference_mode(),
     ):
         for at in range(0, len(order), TOGETHER):
-            some = order[at : at + TOGETHER]
-            rows = [ids[i] for i in some]
+            numbers = order[at : at + TOGETHER]
+            rows = [ids[i] for i in numbers]
             encoded = fast.encode(
                 padded(rows, device), torch.tensor([len(row) for row in rows], device=device)
             )
-            found = beam_search(
+            hypotheses = beam_search(
                 fast, None, encoded, Ready(), [2 * len(row) + 10 for row in rows], settings
             )
-            for i, best in zip(some, found, strict=True):
+            for i, best in zip(numbers, hypotheses, strict=True):
                 said[i] = vocab.decode(best.ids)
-            progress.advance(len(some))
+            progress.advance(len(numbers))
     return said

@@ -28,8 +28,8 @@ def read_kept(
         return None
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            held = json.loads(next(lines))
-            if held == header:
+            saved = json.loads(next(lines))
+            if saved == header:
                 answers = [parse(json.loads(line)) for line in lines]
                 if len(answers) != count:
                     raise ValueError(f"{len(answers):,} answers, wanted {count:,}")
@@ -37,7 +37,7 @@ def read_kept(
     except (EOFError, OSError, zlib.error, ValueError, TypeError, StopIteration) as error:
         log.warning("%s: damaged: %s; made again", path, error)
         return None
-    log.info("%s: holds %s, wanted is %s; made again", path, held, header)
+    log.info("%s: holds %s, wanted is %s; made again", path, saved, header)
     return None
 
 

@@ -27,13 +27,13 @@ def count_lines(folder: Path, part: str | None) -> int:
 def keep_lines(folder: Path, part: str | None, count: int) -> None:
     """Drops the lines of `part` behind its first `count`, and a line that a killed run left
     unfinished."""
-    kept, own = [], 0
+    lines, own = [], 0
     for line in _lines(folder):
         own += _part_of(line) == part
         if line.endswith("\n") and (_part_of(line) != part or own <= count):
-            kept.append(line)
+            lines.append(line)
     path = folder / LOG_FILE
-    if path.exists() and path.read_text(encoding="utf-8") != (content := "".join(kept)):
+    if path.exists() and path.read_text(encoding="utf-8") != (content := "".join(lines)):
         write(path, content.encode(), alone=True)
 
 

@@ -30,18 +30,18 @@ def low_score(
     rows = sorted((source.tolist() for source in sources), key=len)
     scores: list[float] = []
     for at in range(0, len(rows), TOGETHER):
-        some = rows[at : at + TOGETHER]
+        batch = rows[at : at + TOGETHER]
         with torch.inference_mode():
             encoded = fast.encode(
-                padded(some, device), torch.tensor([len(row) for row in some], device=device)
+                padded(batch, device), torch.tensor([len(row) for row in batch], device=device)
             )
-            found = beam_search(
+            hypotheses = beam_search(
                 fast,
                 None,
                 encoded,
                 Ready(),
-                [2 * len(row) + 10 for row in some],
+                [2 * len(row) + 10 for row in batch],
                 SearchSettings(),
             )
-        scores += [best.per_subword for best in found]
+        scores += [best.per_subword for best in hypotheses]
     return round(sorted(scores)[int(SHARE * len(scores))], 4)

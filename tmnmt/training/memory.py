@@ -115,12 +115,15 @@ def _told(
 ) -> tuple[Told, Told]:
     """Stretches to learn from and dev, with what is written to the cache of them."""
     if config.cache_history == "confirmed":
-        train, dev = (Told(some, some) for some in stretches)
+        train, dev = (Told(documents_read, documents_read) for documents_read in stretches)
         return train, dev
     paths = folder / "own-training.jsonl.gz", folder / "own-dev.jsonl.gz"
     train, dev = (
-        Told(some, own_words(documents.backbone, documents.vocab, some, path, documents.device))
-        for some, path in zip(stretches, paths, strict=True)
+        Told(
+            documents_read,
+            own_words(documents.backbone, documents.vocab, documents_read, path, documents.device),
+        )
+        for documents_read, path in zip(stretches, paths, strict=True)
     )
     return train, dev
 
@@ -161,13 +164,13 @@ def _as_begun(kind: TMKind, folder: Path) -> TMKind:
     return replace(kind, copy=kind.copy or "copy" in begun, fusion=kind.fusion or "fusion" in begun)
 
 
-def _dropped(tm: TranslationMemory, wanted: TranslationMemory) -> TranslationMemory:
-    """`wanted` with the parameters of `tm`; `tm` itself where it is of that kind."""
-    if tm.kind == wanted.kind:
+def _dropped(tm: TranslationMemory, smaller: TranslationMemory) -> TranslationMemory:
+    """`smaller` with the parameters of `tm`; `tm` itself where it is of that kind."""
+    if tm.kind == smaller.kind:
         return tm
     trained = tm.state_dict()
-    wanted.load_state_dict({name: trained[name] for name in wanted.state_dict()})
-    return wanted
+    smaller.load_state_dict({name: trained[name] for name in smaller.state_dict()})
+    return smaller
 
 
 def _cache_kind(config: MemoryConfig) -> CacheKind:

@@ -127,9 +127,8 @@ class MemoryConfig:
     cache_learning_rate: AboveZero = 2e-3  # of the session cache; a deep one wants less: 5e-4
     validate_every: Count = 200  # updates
     checkpoint_every: Count = 50  # updates
-    tune_gates: NotNegative = (
-        0  # updates of the gates of TM and cache together; docs/design.md has what it brought
-    )
+    # updates of the gates of TM and cache together; docs/results-training.md has what it brought
+    tune_gates: NotNegative = 0
     seed: Seed = 1
 
     def selection(self) -> Selection:

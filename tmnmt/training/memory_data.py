@@ -45,7 +45,7 @@ class MemoryData:
     ) -> None:
         self.folder, self.config, self.languages = folder, config, languages
         self.train, self.dev = (
-            fitting(some, vocab, config.max_subwords) for some in (documents, dev_documents)
+            fitting(segments, vocab, config.max_subwords) for segments in (documents, dev_documents)
         )
         self.memory = [segment for document in self.train for segment in document]
 
@@ -102,8 +102,8 @@ class MemoryData:
 
     def _with_pairs(self, name: str, chosen: list[Stretch]) -> PairedStretches:
         segments = [segment for stretch in chosen for segment in stretch]
-        found = self._retrieve(name, segments, self.config.threshold, whole_documents=True)
-        return PairedStretches(chosen, self._sentences(segments, found, range(len(segments))))
+        pairs = self._retrieve(name, segments, self.config.threshold, whole_documents=True)
+        return PairedStretches(chosen, self._sentences(segments, pairs, range(len(segments))))
 
     def _retrieve(
         self, name: str, segments: list[Segment], threshold: float, whole_documents: bool = False
@@ -126,36 +126,36 @@ class MemoryData:
         self,
         name: str,
         segments: list[Segment],
-        found: list[list[Found]],
+        pairs_of: list[list[Found]],
         most: int,
         share_weak: float,
     ) -> PairedSentences:
         threshold = self.config.threshold
-        chosen = choose(found, threshold, most, share_weak, self.config.seed)
-        strong = sum(bool(pairs) and pairs[0].score >= threshold for pairs in found)
-        share = f"{100 * strong / max(len(found), 1):.1f} %"
+        chosen = choose(pairs_of, threshold, most, share_weak, self.config.seed)
+        strong = sum(bool(pairs) and pairs[0].score >= threshold for pairs in pairs_of)
+        share = f"{100 * strong / max(len(pairs_of), 1):.1f} %"
         log.info(
             "tm: %s of %s %s sentences have a pair of %.2f, %s are used",
             share,
-            f"{len(found):,}",
+            f"{len(pairs_of):,}",
             name,
             threshold,
             f"{len(chosen):,}",
         )
-        if not any(found[i] for i in chosen):
+        if not any(pairs_of[i] for i in chosen):
             raise DataError(
-                f"[memory]: none of {len(found):,} {name} sentences has a pair of {threshold} or "
-                "more"
+                f"[memory]: none of {len(pairs_of):,} {name} sentences has a pair of {threshold} "
+                "or more"
             )
-        return self._sentences(segments, found, chosen)
+        return self._sentences(segments, pairs_of, chosen)
 
     def _sentences(
-        self, segments: list[Segment], found: list[list[Found]], chosen: Sequence[int]
+        self, segments: list[Segment], pairs: list[list[Found]], chosen: Sequence[int]
     ) -> PairedSentences:
         config = self.config
         return PairedSentences(
             segments,
-            found,
+            pairs,
             chosen,
             self.memory,
             config.k,
@@ -175,6 +175,6 @@ def fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Seg
 
     fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]
     left_out = sum(map(len, documents)) - sum(map(len, fitting))
-    kept = counted(sum(map(len, fitting)), "segment")
-    log.info("memory: %s, %s over %d subwords left out", kept, f"{left_out:,}", most)
+    count = counted(sum(map(len, fitting)), "segment")
+    log.info("memory: %s, %s over %d subwords left out", count, f"{left_out:,}", most)
     return [document for document in fitting if document]

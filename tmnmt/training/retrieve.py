@@ -63,25 +63,25 @@ def retrieve(
         **asdict(selection),
     }
     header |= {"whole_documents": whole_documents, "queries": digest(segments)}
-    kept = read_kept(path, header, len(segments), lambda pairs: [Found(*pair) for pair in pairs])
-    if kept is not None:
-        return kept
-    index, found = open_index(), []
+    saved = read_kept(path, header, len(segments), lambda pairs: [Found(*pair) for pair in pairs])
+    if saved is not None:
+        return saved
+    index, chosen = open_index(), []
     for at in range(0, len(segments), QUERIES_A_SEARCH):
-        some, wanted = segments[at : at + QUERIES_A_SEARCH], candidates(selection, k) * OVERSAMPLED
-        queries = [segment.src for segment in some]
-        own = [segment.document for segment in some] if whole_documents else None
+        block, count = segments[at : at + QUERIES_A_SEARCH], candidates(selection, k) * OVERSAMPLED
+        queries = [segment.src for segment in block]
+        own = [segment.document for segment in block] if whole_documents else None
         answers = index.search(
-            queries, wanted, threshold, exclude_sources=True, exclude_documents=own
+            queries, count, threshold, exclude_sources=True, exclude_documents=own
         )
         for query, matches in zip(queries, answers, strict=True):
             best = distinct(matches)[: candidates(selection, k)]
             best = [match for match in best if match.score >= strong] or best
-            found.append(_chosen(query, best, k, selection))
+            chosen.append(_chosen(query, best, k, selection))
         if progress is not None:
             progress(len(queries))
-    write_kept(path, header, found)
-    return found
+    write_kept(path, header, chosen)
+    return chosen
 
 
 class Drawn(NamedTuple):
@@ -92,19 +92,19 @@ class Drawn(NamedTuple):
 
 
 def choose(
-    found: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int
+    pairs_of: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int
 ) -> list[int]:
     """At most `most` sentences to train on, in their order: those with a pair of at least
     `threshold`, and for a share `share_weak` of the whole those that have only weaker ones or
     none."""
     random = Random(f"choose {seed}")
-    strong = [i for i, pairs in enumerate(found) if pairs and pairs[0].score >= threshold]
-    weak = [i for i, pairs in enumerate(found) if not pairs or pairs[0].score < threshold]
+    strong = [i for i, pairs in enumerate(pairs_of) if pairs and pairs[0].score >= threshold]
+    weak = [i for i, pairs in enumerate(pairs_of) if not pairs or pairs[0].score < threshold]
     strong = random.sample(strong, min(len(strong), round(most * (1 - share_weak))))
-    wanted = (
+    count = (
         round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
     )
-    return sorted(strong + random.sample(weak, min(len(weak), wanted)))
+    return sorted(strong + random.sample(weak, min(len(weak), count)))
 
 
 class Shares(NamedTuple):
@@ -124,7 +124,7 @@ class Shares(NamedTuple):
 
 def draw(
     segments: Sequence[Segment],
-    found: Sequence[Sequence[Found]],
+    pairs_of: Sequence[Sequence[Found]],
     sentences: Sequence[int],
     pool: Sequence[Segment],
     k: int,
@@ -137,7 +137,7 @@ def draw(
     random, shown = Random(seed), []
     for i in sentences:
         chance = random.random()
-        pairs = [pair for pair in found[i] if pair.score >= shares.threshold] or found[i]
+        pairs = [pair for pair in pairs_of[i] if pair.score >= shares.threshold] or pairs_of[i]
         if chance < shares.irrelevant or not pairs:
             shown.append(irrelevant(segments[i], pool, k, random))
         elif chance < shares.irrelevant + shares.exact:

@@ -113,12 +113,12 @@ def _save(folder: Path, trainer: Trainer, vocab: Vocabulary, config: TrainConfig
 def _is_base(path: Path, model: Backbone) -> bool:
     """Does the file hold the model's very weights?"""
     try:
-        held = load_file(path)
+        saved = load_file(path)
     except (OSError, SafetensorError):
         return False
     weights = model.state_dict()
-    return held.keys() == weights.keys() and all(
-        torch.equal(held[name], weights[name].cpu()) for name in held
+    return saved.keys() == weights.keys() and all(
+        torch.equal(saved[name], weights[name].cpu()) for name in saved
     )
 
 
@@ -134,8 +134,8 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
     model = make(len(vocab), dataclasses.asdict(config.model)).to(device)
     log.info("model: %s parameters on %s", f"{parameters(model):,}", device)
     dev = dev_pairs(config, corpora, vocab)
-    for name, some in (("train", pairs), ("validate", dev)):
-        if not some:
+    for name, sentences in (("train", pairs), ("validate", dev)):
+        if not sentences:
             raise DataError(
                 f"nothing to {name} on: max_subwords or max_ratio leaves every pair out"
             )
@@ -180,12 +180,12 @@ def _start(config: TrainConfig) -> Model:
     """The model that `start_from` names; UsageError where its sizes are others than those of
     [model]."""
     model = load_model(Path(config.start_from))
-    held = {"kind": "rnnsearch", **model.config["model"]}
-    for name, wanted in dataclasses.asdict(config.model).items():
-        if name != "dropout" and held.get(name) != wanted:
+    sizes = {"kind": "rnnsearch", **model.config["model"]}
+    for name, size in dataclasses.asdict(config.model).items():
+        if name != "dropout" and sizes.get(name) != size:
             raise UsageError(
-                f"start_from: {config.start_from}: a model of {name} = {held.get(name)}; [model] "
-                f"has {wanted}"
+                f"start_from: {config.start_from}: a model of {name} = {sizes.get(name)}; [model] "
+                f"has {size}"
             )
     return model
 
@@ -220,13 +220,13 @@ def _expect_same(made_of: dict[str, Any], path: Path) -> None:
     """UsageError where the run was made of something else. Runs of older versions keep no record:
     they go on."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
         raise DataError(f"{path}: damaged: {error}") from error
     for key, value in made_of.items():
-        if held.get(key, value) != value:
+        if saved.get(key, value) != value:
             raise UsageError(
-                f"{path}: the run was made with {key} = {held[key]}, now {value}; name another "
+                f"{path}: the run was made with {key} = {saved[key]}, now {value}; name another "
                 "folder"
             )
 

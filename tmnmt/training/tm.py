@@ -50,12 +50,12 @@ def tm_log_probs(
     plain = remembered.mixed(gold_log_probs(backbone, batch, remembered.hiddens, real))
     if pairs is None:
         return {"plain": plain} | {mode: plain for mode in MODES if getattr(tm, mode) is not None}
-    found, prev = {"plain": plain}, shift(batch.tgt, BOS)
+    log_probs, prev = {"plain": plain}, shift(batch.tgt, BOS)
     if tm.copy is not None:
         q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, pairs)
         p_copy = (q * (pairs.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
         closed = ~pairs.mask.any(-1)[:, None]
-        found["copy"] = mix_gold(
+        log_probs["copy"] = mix_gold(
             plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real]
         )
     if tm.fusion is not None:
@@ -63,8 +63,8 @@ def tm_log_probs(
         gate = (torch.sigmoid(logits) * pairs.mask.any(-1)[:, None, None])[real]
         said = tm.said(pairs, backbone.embed)
         fused = (1 - gate) * remembered.hiddens + gate * torch.bmm(q, said)[real]
-        found["fusion"] = remembered.mixed(gold_log_probs(backbone, batch, fused, real))
-    return found
+        log_probs["fusion"] = remembered.mixed(gold_log_probs(backbone, batch, fused, real))
+    return log_probs
 
 
 def fresh_keys(
@@ -209,10 +209,10 @@ class TMPart(Part):
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         epoch, *sentences = unit
         drawn = self._drawn(epoch)
-        found = self._log_probs(self.train, sentences, [drawn[i] for i in sentences])
+        log_probs = self._log_probs(self.train, sentences, [drawn[i] for i in sentences])
         yield (
-            -torch.stack([found[mode].sum() for mode in MODES if mode in found]).sum(),
-            len(found["plain"]),
+            -torch.stack([log_probs[mode].sum() for mode in MODES if mode in log_probs]).sum(),
+            len(log_probs["plain"]),
         )
 
     @torch.no_grad()

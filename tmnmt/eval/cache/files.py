@@ -30,43 +30,50 @@ SCORES = (
 
 def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Found]) -> dict[str, Any]:
     """Writes all files, each whole or not at all, and gives back what report.json says."""
-    report = about | {"tests": {one.name: _record(one) for one in tests}}
+    report = about | {"tests": {test.name: _record(test) for test in tests}}
     _write(folder / "report.json", json.dumps(report, ensure_ascii=False, indent=1) + "\n")
     _write(folder / "scores.tsv", _tsv([SCORES, *score_lines(tests)]))
     _write(folder / "size.svg", size_chart(tests))
-    for one in tests:
-        _write(folder / f"matching.{one.name}.tsv", _tsv(_ages(one)))
-        _write(folder / f"matching.{one.name}.svg", age_chart(one))
-        _write(folder / f"gates.{one.name}.tsv", _tsv(_gates(one)))
-        _write(folder / f"gates.{one.name}.svg", gate_chart(one))
-        _write(folder / f"matrix.{one.name}.tsv", _tsv(_matrix(one.shown)))
-        _write(folder / f"matrix.{one.name}.svg", matrix_map(one))
+    for test in tests:
+        _write(folder / f"matching.{test.name}.tsv", _tsv(_ages(test)))
+        _write(folder / f"matching.{test.name}.svg", age_chart(test))
+        _write(folder / f"gates.{test.name}.tsv", _tsv(_gates(test)))
+        _write(folder / f"gates.{test.name}.svg", gate_chart(test))
+        _write(folder / f"matrix.{test.name}.tsv", _tsv(_matrix(test.shown)))
+        _write(folder / f"matrix.{test.name}.svg", matrix_map(test))
     return report
 
 
 def score_lines(tests: Sequence[Found]) -> list[list[str]]:
     """The table of scores, without its head: what the paper's tables 2 to 5 say."""
     lines = []
-    for one in tests:
-        for row in one.rows:
+    for test in tests:
+        for row in test.rows:
             arm, signs = row.arm, row.signs
             kind = [
                 str(arm.size),
                 *([("on" if arm.overwrite else "off"), str(arm.best)] if arm.size else ["", ""]),
             ]
-            told = (
+            sign_cells = (
                 [str(signs.better), str(signs.worse), f"{signs.p:.4f}"] if signs else ["", "", ""]
             )
             speed = f"{row.outcome.words / row.outcome.seconds:.1f}"
             lines.append(
-                [one.name, *kind, f"{row.scores.bleu:.2f}", f"{row.scores.chrf:.2f}", *told, speed]
+                [
+                    test.name,
+                    *kind,
+                    f"{row.scores.bleu:.2f}",
+                    f"{row.scores.chrf:.2f}",
+                    *sign_cells,
+                    speed,
+                ]
             )
     return lines
 
 
 def size_chart(tests: Sequence[Found]) -> str:
     sizes = [str(row.arm.size) for row in tests[0].by_size]
-    lines = {one.name: [row.scores.bleu for row in one.by_size] for one in tests}
+    lines = {test.name: [row.scores.bleu for row in test.by_size] for test in tests}
     return line_chart(
         "BLEU over the size of the session cache",
         "slots (0: no cache)",
@@ -76,15 +83,15 @@ def size_chart(tests: Sequence[Found]) -> str:
     )
 
 
-def age_chart(one: Found) -> str:
+def age_chart(test: Found) -> str:
     lines = {
         f"{row.arm.size} slots": [mean.value for mean in row.outcome.matching[:AGES_SHOWN]]
-        for row in one.by_size
+        for row in test.by_size
         if row.outcome.matching
     }
     ages = [str(age) for age in range(max(map(len, lines.values())))]
     return line_chart(
-        f"{one.name}: matching by age",
+        f"{test.name}: matching by age",
         "age of the slot, in slots written later",
         "mean matching probability",
         ages,
@@ -92,8 +99,8 @@ def age_chart(one: Found) -> str:
     )
 
 
-def gate_chart(one: Found) -> str:
-    gates = one.row(one.main).outcome.gates
+def gate_chart(test: Found) -> str:
+    gates = test.row(test.main).outcome.gates
     lines = {
         where: [
             gate.value if gate.count else None
@@ -103,7 +110,7 @@ def gate_chart(one: Found) -> str:
         for where in ("in the cache", "not in the cache")
     }
     return line_chart(
-        f"{one.name}: gate by class of word, slots: {one.main.name}",
+        f"{test.name}: gate by class of word, slots: {test.main.name}",
         f"class ({FREQUENT} words are frequent)",
         "mean gate, 0 to 1",
         CLASSES,
@@ -112,10 +119,10 @@ def gate_chart(one: Found) -> str:
     )
 
 
-def matrix_map(one: Found) -> str:
-    shown = one.shown
+def matrix_map(test: Found) -> str:
+    shown = test.shown
     return heat_map(
-        f"{one.name}, segment {shown.segment}: matching probability",
+        f"{test.name}, segment {shown.segment}: matching probability",
         "subwords of the translation",
         "slots, the latest first",
         [*map(_legible, shown.words)],
@@ -129,16 +136,16 @@ def _legible(subword: str) -> str:
     return subword.removeprefix("▁") or "▁" if subword.startswith("▁") else f"+{subword}"
 
 
-def _record(one: Found) -> dict[str, Any]:
+def _record(test: Found) -> dict[str, Any]:
     return {
-        "segments": one.segments,
-        "documents": one.documents,
-        "arms": [row.record() for row in one.rows],
-        "matrix": asdict(one.shown),
+        "segments": test.segments,
+        "documents": test.documents,
+        "arms": [row.record() for row in test.rows],
+        "matrix": asdict(test.shown),
     }
 
 
-def _ages(one: Found) -> Iterable[Sequence[str]]:
+def _ages(test: Found) -> Iterable[Sequence[str]]:
     yield (
         "slots",
         "overwriting",
@@ -147,16 +154,16 @@ def _ages(one: Found) -> Iterable[Sequence[str]]:
         "mean matching probability",
         "subwords",
     )
-    for row in one.rows:
+    for row in test.rows:
         arm = row.arm
         kind = str(arm.size), "on" if arm.overwrite else "off", str(arm.best)
         for age, mean in enumerate(row.outcome.matching):
             yield *kind, str(age), f"{mean.value:.6f}", str(mean.count)
 
 
-def _gates(one: Found) -> Iterable[Sequence[str]]:
+def _gates(test: Found) -> Iterable[Sequence[str]]:
     yield "class", "slot", "mean gate", "subwords"
-    for name, gate in one.row(one.main).outcome.gates.items():
+    for name, gate in test.row(test.main).outcome.gates.items():
         yield *name.split(", "), f"{gate.value:.6f}", str(gate.count)
 
 

@@ -217,11 +217,11 @@ class Analysis:
         return [
             Row(
                 arm,
-                found,
-                score(found.lines, self.references),
-                self.signs(outcomes[0], found) if arm.size else None,
+                outcome,
+                score(outcome.lines, self.references),
+                self.signs(outcomes[0], outcome) if arm.size else None,
             )
-            for arm, found in zip(arms, outcomes, strict=True)
+            for arm, outcome in zip(arms, outcomes, strict=True)
         ]
 
     def signs(self, base: Outcome, ours: Outcome) -> Signs:
@@ -237,18 +237,18 @@ class Analysis:
         groups = [
             self.documents[at : at + TOGETHER] for at in range(0, len(self.documents), TOGETHER)
         ]
-        kept = _kept(path, [sum(map(len, group)) for group in groups])
+        saved = _kept(path, [sum(map(len, group)) for group in groups])
         with Progress(f"{self.name}, {arm.name}", "segments", len(self.segments)) as progress:
             for number, group in enumerate(groups):
-                if number < len(kept):
-                    found = kept[number]
+                if number < len(saved):
+                    outcome = saved[number]
                 else:
-                    found = self._translated(arm, group)
+                    outcome = self._translated(arm, group)
                     with path.open("a", encoding="utf-8") as out:
-                        record = asdict(found) | {"format": FORMAT, "group": number + 1}
+                        record = asdict(outcome) | {"format": FORMAT, "group": number + 1}
                         out.write(json.dumps(record, ensure_ascii=False) + "\n")
-                total.extend(found)
-                progress.advance(len(found.lines))
+                total.extend(outcome)
+                progress.advance(len(outcome.lines))
         return total
 
     def digest(self, arm: Arm) -> str:
@@ -320,8 +320,10 @@ class Analysis:
         translator = self._translator(arm)
         start = time.perf_counter()
         lines = [
-            one.tgt
-            for one in translator.stream([[s.src for s in document] for document in documents])
+            translation.tgt
+            for translation in translator.stream(
+                [[s.src for s in document] for document in documents]
+            )
         ]
         seconds = time.perf_counter() - start - translator.seconds["watch"]
         return _outcome(lines, seconds, translator.watched)
@@ -354,21 +356,21 @@ def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
     away. Raises DataError for a line that is not the results of the group whose turn it is."""
     if not path.exists():
         return []
-    held, found = path.read_bytes(), []
-    whole = held[: held.rfind(b"\n") + 1]
-    if len(whole) < len(held):
+    content, outcomes = path.read_bytes(), []
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
         os.truncate(path, len(whole))
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             group = Node(parsed(line, "the group"), "the group")
             if (group.raw("format"), group.raw("group")) != (FORMAT, number) or number > len(sizes):
                 raise DataError("of another group")
-            found.append(_read(group, sizes[number - 1]))
+            outcomes.append(_read(group, sizes[number - 1]))
         except DataError as error:
             raise DataError(
                 f"{path}, line {number}: no results of this command ({error}); delete the file"
             ) from error
-    return found
+    return outcomes
 
 
 def _read(group: Node, size: int) -> Outcome:

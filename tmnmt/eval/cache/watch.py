@@ -104,34 +104,36 @@ class Watching(Translator):
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
     ) -> list[Hypothesis]:
-        found = super().decode(pieces, collated, explain)
+        hypotheses = super().decode(pieces, collated, explain)
         cache = self.memories.cache if self.memories is not None else None
         if cache is not None and collated.slots is not None:
             with self._timed("watch"), torch.inference_mode():
-                self._watch(pieces, found, cache, collated.slots)
-        return found
+                self._watch(pieces, hypotheses, cache, collated.slots)
+        return hypotheses
 
     def _watch(
         self,
         pieces: Sequence[Piece],
-        found: Sequence[Hypothesis],
+        hypotheses: Sequence[Hypothesis],
         cache: SessionCache,
         slots: Slots,
     ) -> None:
         """P_m and lambda of every subword of the best hypotheses, once more, all at once."""
-        lengths = torch.tensor([len(best.ids) for best in found])
-        contexts = torch.cat([best.contexts for best in found if best.contexts is not None])
-        hiddens = torch.cat([best.hiddens for best in found if best.hiddens is not None])
+        lengths = torch.tensor([len(best.ids) for best in hypotheses])
+        contexts = torch.cat([best.contexts for best in hypotheses if best.contexts is not None])
+        hiddens = torch.cat([best.hiddens for best in hypotheses if best.hiddens is not None])
         before = [
-            BOS if not at else best.ids[at - 1] for best in found for at in range(len(best.ids))
+            BOS if not at else best.ids[at - 1]
+            for best in hypotheses
+            for at in range(len(best.ids))
         ]
         prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
-        sentence = torch.arange(len(found)).repeat_interleave(lengths).to(contexts.device)
+        sentence = torch.arange(len(hypotheses)).repeat_interleave(lengths).to(contexts.device)
         rows = cache.laid_out(slots, self.backbone.embed).rows(sentence)
         _, read = cache.fuse(At(prev, hiddens, contexts), hiddens, rows)
         of_each = (torch.split(x, lengths.tolist()) for x in (read.weights, read.opened))
         for piece, best, latest, ids, weight, gate in zip(
-            pieces, found, self._latest, slots.ids, *of_each, strict=True
+            pieces, hypotheses, self._latest, slots.ids, *of_each, strict=True
         ):
             if latest and best.ids:
                 self._note(
@@ -168,14 +170,14 @@ def frequent_words(texts: Iterable[str], most: int = FREQUENT) -> frozenset[str]
 def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
     """The class of the word, number or mark that each subword of a sentence begins in; a bare space
     is punctuation."""
-    text, found = "".join(subwords).replace("▁", " "), dict[int, str]()
+    text, class_at = "".join(subwords).replace("▁", " "), dict[int, str]()
     for part in _PARTS.finditer(text):
         word = FREQUENT_WORD if part[0].lower() in frequent else OTHER_WORD
         kind = word if part["word"] else NUMBER if part["number"] else PUNCTUATION
-        found |= dict.fromkeys(range(*part.span()), kind)
+        class_at |= dict.fromkeys(range(*part.span()), kind)
     kinds, at = [], 0
     for subword in subwords:
         begins = at + (subword.startswith("▁") and len(subword) > 1)
-        kinds.append(found.get(begins, PUNCTUATION))
+        kinds.append(class_at.get(begins, PUNCTUATION))
         at += len(subword)
     return kinds

@@ -51,10 +51,10 @@ def find_edition(folder: Path, src_lang: str, tgt_lang: str) -> Path:
     for name in names:
         if any(folder.joinpath(part).is_file() for part in _parts(name, src_lang, tgt_lang)):
             return folder / name
-    wanted = ", ".join(name for name in names if not name.endswith(_PACKINGS[1]))
+    choices = ", ".join(name for name in names if not name.endswith(_PACKINGS[1]))
     raise DataError(
         f"{folder}: no JRC-Acquis {src_lang}-{tgt_lang} in it; none of these is there, nor "
-        f"packed: {wanted}"
+        f"packed: {choices}"
     )
 
 

@@ -31,8 +31,8 @@ class Memory:
         self._known: set[int] = set()
         content = hashlib.sha256()
         for segment in index.segments():
-            told = [segment.id, segment.src, segment.tgt, segment.document, segment.changed]
-            content.update(json.dumps(told).encode())
+            fields = [segment.id, segment.src, segment.tgt, segment.document, segment.changed]
+            content.update(json.dumps(fields).encode())
             if len(self.pairs) < TEACHING:
                 self.pairs.append((segment.src, segment.tgt))
             self._known.add(_pair(segment.src, segment.tgt))

@@ -143,8 +143,8 @@ class _Pairs:
         ] = []  # document, first and last id of consecutive segments
         path.mkdir()
         with closing(NewStore(path)) as store:
-            for some in in_runs(self._watched(reader)):
-                store.add(some)
+            for run in in_runs(self._watched(reader)):
+                store.add(run)
             store.seal()
         if not self.sizes:
             raise DataError(
@@ -210,14 +210,14 @@ def _write(
             file.writelines(f"{document}\n" for document in sorted(documents))
     kept_out = {normalise(src) for kind in KINDS for src in sources[kind]}
     rest = _Rest(settings, kept_out, length)
-    held = split.dev | split.test
+    held_out = split.dev | split.test
     total = sum(pairs.sizes.values()) - sum(map(len, sources.values()))
     with (
         Progress("writing and indexing", "pairs", total) as progress,
         tsv_writer(folder / "memory.tsv.gz") as to_memory,
         tsv_writer(folder / "train.tsv.gz") as to_train,
     ):
-        memory = rest.sorted(pairs.without(held), to_memory, to_train)
+        memory = rest.sorted(pairs.without(held_out), to_memory, to_train)
         build(folder / _INDEX, memory, *languages, progress=progress.advance)
     rest.check()
     with MemoryIndex.open(folder / _INDEX) as index:
@@ -257,13 +257,13 @@ class _Rest:
         """The pairs of the memory; all of it is written where it belongs as it passes."""
         for segment in segments:
             self._read += 1
-            held = normalise(segment.src) in self._kept_out
-            why = SAME_SOURCE if held else self._why_not_trained(segment)
+            is_kept_out = normalise(segment.src) in self._kept_out
+            why = SAME_SOURCE if is_kept_out else self._why_not_trained(segment)
             if why:
                 self._dropped[why] += 1
             else:
                 to_train(segment)
-            if not held or self._settings.regime == "translator":
+            if not is_kept_out or self._settings.regime == "translator":
                 self._memory += 1
                 to_memory(segment)
                 yield segment
@@ -308,11 +308,11 @@ def _overlap(index: MemoryIndex, kind: str, sources: list[str]) -> dict[str, int
     exact = near = 0
     with Progress(f"near-duplicates of {kind}", "segments", len(sources)) as progress:
         for first in range(0, len(sources), _QUERIES):
-            some = sources[first : first + _QUERIES]
-            best = [matches[0].score for matches in index.search(some, 1, NEAR) if matches]
+            queries = sources[first : first + _QUERIES]
+            best = [matches[0].score for matches in index.search(queries, 1, NEAR) if matches]
             exact += sum(score == 1 for score in best)
             near += sum(score < 1 for score in best)
-            progress.advance(len(some))
+            progress.advance(len(queries))
     return {"segments": len(sources), "exact": exact, "near": near}
 
 
@@ -387,7 +387,7 @@ def _remove_partial(partial: Path) -> None:
     foreign = [
         name
         for name in names
-        if not any(name == one or name.startswith(f".{one}.") for one in ours)
+        if not any(name == own or name.startswith(f".{own}.") for own in ours)
     ]
     if foreign:
         raise UsageError(

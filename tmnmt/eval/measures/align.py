@@ -33,11 +33,13 @@ class Aligner:
         self._src: dict[str, int] = {"": NULL}
         self._tgt: dict[str, int] = {}
         split = ((tokens(src), tokens(tgt)) for src, tgt in pairs)
-        kept = islice(
+        learnt_from = islice(
             (pair for pair in split if 0 < len(pair[0]) <= LONGEST and 0 < len(pair[1]) <= LONGEST),
             PAIRS,
         )
-        numbered = [(_numbered(src, self._src), _numbered(tgt, self._tgt)) for src, tgt in kept]
+        numbered = [
+            (_numbered(src, self._src), _numbered(tgt, self._tgt)) for src, tgt in learnt_from
+        ]
         self._codes, self._chances = self._learn(numbered)
 
     def _learn(

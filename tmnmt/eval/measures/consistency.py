@@ -51,14 +51,14 @@ class Terms:
     def __init__(self, sources: Sequence[str], documents: Sequence[str], common: Set[str]) -> None:
         self.common = common
         self.sources = [tokens(src) for src in sources]
-        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(
+        places_of: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(
             list
         )  # (segment, position), in order
         for segment, (words, document) in enumerate(zip(self.sources, documents, strict=True)):
             for position, word in enumerate(words):
                 if is_term(word, common):
-                    found[document, word].append((segment, position))
-        self.repeated = {key: places for key, places in found.items() if len(places) > 1}
+                    places_of[document, word].append((segment, position))
+        self.repeated = {key: places for key, places in places_of.items() if len(places) > 1}
         self.segments_of: dict[str, list[int]] = defaultdict(list)
         for segment, document in enumerate(documents):
             self.segments_of[document].append(segment)
@@ -66,10 +66,10 @@ class Terms:
     def by_alignment(self, outputs: Sequence[str], aligner: Aligner) -> Consistency:
         """LTCR and LTCR-1 by an aligner; an occurrence that it gives no word to is left out."""
         words = [tokens(output) for output in outputs]
-        wanted = {segment for places in self.repeated.values() for segment, _ in places}
+        segments = {segment for places in self.repeated.values() for segment, _ in places}
         aligned = {
             segment: aligner.translations(self.sources[segment], words[segment])
-            for segment in wanted
+            for segment in segments
         }
         groups = []
         for places in self.repeated.values():

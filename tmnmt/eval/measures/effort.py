@@ -33,16 +33,16 @@ def edits_to(output: str, references: Sequence[str]) -> Edits:
     each = (match_tokens(reference) for reference in references)
     return min(
         (Edits(edit_distance(split, tokens), len(tokens)) for tokens in each),
-        key=lambda found: found.rate,
+        key=lambda edits: edits.rate,
     )
 
 
 def words_by_band(texts: Sequence[str], bands: Sequence[str]) -> dict[str, int]:
     """How many words stand in the texts of each band."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for text, band in zip(texts, bands, strict=True):
-        found[band] += words(text)
-    return dict(found)
+        counts[band] += words(text)
+    return dict(counts)
 
 
 def weighted_words(by_band: Mapping[str, int], weights: Mapping[str, float]) -> float:

@@ -13,12 +13,11 @@ import numpy as np
 from tmnmt.counted import counted
 from tmnmt.eval.data.distinct import once, together, units_of
 from tmnmt.eval.measures.align import Aligner, tokens
-from tmnmt.eval.measures.compared import Compared
 from tmnmt.eval.measures.consistency import Terms, function_words
 from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
 from tmnmt.eval.measures.metrics import MAIN, Metric, count, metrics, sentence_bleu
 from tmnmt.eval.measures.origin import origins
-from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, holm
+from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, Compared, holm
 from tmnmt.eval.measures.slices import (
     BANDS,
     HALVES,
@@ -202,12 +201,12 @@ class Measured:
         match = self.test.best[segment] if self.test.best is not None else None
         if match is None:
             return None
-        found = match.segment
+        best = match.segment
         return {
             "score": round(match.score, 4),
-            "src": found.src,
-            "tgt": found.tgt,
-            "document": found.document,
+            "src": best.src,
+            "tgt": best.tgt,
+            "document": best.document,
         }
 
     def _scores(self, number: int) -> dict[str, dict[str, Any]]:
@@ -227,7 +226,7 @@ class Measured:
         """For every system how it differs from the baseline, every unit counted once; Holm's
         correction is for the number of systems. The bootstrap has no p where there are too few
         units to draw from."""
-        found: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
+        tests: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
         others = [number for number in range(len(self.outputs)) if number != self.baseline]
         against = self.outputs[self.baseline].name
         for metric in self.main:
@@ -235,18 +234,18 @@ class Measured:
             for test, p_value in TESTS.items():
                 p = [p_value(scored[self.baseline], scored[number]) for number in others]
                 shown = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
-                for number, one, corrected in zip(others, p, holm(p), strict=True):
-                    found[number].append(
+                for number, raw_p, corrected in zip(others, p, holm(p), strict=True):
+                    tests[number].append(
                         {
                             "test": test,
                             "metric": metric.name,
                             "against": against,
                             "difference": scored[number].score - scored[self.baseline].score,
-                            "p": one if shown else None,
+                            "p": raw_p if shown else None,
                             "p_holm": corrected if shown else None,
                         }
                     )
-        return found
+        return tests
 
     def _few(self) -> list[str]:
         """What is to be noted where there are too few units for the bootstrap's p."""
@@ -263,13 +262,16 @@ class Measured:
     def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
         """Of every value that there is, in this order, the segments that have it."""
         of = {value: [i for i, own in enumerate(values) if own == value] for value in order}
-        return {value: some for value, some in of.items() if some}
+        return {value: segments for value, segments in of.items() if segments}
 
     def _sizes(self, groups: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
         """How many segments a part has, how many words they have, and what share of all that is; a
         segment that is there several times counts once."""
         seen = dict(zip(self.units.tolist(), self.test.texts, strict=True))
-        of = {name: {int(self.units[segment]) for segment in some} for name, some in groups.items()}
+        of = {
+            name: {int(self.units[segment]) for segment in segments}
+            for name, segments in groups.items()
+        }
         counted = {name: sum(words(seen[unit]) for unit in units) for name, units in of.items()}
         total = max(sum(words(text) for text in seen.values()), 1)
         return [
@@ -285,7 +287,7 @@ class Measured:
 
     def _compared(self, groups: Mapping[str, Sequence[int]]) -> list[list[dict[str, Any]]]:
         """For every system its scores in every part, with intervals, and what it gains there."""
-        parts = [(name, self._part(some)) for name, some in groups.items()]
+        parts = [(name, self._part(segments)) for name, segments in groups.items()]
         return [
             [
                 {
@@ -302,18 +304,20 @@ class Measured:
 
     def _parts(self, values: Sequence[int], starts: Sequence[int]) -> list[list[dict[str, Any]]]:
         """For every system its scores in the parts that begin at `starts`."""
-        found = [(start, end, self._part(some)) for start, end, some in parts(values, starts)]
+        compared = [
+            (start, end, self._part(segments)) for start, end, segments in parts(values, starts)
+        ]
         return [
             [
                 {"from": start, "to": end, "segments": part.units, "metrics": part.scores(number)}
-                for start, end, part in found
+                for start, end, part in compared
             ]
             for number in range(len(self.outputs))
         ]
 
-    def _part(self, some: Sequence[int]) -> Compared:
+    def _part(self, segments: Sequence[int]) -> Compared:
         """All systems on some segments, each unit of them counted once."""
-        rows = np.array(some)
+        rows = np.array(segments)
         counts = {
             m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]]
             for m in self.main
@@ -323,14 +327,15 @@ class Measured:
     def _origin(self, output: Output) -> dict[str, Any] | None:
         if output.records is None or not output.explained:
             return None
-        told = (record["tokens"] for record in output.records())
-        return origins((tokens, self.test.of(segment)) for segment, tokens in enumerate(told))
+        tokens_of = (record["tokens"] for record in output.records())
+        return origins((tokens, self.test.of(segment)) for segment, tokens in enumerate(tokens_of))
 
     def _effort(self, number: int) -> dict[str, Any]:
         edits = self.edits[number]
         counted = words_by_band(self.test.texts, self.test.bands)
         return {
-            "edit_rate": sum(one.edits for one in edits) / max(sum(one.words for one in edits), 1),
+            "edit_rate": sum(edit.edits for edit in edits)
+            / max(sum(edit.words for edit in edits), 1),
             "words_by_band": counted,
             "weighted_words": weighted_words(counted, self.weights),
         }

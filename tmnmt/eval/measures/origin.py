@@ -44,7 +44,7 @@ def origins(
 
 def _together(references: Sequence[str]) -> Counter[str]:
     """Every token as often as the reference has it that has it most often."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for reference in references:
-        found |= Counter(match_tokens(reference))
-    return found
+        counts |= Counter(match_tokens(reference))
+    return counts

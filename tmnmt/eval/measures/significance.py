@@ -15,7 +15,7 @@ again (`tmnmt.eval.data.distinct`)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,13 +102,13 @@ def approximate_randomisation(
     rng, n = np.random.default_rng(seed), len(system.counts)
     total = baseline.counts.sum(0), system.counts.sum(0)
     apart = baseline.counts - system.counts
-    found = []
+    differences = []
     for rows in _blocks(trials, n):
         moved = rng.integers(2, size=(rows, n), dtype=bool).astype(np.float64) @ apart
-        found.append(
+        differences.append(
             baseline.metric.formula(total[1] + moved) - baseline.metric.formula(total[0] - moved)
         )
-    return _p_value(np.abs(np.concatenate(found)), abs(baseline.score - system.score))
+    return _p_value(np.abs(np.concatenate(differences)), abs(baseline.score - system.score))
 
 
 def _p_value(sampled: Counts, real: float) -> float:
@@ -140,7 +140,7 @@ def binomial_two_sided(fewer: int, n: int) -> float:
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(fewer + 1)
     ]
     largest = max(logs)
-    tail = sum(math.exp(one - largest) for one in logs)
+    tail = sum(math.exp(log - largest) for log in logs)
     return min(1.0, math.exp(math.log(2 * tail) + largest - n * math.log(2)))
 
 
@@ -159,3 +159,46 @@ TESTS: dict[str, Callable[[Scored, Scored], float]] = {
     "approximate randomisation": approximate_randomisation,
     "sign test": sign_test,
 }
+
+
+Interval = dict[str, float]
+
+
+class Compared:
+    """counts: by the name of the metric, every system's, (units, k); a unit is what
+    resamples draw."""
+
+    def __init__(
+        self, metrics: Sequence[Metric], counts: Mapping[str, Sequence[Counts]], baseline: int
+    ) -> None:
+        self.baseline = baseline
+        self.scored = {
+            metric.name: [Scored(metric, rows) for rows in counts[metric.name]]
+            for metric in metrics
+        }
+        self.units = len(counts[metrics[0].name][baseline])
+
+    def scores(self, system: int) -> dict[str, float]:
+        """{metric: score} of one system, by its number."""
+        return {name: scored[system].score for name, scored in self.scored.items()}
+
+    def intervals(self, system: int) -> dict[str, Interval]:
+        """{metric: {"low", "high"}}, 95 % bootstrap intervals."""
+        return {name: _ends(scored[system].interval()) for name, scored in self.scored.items()}
+
+    def gains(self, system: int) -> dict[str, Interval] | None:
+        """{metric: {"difference", "low", "high"}}: the score less the baseline's, with a 95 %
+        paired bootstrap interval; None for the baseline."""
+        if system == self.baseline:
+            return None
+        pairs = {
+            name: (scored[self.baseline], scored[system]) for name, scored in self.scored.items()
+        }
+        return {
+            name: {"difference": own.score - base.score, **_ends(gain_interval(base, own))}
+            for name, (base, own) in pairs.items()
+        }
+
+
+def _ends(interval: tuple[float, float]) -> Interval:
+    return {"low": interval[0], "high": interval[1]}

@@ -35,11 +35,11 @@ def half_of(band: str) -> str:
 def places(documents: Sequence[str]) -> list[int]:
     """The place of every segment in its document, counted from 1."""
     seen: dict[str, int] = {}
-    found = []
+    numbers = []
     for document in documents:
         seen[document] = seen.get(document, 0) + 1
-        found.append(seen[document])
-    return found
+        numbers.append(seen[document])
+    return numbers
 
 
 def parts(values: Sequence[int], starts: Sequence[int]) -> list[tuple[int, int | None, list[int]]]:
@@ -50,7 +50,7 @@ def parts(values: Sequence[int], starts: Sequence[int]) -> list[tuple[int, int |
         members[max(bisect_right(starts, value) - 1, 0)].append(segment)
     ends = [start - 1 for start in starts[1:]]
     return [
-        (start, end, some)
-        for start, end, some in zip(starts, [*ends, None], members, strict=True)
-        if some
+        (start, end, segments)
+        for start, end, segments in zip(starts, [*ends, None], members, strict=True)
+        if segments
     ]

@@ -39,10 +39,10 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     looks for them."""
     if not reference:
         return len(hypothesis)
-    words, wanted = list(hypothesis), list(reference)
-    distance, shifts, tried = BeamEditDistance(wanted), 0, 0
+    words, target = list(hypothesis), list(reference)
+    distance, shifts, tried = BeamEditDistance(target), 0, 0
     while True:
-        gain, shifted, tried = lib_ter._shift(words, wanted, distance, tried)
+        gain, shifted, tried = lib_ter._shift(words, target, distance, tried)
         if tried >= lib_ter._MAX_SHIFT_CANDIDATES or gain <= 0:
             return shifts + distance(words)[0]
         words, shifts = shifted, shifts + 1

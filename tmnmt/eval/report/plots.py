@@ -88,8 +88,8 @@ def _by_setting(test: Node) -> Iterator[Plot]:
 
 def _other_settings(system: Node, setting: str) -> str:
     settings = system.node("settings")
-    told = {key: settings.raw(key) for key in settings.keys() if key not in (setting, OUTPUTS)}
-    return json.dumps(told, sort_keys=True)
+    others = {key: settings.raw(key) for key in settings.keys() if key not in (setting, OUTPUTS)}
+    return json.dumps(others, sort_keys=True)
 
 
 def _as_number(value: object) -> float | None:
@@ -110,7 +110,7 @@ def _setting_plot(setting: str, groups: list[list[tuple[float, Node, int]]]) -> 
     series = []
     for group in groups:
         points = []
-        for value, system, _ in sorted(group, key=lambda one: one[0]):
+        for value, system, _ in sorted(group, key=lambda point: point[0]):
             score = system.node("metrics").node(METRIC)
             points.append(
                 Point(
@@ -210,6 +210,6 @@ def _table(plot: Plot) -> Element:
         return table(plot.title, ["System", plot.x_label, plot.y_label], rows)
     lines = []
     for place, name in enumerate(plot.places):
-        found = ([figure(p.y) for p in series.points if p.x == place] for series in plot.series)
-        lines.append([" · ".join(name), *((values or [UNKNOWN])[0] for values in found)])
+        figures = ([figure(p.y) for p in series.points if p.x == place] for series in plot.series)
+        lines.append([" · ".join(name), *((values or [UNKNOWN])[0] for values in figures)])
     return table(plot.title, [plot.x_label, *(series.name for series in plot.series)], lines)

@@ -79,9 +79,9 @@ class Node:
             return value or []
         self._wrong(key, "a list")
 
-    def _wrong(self, key: str, wanted: str) -> NoReturn:
+    def _wrong(self, key: str, expected: str) -> NoReturn:
         raise DataError(
-            f"{self.where}.{key}: {wanted} is expected, not {_kind(self._value.get(key))}"
+            f"{self.where}.{key}: {expected} is expected, not {_kind(self._value.get(key))}"
         )
 
 

@@ -113,10 +113,10 @@ def _names(segment: Node) -> list[str]:
 
 
 def _output(output: Node, matches: dict[tuple[str, str, str, float | None], int]) -> list[Any]:
-    given = [_match(match, matches) for match in output.nodes("matches")]
+    records = [_match(match, matches) for match in output.nodes("matches")]
     return [
         output.text("hyp"),
-        given,
+        records,
         runs((t.text("text"), t.text("origin")) for t in output.nodes("tokens")),
     ]
 

@@ -82,9 +82,9 @@ def _score(test: Node, system: Node, metric: str) -> Cell:
     value, low, high = score.number("score"), score.number("low"), score.number("high")
     if value is None:
         return Cell(UNKNOWN)
-    mark, told = _difference(test, system, metric)
+    mark, difference = _difference(test, system, metric)
     return Cell(
-        figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, told
+        figure(value), _interval(low, high), figure(value) == _best(test, metric), mark, difference
     )
 
 
@@ -259,10 +259,10 @@ def _origins(test: Node) -> Element | None:
     rows: list[list[Child | Cell]] = []
     for system in test.nodes("systems"):
         for origin in ORIGINS:
-            found = system.node("origin").node(origin)
-            if found:
+            node = system.node("origin").node(origin)
+            if node:
                 tokens, part, precision = (
-                    found.number(key) for key in ("tokens", "share", "precision")
+                    node.number(key) for key in ("tokens", "share", "precision")
                 )
                 rows.append(
                     [system.name("name"), origin, figure(tokens, 0), share(part), share(precision)]
@@ -273,11 +273,11 @@ def _origins(test: Node) -> Element | None:
 
 
 def _consistency(test: Node) -> Element | None:
-    found = [(system.name("name"), system.node("consistency")) for system in test.nodes("systems")]
-    found.append(("reference", test.node("reference")))
-    names = list(dict.fromkeys(key for _, measures in found for key in measures.keys()))
+    nodes = [(system.name("name"), system.node("consistency")) for system in test.nodes("systems")]
+    nodes.append(("reference", test.node("reference")))
+    names = list(dict.fromkeys(key for _, measures in nodes for key in measures.keys()))
     rows: list[list[Child | Cell]] = [
-        [name, *(share(measures.number(key)) for key in names)] for name, measures in found
+        [name, *(share(measures.number(key)) for key in names)] for name, measures in nodes
     ]
     caption = "Terms translated alike within a document; a translation can be consistent and wrong"
     return table(caption, ["System", *names], rows) if names else None
@@ -348,16 +348,16 @@ def _value(value: object) -> str:
 
 def _signatures(test: Node) -> Element | None:
     """Every metric with its signature, once where all systems have the same."""
-    found: dict[tuple[str, str], list[str]] = {}
+    systems: dict[tuple[str, str], list[str]] = {}
     for system in test.nodes("systems"):
         for metric in system.node("metrics").keys():
             signature = system.node("metrics").node(metric).text("signature")
             if signature:
-                found.setdefault((metric, signature), []).append(system.name("name"))
+                systems.setdefault((metric, signature), []).append(system.name("name"))
     count = len(test.nodes("systems"))
     rows: list[list[Child]] = [
         [metric, e("code", signature), "all" if len(names) == count else ", ".join(names)]
-        for (metric, signature), names in found.items()
+        for (metric, signature), names in systems.items()
     ]
     return (
         table("Signatures of the metrics", ["Metric", "Signature", "Systems"], rows, text_columns=3)

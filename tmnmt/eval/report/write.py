@@ -52,7 +52,7 @@ def write_report(
 ) -> dict[str, Any]:
     """Writes the three files; what report.json holds. start: by `time.monotonic`, of the whole
     command. Raises FormatError where they cannot be written."""
-    tests = [one.entry() for one in measured]
+    tests = [test.entry() for test in measured]
     said = made(time.monotonic() - start, recipe_sha256)
     report = {
         "format": FORMAT,
@@ -63,7 +63,7 @@ def write_report(
     }
     folder.mkdir(parents=True, exist_ok=True)
     lines = (
-        json.dumps(line, ensure_ascii=False) + "\n" for one in measured for line in one.lines()
+        json.dumps(line, ensure_ascii=False) + "\n" for test in measured for line in test.lines()
     )
     _write(folder / SEGMENTS, lines)
     _write(folder / TABLE, [table(report)])
@@ -125,9 +125,9 @@ def _row(cells: Iterable[str]) -> str:
 
 def _score(system: Mapping[str, Any], metric: str) -> str:
     """Score, interval, and a star where it differs from the baseline's."""
-    told = system["metrics"][metric]
+    record = system["metrics"][metric]
     star = any(v["metric"] == metric and differs(v["test"], v["p_holm"]) for v in system["versus"])
-    return f"{told['score']:.2f}{'*' if star else ''} ({told['low']:.2f}-{told['high']:.2f})"
+    return f"{record['score']:.2f}{'*' if star else ''} ({record['low']:.2f}-{record['high']:.2f})"
 
 
 def _rest(system: Mapping[str, Any]) -> Iterable[str]:
@@ -183,13 +183,13 @@ def _counted(test: Mapping[str, Any]) -> list[str]:
 
 
 def _baseline(test: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(system for system in test["systems"] if system["baseline"])
-    return found
+    baseline: Mapping[str, Any] = next(system for system in test["systems"] if system["baseline"])
+    return baseline
 
 
 def _gain(gain: Mapping[str, Any]) -> str:
-    told = gain["BLEU"]
-    return f"{told['difference']:+.2f} ({told['low']:+.2f} to {told['high']:+.2f})"
+    bleu = gain["BLEU"]
+    return f"{bleu['difference']:+.2f} ({bleu['low']:+.2f} to {bleu['high']:+.2f})"
 
 
 def _in_band(part: Mapping[str, Any]) -> str:
@@ -218,5 +218,5 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
     effort = baseline["effort"]
     total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
     yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
-    for name, told in baseline["metrics"].items():
-        yield f"- {name}{', ' + PAPERS[name] if name in PAPERS else ''}: {told['signature']}"
+    for name, record in baseline["metrics"].items():
+        yield f"- {name}{', ' + PAPERS[name] if name in PAPERS else ''}: {record['signature']}"

@@ -114,6 +114,6 @@ def _without_secrets(text: str) -> str:
     shown = re.sub(r"[?#].*", "...", f"{PREFIX}...@{rest}" if at else text, flags=re.DOTALL)
     return re.sub(
         r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*",
-        lambda found: found[1] or ":...",
+        lambda match: match[1] or ":...",
         shown,
     )

@@ -126,12 +126,10 @@ class _Groups:
         return len(self._ends) - 1
 
     def add(self, segments: Iterable[Segment]) -> None:
-        for some in in_runs(segments):
-            numbers = range(self.segments + 1, self.segments + 1 + len(some))
-            pairs = [
-                written(segment, number) for segment, number in zip(some, numbers, strict=True)
-            ]
-            self._inversion.add(numbers, some)
+        for run in in_runs(segments):
+            numbers = range(self.segments + 1, self.segments + 1 + len(run))
+            pairs = [written(segment, number) for segment, number in zip(run, numbers, strict=True)]
+            self._inversion.add(numbers, run)
             self._pairs.write(b"".join(pairs))
             self._ends.extend(accumulate(map(len, pairs), initial=self._ends.pop()))
 
@@ -147,10 +145,10 @@ class _Groups:
                 Postings.open(self._folder / "postings").groups(),
                 (((), [number]) for number in self._inversion.without_tokens),
             ):
-                found = [
+                records = [
                     (number, pairs[self._ends[number - 1] : self._ends[number]]) for number in ids
                 ]
-                yield key(" ".join(tokens), ids[0]), document(tokens, found), len(ids)
+                yield key(" ".join(tokens), ids[0]), document(tokens, records), len(ids)
 
     def close(self) -> None:
         self._pairs.close()
@@ -163,7 +161,7 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
 
     name = server.address.name
     try:
-        found = server.ask(
+        entries = server.ask(
             server.client.indices.get_alias,
             expected=(404,),
             index=f"{name},{name}-*",
@@ -171,13 +169,15 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
         )
     except NotFoundError:
         return {}
-    aliases = {index: list(entry["aliases"]) for index, entry in found.items()}
+    aliases = {index: list(entry["aliases"]) for index, entry in entries.items()}
     ours = {
         index: names
         for index, names in aliases.items()
         if re.fullmatch(rf"{re.escape(name)}-\d+", index)
     }
-    if name in found or any(name in names for index, names in aliases.items() if index not in ours):
+    if name in entries or any(
+        name in names for index, names in aliases.items() if index not in ours
+    ):
         raise MemoryIndexError(
             f"{server.address}: {name} is there, but not made by tmnmt; use another name"
         )

@@ -143,15 +143,15 @@ class Writer:
         _check_texts(changed)
         new: dict[int, Segment] = {}
 
-        def correct(held: _Document, number: int) -> None:
-            new[number] = corrected(held.pairs[number], change(held.pairs[number]))
+        def correct(entry: _Document, number: int) -> None:
+            new[number] = corrected(entry.pairs[number], change(entry.pairs[number]))
             check_sources([new[number]])
             _check_texts([new[number]])
-            held.put(new[number])
+            entry.put(new[number])
 
         gone: set[int] = set()
         self._step_by_step(
-            numbers, lambda some: gone.update(self._change(some, correct)), "corrected"
+            numbers, lambda left: gone.update(self._change(left, correct)), "corrected"
         )
         if gone:
             raise UnknownIdError(
@@ -170,17 +170,17 @@ class Writer:
     def get(self, ids: Iterable[int]) -> list[Segment]:
         """The segments with these ids, in their order, as a search finds them. Raises
         UnknownIdError."""
-        wanted = list(ids)
-        found: dict[int, Segment] = {}
-        rest = iter(dict.fromkeys(wanted))
-        while some := list(islice(rest, SEGMENTS_A_REQUEST)):
-            for hit in self._hits(some, ["pairs"]):
+        numbers = list(ids)
+        segments: dict[int, Segment] = {}
+        rest = iter(dict.fromkeys(numbers))
+        while asked := list(islice(rest, SEGMENTS_A_REQUEST)):
+            for hit in self._hits(asked, ["pairs"]):
                 for segment in map(read, hit["_source"]["pairs"]):
-                    if segment.id not in found or found[segment.id].changed < segment.changed:
-                        found[segment.id] = segment
-            if missing := next((number for number in some if number not in found), None):
+                    if segment.id not in segments or segments[segment.id].changed < segment.changed:
+                        segments[segment.id] = segment
+            if missing := next((number for number in asked if number not in segments), None):
                 raise UnknownIdError(f"{self._server.address}: there is no segment {missing}")
-        return [found[number] for number in wanted]
+        return [segments[number] for number in numbers]
 
     def finish(self) -> None:
         """Carries every move that was broken off to its end, and removes documents that hold
@@ -191,7 +191,7 @@ class Writer:
             hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)
         ]:
             if names == before and not any(
-                one.moving for one in self._read(names, by_primaries=True).values()
+                entry.moving for entry in self._read(names, by_primaries=True).values()
             ):
                 said = f"document {names[0]} is found by a segment that moves, and holds none"
                 raise MemoryIndexError(
@@ -216,22 +216,24 @@ class Writer:
     ) -> None:
         rest = iter(all_of_them)
         before = 0
-        while some := list(islice(rest, SEGMENTS_A_REQUEST)):
+        while numbers := list(islice(rest, SEGMENTS_A_REQUEST)):
             try:
-                step(some)
+                step(numbers)
             except (ServerError, DataError) as error:
                 counts = f"{before:,} of {counted(len(all_of_them), 'segment')} {done} for certain"
-                raise type(error)(f"{error} ({counts}, the next {len(some):,} perhaps)") from error
-            before += len(some)
+                raise type(error)(
+                    f"{error} ({counts}, the next {len(numbers):,} perhaps)"
+                ) from error
+            before += len(numbers)
 
     def _add(self, segments: Sequence[Segment], refresh: Refresh = "wait_for") -> None:
         left = segments
         request, waiting = _new_request(), Waiting(self._server)
         while left:
-            held = self._read(map(_name, left))
+            documents = self._read(map(_name, left))
             for segment in left:
-                held[_name(segment)].put(segment)
-            taken = self._write(held.values(), waiting, request, refresh)
+                documents[_name(segment)].put(segment)
+            taken = self._write(documents.values(), waiting, request, refresh)
             left = [segment for segment in left if _name(segment) not in taken]
 
     def _change(self, ids: Iterable[int], change: Callable[[_Document, int], None]) -> set[int]:
@@ -242,45 +244,47 @@ class Writer:
         while left:
             held_by = self._held_by(left, waiting)
             gone |= left - held_by.keys()
-            held = {one.name: one for one in held_by.values()}
-            for number, one in held_by.items():
-                change(one, number)
+            documents = {entry.name: entry for entry in held_by.values()}
+            for number, entry in held_by.items():
+                change(entry, number)
             # a new name in every round: a segment may come into a document that the round before
             # has changed already
             taken = self._write(
-                held.values(), waiting, _new_request()
+                documents.values(), waiting, _new_request()
             )  # a move is seen before anything of it is
-            self._finish([name for name in taken if held[name].moving])
-            left = {number for number, one in held_by.items() if one.name not in taken}
+            self._finish([name for name in taken if documents[name].moving])
+            left = {number for number, entry in held_by.items() if entry.name not in taken}
         return gone
 
     def _held_by(self, ids: Iterable[int], waiting: Waiting) -> dict[int, _Document]:
         """The documents that hold these segments now, none of which is moving any more; without
         those that are gone."""
-        wanted = list(ids)
+        numbers = list(ids)
         up_to_date = False
         while True:
-            found: defaultdict[int, list[str]] = defaultdict(list)
-            for hit in self._hits(wanted, ["ids"]):
+            names: defaultdict[int, list[str]] = defaultdict(list)
+            for hit in self._hits(numbers, ["ids"]):
                 for number in hit["_source"]["ids"]:
-                    found[number].append(hit["_id"])
-            held = self._read({name for number in wanted for name in found[number]})
+                    names[number].append(hit["_id"])
+            documents = self._read({name for number in numbers for name in names[number]})
             if moving := [
-                name for name, one in held.items() if not one.moving.keys().isdisjoint(wanted)
+                name
+                for name, entry in documents.items()
+                if not entry.moving.keys().isdisjoint(numbers)
             ]:
                 self._finish(moving)
                 up_to_date = False
                 continue
             held_by = {
-                number: held[name]
-                for number in wanted
-                for name in found[number]
-                if number in held[name].pairs
+                number: documents[name]
+                for number in numbers
+                for name in names[number]
+                if number in documents[name].pairs
             }
             unclear = [
                 number
-                for number in wanted
-                if number not in held_by and (found[number] or not up_to_date)
+                for number in numbers
+                if number not in held_by and (names[number] or not up_to_date)
             ]
             if not unclear:
                 return held_by
@@ -353,8 +357,8 @@ class Writer:
         client = self._server.client
         waiting = Waiting(self._server)
         while True:
-            held = self._ask(client.get, id=COUNTER)
-            last = int(held["_source"]["last_id"])
+            counter = self._ask(client.get, id=COUNTER)
+            last = int(counter["_source"]["last_id"])
             try:
                 self._ask(
                     client.index,
@@ -362,7 +366,7 @@ class Writer:
                     id=COUNTER,
                     document={"last_id": last + count},
                     require_alias=True,
-                    **_unless_changed(held),
+                    **_unless_changed(counter),
                 )
             except ConflictError as error:
                 waiting.pause("others add too fast", error)
@@ -372,22 +376,22 @@ class Writer:
     def _read(self, names: Iterable[str], *, by_primaries: bool = False) -> dict[str, _Document]:
         """These documents as they are now, seen by searches or not. A replica may lag behind what
         nobody has been told of yet; primaries do not, and are slower to read."""
-        found: dict[str, _Document] = {}
-        wanted, waiting = list(dict.fromkeys(names)), Waiting(self._server)
-        while left := [name for name in wanted if name not in found]:
+        documents: dict[str, _Document] = {}
+        distinct, waiting = list(dict.fromkeys(names)), Waiting(self._server)
+        while left := [name for name in distinct if name not in documents]:
             ask = self._ask_primaries if by_primaries else self._ask_anybody
             answers = dict(zip(left, ask(left), strict=True))
             errors = [answer["error"] for answer in answers.values() if "error" in answer]
             if any(error["type"] == "index_not_found_exception" for error in errors):
                 self._check_current()
-            found |= {
+            documents |= {
                 name: _document(name, answer)
                 for name, answer in answers.items()
                 if "error" not in answer
             }
             if errors:
                 waiting.pause(f"changes cannot be prepared: {reason_in(errors[0])}")
-        return found
+        return documents
 
     def _ask_anybody(self, names: Sequence[str]) -> list[Any]:
         return list(self._ask(self._server.client.mget, ids=names)["docs"])
@@ -412,33 +416,33 @@ class Writer:
     ) -> set[str]:
         """Writes documents; the names of those that are as wanted. The others were changed
         meanwhile: the time for another try has come."""
-        held = {one.name: one for one in documents}
+        by_name = {entry.name: entry for entry in documents}
         built = self._generation.manifest.segments
-        lines = [line for one in held.values() for line in one.operation(built, request)]
+        lines = [line for entry in by_name.values() for line in entry.operation(built, request)]
         refused = self._bulk(lines, waiting, refresh) if lines else set[str]()
         if (
             request
             and refused
-            and (done := self._done_before([held[name] for name in refused], request))
+            and (done := self._done_before([by_name[name] for name in refused], request))
         ):
             refused -= done
             if refresh:
                 self._ask(self._server.client.indices.refresh)
-        return held.keys() - refused
+        return by_name.keys() - refused
 
     def _done_before(self, refused: Sequence[_Document], request: str) -> set[str]:
         """The names of those documents that were refused because this request has written them
         before, and the answer was lost. Raises ServerError where too many have changed one since to
         know that."""
-        now = self._read([one.name for one in refused], by_primaries=True)
-        for one in refused:
-            known = now[one.name].requests
-            followed = not one.requests or one.requests[-1] not in known
+        now = self._read([entry.name for entry in refused], by_primaries=True)
+        for entry in refused:
+            known = now[entry.name].requests
+            followed = not entry.requests or entry.requests[-1] not in known
             if request not in known and len(known) == REQUESTS_KEPT and followed:
                 raise self._server.error(
                     "so many others have changed the same pairs that it is unknown what was done"
                 )
-        return {one.name for one in refused if request in now[one.name].requests}
+        return {entry.name for entry in refused if request in now[entry.name].requests}
 
     def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
         """Sends a bulk request; the names of the documents that were not written now, after a
@@ -515,5 +519,5 @@ def _name(segment: Segment) -> str:
     return key(normalise(segment.src), segment.id)
 
 
-def _unless_changed(held: Any) -> dict[str, int]:
-    return {"if_seq_no": held["_seq_no"], "if_primary_term": held["_primary_term"]}
+def _unless_changed(answer: Any) -> dict[str, int]:
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}

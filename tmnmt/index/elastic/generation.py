@@ -55,16 +55,16 @@ def read_generation(server: Server) -> ElasticGeneration:
 
     name, where = server.address.name, str(server.address)
     waiting = Waiting(server)
-    found: Any = None
-    while found is None:
+    mapping: Any = None
+    while mapping is None:
         try:
-            found = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
+            mapping = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
         except NotFoundError as error:
             _check_there(server)
             waiting.pause("does not know its indexes yet", error)
-    if len(found) != 1 or name in found:
+    if len(mapping) != 1 or name in mapping:
         raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
-    ((concrete, content),) = found.items()
+    ((concrete, content),) = mapping.items()
     return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), where))
 
 

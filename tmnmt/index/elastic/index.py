@@ -100,12 +100,12 @@ class ElasticIndex:
         questions = {key: _Question(key[0], k, threshold, exclude_sources, key[1]) for key in keys}
         asked = [question for question in questions.values() if question.tokens]
         for i in range(0, len(asked), QUERIES_A_REQUEST):
-            some = asked[i : i + QUERIES_A_REQUEST]
+            left = asked[i : i + QUERIES_A_REQUEST]
             try:
-                while some:
-                    self._answer(some)
-                    some = self._outdated(some) + [
-                        question for question in some if question.doubt()
+                while left:
+                    self._answer(left)
+                    left = self._outdated(left) + [
+                        question for question in left if question.doubt()
                     ]
             except ServerError as error:
                 if len(asked) == 1:
@@ -146,10 +146,10 @@ class ElasticIndex:
         there is none."""
         return self._writer().get(ids)
 
-    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are when the first is asked for. All
         are read."""
-        return filter(wanted.keeps, every_segment(self._server))
+        return filter(conditions.keeps, every_segment(self._server))
 
     def changes(self) -> tuple[int, int, int]:
         """How many segments were added, corrected and deleted since the index was built."""
@@ -231,10 +231,10 @@ class ElasticIndex:
         moving = {number for question in questions for number, _ in question.moving}
         if not moving:
             return []
-        found = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
+        hits = pages(self._server, {"terms": {"ids": sorted(moving)}}, BY_ID)
         pairs = (
             pair
-            for page in found
+            for page in hits
             for hit in page
             for pair in hit["_source"]["pairs"]
             if "becomes" not in pair
@@ -269,8 +269,8 @@ class ElasticIndex:
         """The first page of every question, by one request; again for those a busy server has
         refused."""
         waiting = Waiting(self._server)
-        found: dict[int, list[Any]] = {}
-        while left := [i for i in range(len(questions)) if i not in found]:
+        hits: dict[int, list[Any]] = {}
+        while left := [i for i in range(len(questions)) if i not in hits]:
             lines: list[Mapping[str, Any]] = []
             header = {
                 "index": self.address.name,
@@ -286,14 +286,14 @@ class ElasticIndex:
             refused = None
             for i, response in zip(left, answer["responses"], strict=True):
                 if "error" not in response:
-                    found[i] = response["hits"]["hits"] if "hits" in response else []
+                    hits[i] = response["hits"]["hits"] if "hits" in response else []
                 elif response["status"] in BUSY:
                     refused = response["error"]
                 else:
                     raise self._server.error(f"the search failed: {reason_in(response['error'])}")
             if refused is not None:
                 waiting.pause(f"is too busy: {reason_in(refused)}")
-        return [found[i] for i in range(len(questions))]
+        return [hits[i] for i in range(len(questions))]
 
 
 def _version(pair: Mapping[str, Any]) -> Version:
@@ -360,7 +360,7 @@ class _Question:
     def best(self) -> list[Match]:
         latest = {
             match.segment.id: match
-            for match in sorted(self._matches, key=lambda one: one.segment.changed)
+            for match in sorted(self._matches, key=lambda verified: verified.segment.changed)
         }
         return best_of(latest.values(), self._k)
 
@@ -371,15 +371,17 @@ class _Question:
         if score < self.bound() - SLACK or (self._without_equal and edits == 0):
             return
         without = self._without_document
-        wanted = [pair for pair in pairs if not without or pair.get("document", "") != without]
+        candidates = [pair for pair in pairs if not without or pair.get("document", "") != without]
         if moving := {_version(pair) for pair in pairs if "becomes" in pair}:
             self.moving |= moving - self._arrived
-            wanted = [
+            candidates = [
                 pair
-                for pair in wanted
+                for pair in candidates
                 if "becomes" not in pair or _version(pair) not in self._arrived
             ]
-        for pair in wanted[: self._k]:  # newest first: no more than k of them can be among the best
+        for pair in candidates[
+            : self._k
+        ]:  # newest first: no more than k of them can be among the best
             self._matches.append(Match(read(pair), score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
             push(self._scores, score)

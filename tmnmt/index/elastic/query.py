@@ -46,9 +46,11 @@ def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
     asked = terms(tokens)[:MOST_CLAUSES]
     granted = len(tokens) - len(asked)
     shared = math.ceil(threshold * len(tokens) - SLACK) - granted
-    found = {"query": " ".join(asked), "minimum_should_match": max(1, shared)}
+    text_query = {"query": " ".join(asked), "minimum_should_match": max(1, shared)}
     overlap: dict[str, Any] = {
-        "should": [{"match": {"tokens": found}}],  # a clause a term, in a third of the characters
+        "should": [
+            {"match": {"tokens": text_query}}
+        ],  # a clause a term, in a third of the characters
         "minimum_should_match": int(shared > 0),
         "filter": [{"range": {"n": _window(len(tokens), threshold)}}],
     }

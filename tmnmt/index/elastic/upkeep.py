@@ -36,8 +36,8 @@ def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, i
 
 def stored_bytes(server: Server) -> int:
     """Bytes on disk of one copy of every shard."""
-    found = server.ask(server.client.indices.stats, index=server.address.name, metric="store")
-    return int(found["_all"]["primaries"]["store"]["size_in_bytes"])
+    answer = server.ask(server.client.indices.stats, index=server.address.name, metric="store")
+    return int(answer["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
 def merge(server: Server) -> None:
@@ -113,8 +113,8 @@ def _places(server: Server, ids: Sequence[int]) -> dict[int, set[tuple[str, str]
 def _holding(server: Server, ids: Sequence[int]) -> Iterator[Hit]:
     """The documents that hold any of these segments, once or more often."""
     rest = iter(ids)
-    while some := list(islice(rest, TERMS_A_REQUEST)):
-        yield from chain.from_iterable(pages(server, {"terms": {"ids": some}}, BY_ID))
+    while terms := list(islice(rest, TERMS_A_REQUEST)):
+        yield from chain.from_iterable(pages(server, {"terms": {"ids": terms}}, BY_ID))
 
 
 def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
@@ -152,7 +152,7 @@ def _wrong(hit: Hit) -> str:
 
 def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
     """Segments: all, added and corrected since the build."""
-    wanted: dict[str, Any] = {
+    sums_asked: dict[str, Any] = {
         "all": {"value_count": {"field": "ids"}},
         "added": {"sum": {"field": "added"}},
         "corrected": {"value_count": {"field": "corrected"}},
@@ -163,9 +163,9 @@ def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
         index=server.address.name,
         size=0,
         allow_partial_search_results=False,
-        aggs=wanted,
+        aggs=sums_asked,
     )
-    sums = {name: int(found["value"]) for name, found in answer["aggregations"].items()}
+    sums = {name: int(total["value"]) for name, total in answer["aggregations"].items()}
     if sums["moving"]:
         twice = _twice(server)
         sums["all"] -= len(twice["ids"])

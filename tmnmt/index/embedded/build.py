@@ -125,11 +125,11 @@ def _build_generation(
     make_folder(folder)
     with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
         count = 0
-        for some in runs:
-            inversion.add(store.add(some, keep_ids=last_id is not None), some)
-            count += len(some)
+        for run in runs:
+            inversion.add(store.add(run, keep_ids=last_id is not None), run)
+            count += len(run)
             if progress:
-                progress(len(some))
+                progress(len(run))
         store.seal()
         sources, tokens = inversion.write(folder / "postings-1")
     (folder / JOURNAL_FILE).touch()
@@ -151,8 +151,8 @@ def _build_generation(
 def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
     """`segments` in lists, as they are written."""
     rest = iter(segments)
-    while some := list(islice(rest, SEGMENTS_A_WRITE)):
-        yield some
+    while run := list(islice(rest, SEGMENTS_A_WRITE)):
+        yield run
 
 
 def _check_place(index_dir: Path, force: bool) -> None:
@@ -194,11 +194,11 @@ def _unmake(index_dir: Path) -> None:
 def _next_generation(index_dir: Path) -> int:
     """A number that no folder has. Makes room first: of what is there, only the valid generation
     stays; where the manifest is damaged or of another format, the latest."""
-    kept = _valid_generation(index_dir)
-    if kept is None:
-        kept = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
-    remove_leftovers(index_dir, kept)
-    return max(kept, _latest(index_dir)) + 1
+    valid = _valid_generation(index_dir)
+    if valid is None:
+        valid = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
+    remove_leftovers(index_dir, valid)
+    return max(valid, _latest(index_dir)) + 1
 
 
 def _latest(index_dir: Path) -> int:

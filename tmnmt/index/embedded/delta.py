@@ -69,7 +69,7 @@ class Delta:
             return []
         query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
-        found = process.extract(
+        hits = process.extract(
             query,
             self._written,
             scorer=Levenshtein.normalized_similarity,
@@ -77,7 +77,7 @@ class Delta:
             limit=None,
         )
         matches = []
-        for written, similarity, i in found:
+        for written, similarity, i in hits:
             longer = max(len(query), len(written))
             edits = round((1.0 - similarity) * longer)
             segment = self._segments[i]

@@ -76,34 +76,36 @@ class Generation:
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids as they are now. Raises UnknownIdError where one is not or no
         more there."""
-        found: dict[int, Segment] = {}
+        segments: dict[int, Segment] = {}
         for number in ids:
             segment = self._changed[number] if number in self._changed else self._stored(number)
             if segment is None:
                 raise UnknownIdError(
                     f"{self.store.path.parent.parent}: there is no segment {number}"
                 )
-            found[number] = segment
-        return found
+            segments[number] = segment
+        return segments
 
     def found(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are, as they are now."""
-        wanted = list(dict.fromkeys(ids))
-        found = self.store.found(
-            [n for n in wanted if n <= self.manifest.last_id and n not in self._changed]
+        numbers = list(dict.fromkeys(ids))
+        segments = self.store.found(
+            [n for n in numbers if n <= self.manifest.last_id and n not in self._changed]
         )
-        changed = {number: self._changed[number] for number in wanted if number in self._changed}
-        return found | {
+        changed = {number: self._changed[number] for number in numbers if number in self._changed}
+        return segments | {
             number: segment for number, segment in changed.items() if segment is not None
         }
 
-    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, as they are now, in order of id."""
         changed = dict(self._changed)
         later = [
-            segment for segment in changed.values() if segment is not None and wanted.keeps(segment)
+            segment
+            for segment in changed.values()
+            if segment is not None and conditions.keeps(segment)
         ]
-        built = (segment for segment in self.store.chosen(wanted) if segment.id not in changed)
+        built = (segment for segment in self.store.chosen(conditions) if segment.id not in changed)
         return heapq.merge(built, sorted(later, key=_number), key=_number)
 
     def changes(self) -> tuple[int, int, int]:

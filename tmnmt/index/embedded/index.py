@@ -88,13 +88,13 @@ class MemoryIndex:
         if threads is not None and threads < 1:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
-        wanted = list(map(Wanted, queries, documents))
-        distinct = list(dict.fromkeys(wanted)) if len(wanted) > 1 else wanted
-        found = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
-        if len(distinct) == len(wanted):
-            return found
-        best = dict(zip(distinct, found, strict=True))
-        return [list(best[key]) for key in wanted]
+        asked = list(map(Wanted, queries, documents))
+        distinct = list(dict.fromkeys(asked)) if len(asked) > 1 else asked
+        answers = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
+        if len(distinct) == len(asked):
+            return answers
+        best = dict(zip(distinct, answers, strict=True))
+        return [list(best[key]) for key in asked]
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by
@@ -140,21 +140,21 @@ class MemoryIndex:
     def get(self, ids: Iterable[int]) -> list[Segment]:
         """The segments with these ids, in their order. Raises UnknownIdError where
         there is none."""
-        wanted = list(ids)
+        numbers = list(ids)
         with self._lock:
-            found = self._refreshed().by_ids(wanted)
-        return [found[number] for number in wanted]
+            segments = self._refreshed().by_ids(numbers)
+        return [segments[number] for number in numbers]
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are."""
         with self._lock:
             return self._refreshed().found(ids)
 
-    def segments(self, wanted: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are at this moment whatever changes
         later."""
         with self._lock:
-            return self._refreshed().segments(wanted)
+            return self._refreshed().segments(conditions)
 
     def changes(self) -> tuple[int, int, int]:
         """How many segments were added, corrected and deleted since the index was built or
@@ -214,7 +214,7 @@ class MemoryIndex:
                 for text, document in queries
             ]
         try:
-            found = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
+            answers = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
         except MemoryIndexError:
             with self._lock:
                 if self._refreshed() is now:
@@ -222,9 +222,9 @@ class MemoryIndex:
             return self._search(
                 queries, k, threshold, without_equal, threads
             )  # replaced before it was read
-        if len(found) == 1 and not any(added):
-            return found[0]
-        return [best_of(chain(*alike), k) for alike in zip(*found, added, strict=True)]
+        if len(answers) == 1 and not any(added):
+            return answers[0]
+        return [best_of(chain(*alike), k) for alike in zip(*answers, added, strict=True)]
 
     @contextmanager
     def _writing(self) -> Iterator[Generation]:

@@ -56,9 +56,9 @@ class Journal:
         missing, damaged or no regular file, and, with the greatest id that was given before as
         `last_id`, where an id leaves others out: none is ever left out."""
         try:
-            found = os.lstat(self._name)  # every search asks: half the time of Path.lstat
-            self._check_kind(found.st_mode)
-            size = found.st_size
+            status = os.lstat(self._name)  # every search asks: half the time of Path.lstat
+            self._check_kind(status.st_mode)
+            size = status.st_size
             if size == self.offset:
                 self.unfinished = 0
                 return []
@@ -203,12 +203,12 @@ def _change(line: bytes) -> Change:
     content = parsed(line)
     if not isinstance(content, list) or len(content) != 2 or not is_count(content[0], 1):
         raise ValueError("a change is an id and a segment")
-    number, held = content
-    if held is None:
+    number, fields = content
+    if fields is None:
         return number, None
-    if not isinstance(held, list) or len(held) != _FIELDS:
+    if not isinstance(fields, list) or len(fields) != _FIELDS:
         raise ValueError(f"a segment has {_FIELDS} fields")
-    src, tgt, document, position, _, origin, created, changed, user, properties = held
+    src, tgt, document, position, _, origin, created, changed, user, properties = fields
     texts = src, tgt, document, origin, created, changed, user
     if not all(map(is_text, texts)) or type(position) is not int:
         raise ValueError("a field of a segment is not what it should be")

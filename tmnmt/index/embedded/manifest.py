@@ -86,10 +86,12 @@ def check_files(manifest: Manifest, index_dir: Path) -> None:
     `check_content`."""
     folder = manifest.generation_dir(index_dir)
     for name, (size, _) in manifest.files.items():
-        found = (folder / name).stat().st_size if (folder / name).is_file() else None
-        if found != size:
+        real_size = (folder / name).stat().st_size if (folder / name).is_file() else None
+        if real_size != size:
             what = (
-                "is missing" if found is None else f"has {counted(found, 'byte')} instead of {size}"
+                "is missing"
+                if real_size is None
+                else f"has {counted(real_size, 'byte')} instead of {size}"
             )
             raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
 
@@ -129,12 +131,12 @@ def manifest_version(path: str) -> tuple[int, int, int]:
     every search asks.
     Raises MemoryIndexError: no index any more."""
     try:
-        found = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
+        status = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
     except OSError as error:
         raise MemoryIndexError(
             f"{Path(path).parent}: the index is gone: {error.strerror}"
         ) from error
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _written(manifest: Manifest) -> str:
@@ -160,8 +162,10 @@ def _checked(content: Any, path: Path) -> Manifest:
         )
     for key, right in _right(content):
         if not right:
-            told = f"key {key} is {shown(content[key])}"
-            raise MemoryIndexError(f"{path}: damaged ({told}); build the index again with --force")
+            problem = f"key {key} is {shown(content[key])}"
+            raise MemoryIndexError(
+                f"{path}: damaged ({problem}); build the index again with --force"
+            )
     return Manifest(
         **{
             **content,
@@ -190,8 +194,8 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         "settings",
         isinstance(settings, dict)
         and all(
-            is_text(name) and (type(one) in (int, float) or is_text(one))
-            for name, one in settings.items()
+            is_text(name) and (type(value) in (int, float) or is_text(value))
+            for name, value in settings.items()
         ),
     )
 

@@ -21,11 +21,11 @@ class Part(NamedTuple):
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
     ) -> list[list[Match]]:
         """For every query the at most `k` best matches that are not dead, best first."""
-        found = self.hits(queries, k, threshold, without_equal, threads)
-        segments = self.fetch([hit.id for hits in found for hit in hits])
+        hits_of = self.hits(queries, k, threshold, without_equal, threads)
+        segments = self.fetch([hit.id for hits in hits_of for hit in hits])
         return [
             [Match(segments[number], score, edits) for number, edits, score in hits]
-            for hits in found
+            for hits in hits_of
         ]
 
     def hits(
@@ -38,17 +38,17 @@ class Part(NamedTuple):
             return self.postings.search(
                 queries, k, threshold, without_equal=without_equal, threads=threads
             )
-        found: list[list[Hit]] = [[] for _ in queries]
+        hits_of: list[list[Hit]] = [[] for _ in queries]
         left, size = list(range(len(queries))), k
         while left:
-            some = [queries[i] for i in left]
+            asked = [queries[i] for i in left]
             answers = self.postings.search(
-                some, size, threshold, without_equal=without_equal, threads=threads
+                asked, size, threshold, without_equal=without_equal, threads=threads
             )
             short = []
             for i, hits in zip(left, answers, strict=True):
-                found[i] = [hit for hit in hits if hit.id not in dead][:k]
-                if len(found[i]) < k and len(hits) == size:
+                hits_of[i] = [hit for hit in hits if hit.id not in dead][:k]
+                if len(hits_of[i]) < k and len(hits) == size:
                     short.append(i)
             left, size = short, 2 * size
-        return found
+        return hits_of

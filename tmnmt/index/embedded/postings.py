@@ -70,10 +70,10 @@ class _Room(threading.local):
         self.words = np.empty(0, np.uint64)
         self.grow(1, 0)
 
-    def grow(self, size: int, held: int) -> None:
+    def grow(self, size: int, used: int) -> None:
         """So many words of 64 bits; the first ones that are held stay."""
         words = np.empty(size, np.uint64)
-        words[:held] = self.words[:held]
+        words[:used] = self.words[:used]
         self.words, self.address = words, address_of(words)
 
 
@@ -128,7 +128,7 @@ class Postings:
             return [hits for run in runs for hits in search(run)]
         search(runs[0][:1])  # what is read or compiled once, before threads wait for it
         with ThreadPoolExecutor(min(threads, len(runs))) as pool:
-            return [hits for found in pool.map(search, runs) for hits in found]
+            return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
 
     def groups(self) -> Iterator[tuple[list[str], list[int]]]:
         """Every distinct token sequence and the ids of its segments, newest first."""
@@ -155,9 +155,9 @@ class Postings:
             room.grow(job[NEEDED], 4 * job[FOUND])
             job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
             best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
-        found = room.words[: 4 * job[FOUND]].view(np.float64).reshape(-1, 4)
+        rows = room.words[: 4 * job[FOUND]].view(np.float64).reshape(-1, 4)
         hits: list[list[Hit]] = [[] for _ in queries]
-        for query, rank, edits, score in found.tolist():
+        for query, rank, edits, score in rows.tolist():
             hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
         return hits
 

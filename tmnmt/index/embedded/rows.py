@@ -133,7 +133,7 @@ class Rows:
         """Those of the segments with these ids that there are. Raises MemoryIndexError where one is
         damaged."""
         content, start, size = self._content, self._start, self._size
-        found = {}
+        segments = {}
         for number in ids:
             if not 0 < number < size or (begin := start[number]) == (end := start[number + 1]):
                 continue
@@ -142,5 +142,5 @@ class Rows:
                 raise MemoryIndexError(
                     f"{self._path}: segment {number} is damaged (checksum); build the index again"
                 )
-            found[number] = segment
-        return found
+            segments[number] = segment
+        return segments

@@ -11,10 +11,10 @@ from typing import Any
 def read_small(path: Path, most: int) -> tuple[str, Any]:
     """The text of a file of at most `most` bytes, and its content. Raises OSError where it cannot
     be read, ValueError where it is larger, no regular file, or no JSON."""
-    found = path.stat()
+    status = path.stat()
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError("no regular file")
-    if found.st_size > most:
+    if status.st_size > most:
         raise ValueError(f"larger than {most:,} bytes")
     text = path.read_text(encoding="utf-8")
     return text, parsed(text)
@@ -31,7 +31,7 @@ def parsed(text: str | bytes) -> Any:
 def is_text(value: object) -> bool:
     """Whether JSON gave Unicode text: an escape can be half of a character."""
     return type(value) is str and (
-        value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value)
+        value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
     )
 
 

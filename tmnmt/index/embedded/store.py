@@ -107,32 +107,32 @@ class Store:
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
-        wanted = list(ids)
-        found = self._rows.found(wanted)
-        missing = next((number for number in wanted if number not in found), None)
+        numbers = list(ids)
+        segments = self._rows.found(numbers)
+        missing = next((number for number in numbers if number not in segments), None)
         if missing is not None:
             raise MemoryIndexError(
                 f"{self.path}: segment {missing} is missing; build the index again"
             )
-        return found
+        return segments
 
     def __iter__(self) -> Iterator[Segment]:
         """Every segment in order of id, a thousand in memory at a time."""
         return self.chosen(EVERYTHING)
 
-    def chosen(self, wanted: Filter) -> Iterator[Segment]:
+    def chosen(self, conditions: Filter) -> Iterator[Segment]:
         """The segments that are meant, in order of id, a thousand in memory at a time."""
-        where, values = wanted.sql()
+        where, values = conditions.sql()
         last = 0
-        while some := self._ids(
+        while numbers := self._ids(
             f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)
         ):
-            if not all(map(lt, [last, *some], some)):
+            if not all(map(lt, [last, *numbers], numbers)):
                 raise MemoryIndexError(
                     f"{self.path}: damaged (ids out of order); build the index again with --force"
                 )
-            yield from filter(wanted.keeps, self.by_ids(some).values())
-            last = some[-1]
+            yield from filter(conditions.keeps, self.by_ids(numbers).values())
+            last = numbers[-1]
 
     def close(self) -> None:
         with self._lock:
@@ -187,10 +187,10 @@ def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.C
         if limit is None:
             return db
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, 1000))  # bytes of a value
-        held = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
+        objects = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
     except (sqlite3.Error, OSError) as error:
         raise MemoryIndexError(f"{path}: the store cannot be opened: {_said(error)}") from error
-    if held != [("table", "segments", _SCHEMA)]:
+    if objects != [("table", "segments", _SCHEMA)]:
         db.close()
         raise MemoryIndexError(
             f"{path}: the store cannot be opened: it holds something else than a build makes"

@@ -77,10 +77,10 @@ def _features(parts: Parts, groups: int) -> Iterator[tuple[str, bool, str]]:
         len(columns) > 0 and columns.shape[1] == -(-groups // BLOCK) * BLOCK // 64,
         "has a wrong size",
     )
-    held = features[features >= 0]
+    real = features[features >= 0]
     yield (
         "column_of",
-        len(held) == len(columns) - 1 > held.max(initial=-1),
+        len(real) == len(columns) - 1 > real.max(initial=-1),
         "does not name every column",
     )
     yield "posting_start", len(parts["posting_start"]) == len(features) + 1, "has a wrong size"

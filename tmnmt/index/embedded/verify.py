@@ -43,11 +43,14 @@ def _verify(manifest: Manifest, index_dir: Path) -> int:
                 f"{generation.store.path}: {counts}; build the index again with --force"
             )
         if unfinished := generation.journal.unfinished:
-            told = (
+            consequence = (
                 "of a change that was not finished, so never acknowledged; the next change "
                 "takes its place"
             )
             log.info(
-                "%s: ends with %s %s", generation.journal.path, counted(unfinished, "byte"), told
+                "%s: ends with %s %s",
+                generation.journal.path,
+                counted(unfinished, "byte"),
+                consequence,
             )
         return len(generation)

@@ -1,0 +1,94 @@
+"""The pairs a sentence is translated with: how they are chosen from what several memories hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tmnmt.config.options import Select, Selection, Similarity
+from tmnmt.engine.confirmed import Confirmed, Done
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.segments import Segment
+
+QUERY = "a b c d e f g h"
+FIRST = "a b c d e x x x"
+ALIKE = "a b c d x x x x"
+LITTLE = "a b x x x f x x"
+MUCH = "x x x x x f g x"
+
+
+@pytest.fixture
+def indexes(tmp_path: Path) -> Iterator[list[MemoryIndex]]:
+    build(tmp_path / "one", [Segment(src, src.upper()) for src in (FIRST, MUCH)], "en", "fr")
+    build(
+        tmp_path / "two", [Segment(src, src.upper()) for src in (FIRST, ALIKE, LITTLE)], "en", "fr"
+    )
+    with MemoryIndex.open(tmp_path / "one") as one, MemoryIndex.open(tmp_path / "two") as two:
+        yield [one, two]
+
+
+@pytest.mark.parametrize(
+    ("select", "similarity", "alpha", "sources"),
+    [
+        ("topk", "fuzzy", None, [FIRST, ALIKE]),
+        ("greedy", "fuzzy", None, [FIRST, MUCH]),  # f and g at once
+        ("walk", "fuzzy", None, [FIRST, LITTLE]),
+        ("contrastive", "fuzzy", 0.5, [FIRST, MUCH]),
+        ("topk", "bleu", None, [FIRST, ALIKE]),
+    ],
+)
+def test_pairs_are_chosen_from_all_memories_together(
+    indexes: list[MemoryIndex],
+    select: Select,
+    similarity: Similarity,
+    alpha: float | None,
+    sources: list[str],
+) -> None:
+    retriever = Retriever(indexes, 2, 0.2, selection=Selection(select, similarity, alpha))
+    found, nothing = retriever.search([QUERY, "something else"])
+    assert [match.segment.src for match in found] == sources
+    assert nothing == ()
+    fuzzy = {FIRST: 5 / 8, ALIKE: 4 / 8, LITTLE: 3 / 8, MUCH: 2 / 8}
+    assert [match.score == fuzzy[match.segment.src] for match in found] == [
+        similarity == "fuzzy"
+    ] * 2
+
+
+def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
+    retriever = Retriever(indexes, 2, 0.2, selection=Selection("greedy"))
+    confirmed = Confirmed()
+    confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), in_index=False)
+    found = retriever.search([QUERY, QUERY], [confirmed.similar, Delta()])
+    assert [[match.segment.tgt for match in matches] for matches in found] == [
+        [FIRST.upper(), "confirmed"],
+        [FIRST.upper(), MUCH.upper()],
+    ]
+
+
+def test_of_several_targets_the_newest_of_the_most_frequent_is_taken(tmp_path: Path) -> None:
+    said = [
+        ("one", "2020"),
+        ("two", "2021"),
+        ("two", "2022"),
+        ("last", "2024"),
+        ("one", "2023"),
+        ("alone", "2030"),
+    ]
+    copies = [Segment(QUERY, tgt, changed=f"{year}-01-01T00:00:00Z") for tgt, year in said]
+    many = [
+        Segment(QUERY, "often", changed="2001-01-01T00:00:00Z")
+    ] * 300  # more than are asked for at first
+    build(tmp_path / "few", copies, "en", "fr")
+    build(tmp_path / "many", [*many, Segment("rare", "1"), Segment("rare", "2")], "en", "fr")
+    with MemoryIndex.open(tmp_path / "few") as few, MemoryIndex.open(tmp_path / "many") as often:
+        for indexes, taken in (([few], "one"), ([few, often], "often")):
+            found = Retriever(indexes, 2, 0.5).exact(
+                [f" {QUERY.replace(' ', '  ')}", "a b c d e f g"]
+            )
+            assert found[0] is not None and found[0].segment.tgt == taken and found[1] is None
+        newest = Retriever([few], 2, 0.5).exact([QUERY])[0]
+        assert newest is not None and newest.segment.changed.startswith("2023")

@@ -1,0 +1,169 @@
+"""The compiled inner loops against plain ones, on real text."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from places import JRC
+from rapidfuzz.distance import Levenshtein
+
+from tmnmt.formats import read_memory
+from tmnmt.index.embedded.inversion import Inversion
+from tmnmt.index.embedded.postings import Postings
+from tmnmt.index.kernels.arrays import Arrays, address_of
+from tmnmt.index.kernels.search import (
+    Best,
+    candidates,
+    carved,
+    edit_distance,
+    insert,
+    query_of,
+)
+from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
+
+
+@numba.njit
+def room_for(size, groups, longest):  # type: ignore[no-untyped-def]
+    return carved(0, size, groups, longest)[0] // 8
+
+
+@numba.njit
+def distance_of(arrays, pattern, text, address):  # type: ignore[no-untyped-def]
+    _, room = carved(address, pattern.size, 0, 0)
+    return edit_distance(query_of(arrays, pattern, pattern.size, room), text, 0, text.size)
+
+
+@numba.njit
+def found_in(arrays, sequence, least, address):  # type: ignore[no-untyped-def]
+    longest = arrays.length_start.size - 2
+    _, room = carved(address, sequence.size, arrays.member_offsets.size - 1, longest)
+    query = query_of(arrays, sequence, sequence.size, room)
+    found = candidates(arrays, query, least, 1, longest, room)
+    return room.groups[:found].copy(), room.lengths[:found].copy(), room.shared[:found].copy()
+
+
+def no_postings(vocabulary: int) -> Arrays:
+    """Of a memory without features."""
+    none = np.zeros(1, np.int64)
+    small, starts = np.zeros(1, np.int32), np.zeros(vocabulary + 1, np.int32)
+    columns = np.zeros(8, np.uint64)
+    return Arrays(
+        *(none, none, small, starts, small.astype(np.int16), columns),
+        *(none, small, np.zeros(2, np.int32), small, small),
+    )
+
+
+@pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 128, 300])
+def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
+    random = np.random.default_rng(size)
+    for _ in range(50):
+        vocabulary = int(random.integers(2, 40))
+        pattern = random.integers(-1, vocabulary, size).astype(np.int32)
+        text = random.integers(0, vocabulary, int(random.integers(1, 2 * size + 2))).astype(
+            np.int32
+        )
+        if random.random() < 0.5:  # like one another, as a memory's segments are
+            text = np.where(random.random(size) < 0.8, np.maximum(pattern, 0), 0).astype(np.int32)
+        wanted = Levenshtein.distance(
+            [t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()]
+        )
+        room = np.empty(room_for(size, 0, 0), np.uint64)
+        found = distance_of(no_postings(vocabulary), pattern, text, address_of(room))
+        assert found == wanted
+
+
+def test_a_rank_that_stands_twice_has_no_place_behind_the_last() -> None:
+    plain = insert.py_func  # type: ignore[attr-defined]  # as Python it looks at the bounds
+    best = Best(np.array([5, 7], np.int32), np.array([1, 2], np.int32), np.array([0.9, 0.8]))
+    assert plain(best, 2, 0.8, 7, 2) == 2
+    assert (best.ranks.tolist(), best.edits.tolist(), best.scores.tolist()) == (
+        [5, 7],
+        [1, 2],
+        [0.9, 0.8],
+    )
+    assert plain(best, 2, 0.8, 6, 2) == 2 and best.ranks.tolist() == [5, 6]
+
+
+def numbered(sequence: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Every token with the number of its occurrence."""
+    seen: Counter[str] = Counter()
+    for token in sequence:
+        seen[token] += 1
+        yield token, seen[token]
+
+
+def scan_count(
+    sequences: Sequence[Sequence[str]], queries: Sequence[Sequence[str]]
+) -> Iterator[list[int]]:
+    """For every query the tokens that each sequence shares with it, by plain counting over postings
+    (ScanCount)."""
+    postings = defaultdict(list)
+    for group, sequence in enumerate(sequences):
+        for feature in numbered(sequence):
+            postings[feature].append(group)
+    for query in queries:
+        shared = [0] * len(sequences)
+        for feature in numbered(query):
+            for group in postings.get(feature, []):
+                shared[group] += 1
+        yield shared
+
+
+def real_sequences() -> list[list[str]]:
+    """Token sequences of 1 to 1,000 tokens: real sources, and runs of them."""
+    draw = random.Random(5)
+    sources = [
+        tokens for segment in read_memory(JRC, "en", "fr") if (tokens := match_tokens(segment.src))
+    ]
+    joined = [
+        [token for source in sources[i : i + 60] for token in source]
+        for i in range(0, len(sources), 20)
+    ]
+    return sources + [run[: draw.randint(100, 1000)] for run in joined]
+
+
+@pytest.mark.parametrize("columns", [0, 7, 512, 30_000])
+def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_one(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.embedded.inversion.MOST_COLUMNS", columns)
+    sequences = real_sequences()
+    inversion = Inversion(tmp_path)
+    inversion.add(
+        range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences]
+    )
+    inversion.write(tmp_path / "postings")
+    postings = Postings.open(tmp_path / "postings")
+    parts = {**postings._parts, "columns": postings._parts["columns"].reshape(-1)}
+    arrays = Arrays(*(parts[name] for name in Arrays._fields))
+    words = postings._parts["vocabulary"].tobytes().decode().split("\n")
+    number = {token: i for i, token in enumerate(words)}
+    lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
+    ends = np.cumsum(lengths)
+    groups = [
+        [words[token] for token in arrays.tokens[end - n : end]]
+        for end, n in zip(ends, lengths, strict=True)
+    ]
+    assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
+    queries = [
+        *random.Random(columns).sample(sequences, 12),
+        sequences[-1],
+        sequences[-2],
+        ["unheard", "of"],
+    ]
+    for query, shared in zip(queries, scan_count(groups, queries), strict=True):
+        sequence = np.array([number.get(token, -1) for token in query], np.int32)
+        longest = len(arrays.length_start) - 2
+        room = np.empty(room_for(len(sequence), len(groups), longest), np.uint64)
+        for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
+            found = found_in(arrays, sequence, least, address_of(room))
+            needed = [least * max(len(query), len(group)) for group in groups]
+            wanted = [(g, len(groups[g]), n) for g, n in enumerate(shared) if n >= needed[g]]
+            assert list(zip(*found, strict=True)) == wanted

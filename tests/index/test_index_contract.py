@@ -1,0 +1,174 @@
+"""One contract, three ways to keep it: brute force, the embedded index, Elasticsearch. Same ids,
+scores, order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from brute_force import DATES, brute_force, pairs, queries, real_segments, written
+from elastic_server import Running
+from places import MEMORIES
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from tmnmt.formats import read_memory
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
+
+THRESHOLDS = (0.3, 0.5, 0.7, 0.8)
+
+
+@pytest.fixture(scope="module")
+def elastic(server: Running) -> Iterator[ElasticIndex]:
+    address = server.address("contract")
+    build_elastic(address, real_segments(), "en", "fr", shards=2)
+    with ElasticIndex.open(address) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
+    path = tmp_path_factory.mktemp("index") / "real"
+    build(path, real_segments(), "en", "fr")
+    with MemoryIndex.open(path) as index:
+        yield index
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_all_three_answer_alike(
+    elastic: ElasticIndex, embedded: MemoryIndex, threshold: float
+) -> None:
+    asked = queries(40, 3)
+    found = elastic.search(asked, 3, threshold)
+    assert found == embedded.search(asked, 3, threshold)
+    assert [pairs(matches) for matches in found] == [
+        brute_force(q, real_segments(), 3, threshold) for q in asked
+    ]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "zzzz", "the " * 1200, "Article 1", "\u200b\u0007", "␟ ␟ (1)"]
+)
+def test_odd_queries_are_answered_alike(
+    elastic: ElasticIndex, embedded: MemoryIndex, query: str
+) -> None:
+    for threshold, k in [(0.0, 2), (0.5, 300)]:
+        assert elastic.search([query], k, threshold) == embedded.search([query], k, threshold)
+
+
+def test_more_candidates_than_a_page_are_all_read(
+    elastic: ElasticIndex, embedded: MemoryIndex
+) -> None:
+    for k, threshold in [(3000, 0.0), (1500, 0.05)]:
+        found = elastic.search([real_segments()[5].src], k, threshold)
+        assert len(found[0]) > 1000 and found == embedded.search(
+            [real_segments()[5].src], k, threshold
+        )
+
+
+def test_sources_and_documents_are_left_out_alike(
+    elastic: ElasticIndex, embedded: MemoryIndex
+) -> None:
+    some = real_segments()[::100]
+    asked, documents = [segment.src for segment in some], [segment.document for segment in some]
+    for left_out in ({"exclude_sources": True}, {"exclude_documents": documents}):
+        found = elastic.search(asked, 3, 0.4, **left_out)
+        assert found == embedded.search(asked, 3, 0.4, **left_out)
+
+
+def test_nearly_every_query_is_one_request(elastic: ElasticIndex) -> None:
+    asked = queries(100, 5)
+    before = elastic.requests
+    elastic.search(asked, 3, 0.5)
+    assert elastic.requests - before <= 1.05 * len(asked)
+
+
+def test_every_segment_comes_back_whole(elastic: ElasticIndex) -> None:
+    assert list(elastic.segments()) == list(real_segments())
+
+
+def test_additions_are_found_at_once_and_keep_the_order(server: Running, tmp_path: Path) -> None:
+    first = [
+        replace(segment, properties=(("a", "b"), ("a", "c"))) for segment in real_segments()[:50]
+    ]
+    new = [
+        Segment("a new one", "un"),
+        Segment("!", "!"),
+        Segment("a new one", "deux"),
+        Segment(" ", "no tokens"),
+    ]
+    later = [
+        replace(segment, created="2022", changed="2022")
+        for segment in (*new, *real_segments()[2:9])
+    ]
+    path = tmp_path / "index"
+    address = server.address("additions")
+    build_elastic(address, first, "en", "fr")
+    build(path, first, "en", "fr")
+    with (
+        ElasticIndex.open(address) as there,
+        ElasticIndex.open(address) as other,
+        MemoryIndex.open(path) as here,
+    ):
+        assert there.add(later) == here.add(later)
+        assert len(other) == len(here) == 61
+        asked = [segment.src for segment in later]
+        assert other.search(asked, 5, 0.3) == here.search(asked, 5, 0.3)
+        assert other.add([Segment("a new one", "trois")]) == [62]
+        (newest, *_) = there.search(["a new one"], 5, 1.0)[0]
+        assert newest.segment.tgt == "trois" and newest.segment.changed.endswith("Z")
+
+
+@pytest.mark.slow
+def test_two_thousand_kept_out_sentences_at_four_thresholds(
+    server: Running, tmp_path: Path
+) -> None:
+    dates = random.Random(1)
+    law = read_memory(MEMORIES / "canadian-law.en-fr.tmx.gz", "en", "fr")
+    segments = [
+        replace(segment, id=i, changed=dates.choice(DATES)) for i, segment in enumerate(law, 1)
+    ]
+    kept_out = read_memory(MEMORIES / "held-out" / "law.test.en-fr.tsv.gz", "en", "fr")
+    asked = list(
+        dict.fromkeys(segment.src for segment in kept_out if len(match_tokens(segment.src)) >= 5)
+    )[:2000]
+    assert len(asked) == 2000
+    distances = process.cdist(
+        [*map(written, asked)], [written(s.src) for s in segments], scorer=Levenshtein.distance
+    )
+    address = server.address("law")
+    build(tmp_path / "law", segments, "en", "fr")
+    build_elastic(address, segments, "en", "fr", shards=2)
+    with ElasticIndex.open(address) as there, MemoryIndex.open(tmp_path / "law") as here:
+        for threshold in THRESHOLDS:
+            found = there.search(asked, 3, threshold)
+            assert found == here.search(asked, 3, threshold)
+            expected = [
+                three_best(*row, segments, threshold) for row in zip(asked, distances, strict=True)
+            ]
+            assert [pairs(matches) for matches in found] == expected
+
+
+def three_best(
+    query: str, distances: Any, segments: list[Segment], threshold: float
+) -> list[tuple[int, float]]:
+    """As `brute_force`, from the distances to all segments."""
+    length = len(written(query))
+    scores = [
+        1.0 - int(distance) / max(length, len(written(segment.src)))
+        for distance, segment in zip(distances, segments, strict=True)
+    ]
+    hits = [
+        (score, s.changed, -s.id)
+        for score, s in zip(scores, segments, strict=True)
+        if score >= threshold - 1e-9
+    ]
+    return [(-number, score) for score, _, number in sorted(hits, reverse=True)[:3]]

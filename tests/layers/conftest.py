@@ -1,0 +1,60 @@
+"""A model, a memory with its keys, and three keys worked by hand: read by neighbours and kNN."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_model import segments, write_tiny_model
+from tiny_neighbours import with_keys
+
+from tmnmt.index import MemoryIndex, build
+from tmnmt.keys.datastore import Datastore
+from tmnmt.keys.files import Header, Keys, KeyWriter, digest_of, keys_dir
+from tmnmt.layers.combine import Memories
+from tmnmt.models.folder import load_model
+from tmnmt.segments import Segment
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its memories as after training: coverage, preferences and temperature count."""
+    folder = write_tiny_model(tmp_path_factory.mktemp("model"))
+    loaded = load_model(folder)
+    memories = Memories.load(folder / "memory.safetensors", loaded.backbone)
+    assert (
+        memories.tm is not None
+        and memories.tm.coverage.weight is not None
+        and memories.tm.preferences is not None
+    )
+    with torch.no_grad():
+        memories.tm.coverage.weight.fill_(1.5)
+        memories.tm.preferences.copy_(torch.tensor([2.0, 0.5, 0.7]))
+        memories.tm.log_eta.fill_(0.4)
+        assert len(memories.tm.trusts) == 2
+        for trust in memories.tm.trusts:
+            trust.copy_(torch.tensor([0.1, 5.0]))
+    memories.save(folder / "memory.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Path:
+    """All pairs, with their keys."""
+    return with_keys(tmp_path_factory.mktemp("memory") / "index", segments(), model)
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Datastore:
+    """c', z' and word: (0, 0), (log 3, 1), 1; (1, 0), (log 3, 0), 0; (0, 2), (log 3, 0), 1"""
+    build(tmp_path / "index", [Segment("x", "y")], "en", "fr")
+    with KeyWriter.open(keys_dir(tmp_path / "index", "m"), Header("m", 2, 2, 9)) as writer:
+        contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float16)
+        hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float16)
+        writer.append(
+            [1], [digest_of("x", "y")], [Keys(contexts, hiddens, np.array([1, 0, 1], np.int32))]
+        )
+    return Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")

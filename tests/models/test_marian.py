@@ -1,0 +1,313 @@
+"""Marian models of their users, held to the code that they were made for."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_training import sentences
+
+from tmnmt.cli import run
+from tmnmt.config.options import Decoding, Remembering
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import ModelError
+from tmnmt.models.folder import load_model
+from tmnmt.models.marian import Imported, read_marian
+from tmnmt.segments import Translation
+from tmnmt.vocab import BOS, EOS, PAD, UNK, PairVocabulary, Vocabulary
+
+transformers = pytest.importorskip("transformers")
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "base": {},
+    "relu": {"activation_function": "relu", "encoder_layers": 1, "decoder_layers": 1},
+    "gelu, not scaled": {"activation_function": "gelu", "scale_embedding": False},
+    "deep": {
+        "encoder_layers": 6,
+        "decoder_layers": 3,
+        "decoder_ffn_dim": 40,
+        "encoder_ffn_dim": 40,
+    },
+    "untied": {"tie_word_embeddings": False},
+    "two vocabularies": {"share_encoder_decoder_embeddings": False},
+    "languages": {"languages": ("deu", "fra")},
+}
+
+
+def made(folder: Path, languages: tuple[str, ...] = (), **changes: Any) -> Any:
+    """A Marian model of random weights in a folder of Hugging Face, and the object itself."""
+    folder.mkdir(exist_ok=True)
+    sides = [Vocabulary.train(sentences(400, seed), 340) for seed in (0, 1)]
+    for side, name in zip(sides, ("source", "target"), strict=True):
+        (folder / f"{name}.spm").write_bytes(side.model)
+    both = [[side.piece(i) for i in range(len(side))] for side in sides]
+    asked = [f">>{language}<<" for language in languages]
+    special = {"</s>", "<unk>", "<pad>", "<s>"}
+    shared = changes.get("share_encoder_decoder_embeddings", True)
+    pieces = sorted({*both[0], *both[1]} - special) if shared else sorted({*both[0]} - special)
+
+    def numbered(pieces: list[str]) -> dict[str, int]:
+        return {piece: n for n, piece in enumerate(["</s>", "<unk>", *asked, *pieces, "<pad>"])}
+
+    source = numbered(pieces)
+    target = source if shared else numbered(sorted({*both[1]} - special))
+    (folder / "vocab.json").write_text(json.dumps(source))
+    if not shared:
+        (folder / "target_vocab.json").write_text(json.dumps(target))
+    sizes = {
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64,
+        "activation_function": "swish",
+        "scale_embedding": True,
+        "static_position_embeddings": True,
+        "tie_word_embeddings": True,
+    }
+    torch.manual_seed(3)
+    config = transformers.MarianConfig(
+        vocab_size=len(source),
+        decoder_vocab_size=len(target),
+        pad_token_id=target["<pad>"],
+        eos_token_id=0,
+        decoder_start_token_id=target["<pad>"],
+        forced_eos_token_id=None,
+        init_std=0.3,
+        **{**sizes, **changes},
+    )
+    model = transformers.MarianMTModel(config).eval()
+    model.final_logits_bias.normal_()
+    model.save_pretrained(folder)
+    return model, source, target
+
+
+def theirs(imported: Imported, source: dict[str, int], target: dict[str, int]) -> Any:
+    """Our numbers as Marian's: of source words, of target words."""
+    special = {PAD: "<pad>", BOS: "<pad>", EOS: "</s>", UNK: "<unk>"}
+    vocab = imported.vocab
+    of_target = [target[special.get(i, vocab.piece(i))] for i in range(len(vocab))]
+    return of_target
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@torch.no_grad()
+def test_logits_and_greedy_texts_equal_those_of_transformers(tmp_path: Path, shape: str) -> None:
+    model, source, target = made(tmp_path / "hf", **SHAPES[shape])
+    imported = read_marian(tmp_path / "hf", "deu")
+    order = theirs(imported, source, target)
+    backbone, vocab = imported.backbone, imported.vocab
+    assert imported.prefix == (">>deu<<" if "languages" in SHAPES[shape] else "")
+    lines = [*sentences(30), "unknown: ߷"]
+    for line in lines:
+        src = [*vocab.encode_source(line), EOS]
+        pieces = vocab._source.encode(line, out_type=str)
+        asked = [source[imported.prefix]] if imported.prefix else []
+        their_src = asked + [source.get(piece, 1) for piece in pieces] + [0]
+        tgt = vocab.encode(line)
+        encoded = backbone.encode(torch.tensor([src]), torch.tensor([len(src)]))
+        contexts, hiddens = backbone.forced(encoded, torch.tensor([[*tgt, EOS]]))
+        prev = torch.tensor([[BOS, *tgt]])
+        ours = backbone.readout(prev, hiddens, contexts)[0]
+        out = model(
+            input_ids=torch.tensor([their_src]),
+            decoder_input_ids=torch.tensor([[order[BOS], *(order[word] for word in tgt)]]),
+        ).logits[0]
+        torch.testing.assert_close(ours[:, 2:], out[:, order[2:]], atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_that_was_imported_translates_alone_and_with_what_it_is_given(
+    tmp_path: Path,
+) -> None:
+    made(tmp_path / "hf", languages=("deu", "fra"))
+    for options in ([], ["--tag", "xyz"]):
+        named = ["--src-lang", "en", "--tgt-lang", "de", *(options or ["--tag", "deu"])]
+        code = run(["import-model", str(tmp_path / "hf"), "-o", str(tmp_path / "model"), *named])
+        assert code == (1 if options else 0)
+        if options:
+            continue
+        loaded = load_model(tmp_path / "model")
+        assert loaded.config["prefix"] == ">>deu<<"
+        vocab = loaded.vocab
+        assert isinstance(vocab, PairVocabulary)
+        assert vocab.encode_source("x")[0] == vocab._prefix[0]
+        translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=2))
+        together = translator.translate(sentences(3))
+        alone = [translator.translate([line])[0] for line in sentences(3)]
+        assert [t.tgt for t in together] == [t.tgt for t in alone] and all(t.tgt for t in alone)
+        shutil.rmtree(tmp_path / "model")
+
+
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another kind": (lambda f: _config(f, model_type="bart"), "model_type is 'bart'"),
+    "activation": (
+        lambda f: _config(f, activation_function="mish"),
+        "activation_function is 'mish'",
+    ),
+    "no vocabulary": (lambda f: (f / "vocab.json").unlink(), r"vocab.json: cannot be read"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "has neither model.safetensors"),
+    "half a download": (lambda f: _cut(f / "model.safetensors"), "cannot be read"),
+    "more pieces": (
+        lambda f: _add(f / "vocab.json"),
+        "pieces, the embeddings",
+    ),
+    "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: no JSON"),
+    "a layer more": (
+        lambda f: _config(f, encoder_layers=3),
+        "weights have no model.enc.*2",
+    ),
+    "nothing": (lambda f: (f / "config.json").unlink(), "no Marian model"),
+    "no spm": (lambda f: (f / "source.spm").write_bytes(b"x"), "cannot be read"),
+}
+
+
+def _config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def _add(path: Path) -> None:
+    held = json.loads(path.read_text())
+    path.write_text(json.dumps(held | {"new": len(held)}))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("marian") / "hf"
+    made(path)
+    return path
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_model_is_an_error_on_one_line_and_nothing_is_made(
+    folder: Path, tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil, said = WRONG[case]
+    shutil.copytree(folder, tmp_path / "hf")
+    spoil(tmp_path / "hf")
+    arguments = ["-o", str(tmp_path / "model"), "--src-lang", "en", "--tgt-lang", "de"]
+    assert run(["import-model", str(tmp_path / "hf"), *arguments]) == 1
+    err = capsys.readouterr().err
+    assert re.search(said, err) and err.count("\n") == 1, err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hf"]
+
+
+def test_a_file_of_pickled_objects_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(folder, tmp_path / "hf")
+    (tmp_path / "hf" / "model.safetensors").unlink()
+    torch.save({"a": Path("x"), "b": torch.zeros(1)}, tmp_path / "hf" / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="no file of weights alone"):
+        read_marian(tmp_path / "hf", "de")
+
+
+def test_a_pytorch_file_gives_what_safetensors_give(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "hf")
+    weights = load_file(tmp_path / "hf" / "model.safetensors")
+    (tmp_path / "hf" / "model.safetensors").unlink()
+    torch.save(weights, tmp_path / "hf" / "pytorch_model.bin")
+    one, other = read_marian(folder, "de"), read_marian(tmp_path / "hf", "de")
+    for name, value in one.backbone.state_dict().items():
+        assert torch.equal(value, other.backbone.state_dict()[name])
+
+
+def test_an_archive_of_opus_mt_gives_what_hugging_face_gives(folder: Path, tmp_path: Path) -> None:
+    """The archive is written here by Marian's names, from the weights of the other folder."""
+    path = tmp_path / "opus"
+    path.mkdir()
+    weights = load_file(folder / "model.safetensors")
+    vocab = json.loads((folder / "vocab.json").read_text())
+    assert vocab.pop("<pad>") == len(vocab)  # archives have no such piece
+    table = weights.get("model.shared.weight", weights.get("model.decoder.embed_tokens.weight"))
+    assert table is not None
+    bias = weights["final_logits_bias"]
+    arrays = {"Wemb": table[:-1].numpy(), "decoder_ff_logit_out_b": bias[:, :-1].numpy()}
+    parts = {"self": "self_attn", "context": "encoder_attn"}
+    for side in ("encoder", "decoder"):
+        for n in range(2):
+            theirs, ours = f"model.{side}.layers.{n}.", f"{side}_l{n + 1}_"
+            for part, name in parts.items():
+                if side == "encoder" and part == "context":
+                    continue
+                for letter, projection in zip("qkvo", ("q", "k", "v", "out"), strict=True):
+                    stem = f"{theirs}{name}.{projection}_proj"
+                    arrays[f"{ours}{part}_W{letter}"] = weights[f"{stem}.weight"].T.numpy()
+                    arrays[f"{ours}{part}_b{letter}"] = weights[f"{stem}.bias"][None].numpy()
+                for kind in ("scale", "bias"):
+                    theirs_kind = {"scale": "weight", "bias": "bias"}[kind]
+                    norm = weights[f"{theirs}{name}_layer_norm.{theirs_kind}"]
+                    arrays[f"{ours}{part}_Wo_ln_{kind}"] = norm[None].numpy()
+            for number in (1, 2):
+                arrays[f"{ours}ffn_W{number}"] = weights[f"{theirs}fc{number}.weight"].T.numpy()
+                arrays[f"{ours}ffn_b{number}"] = weights[f"{theirs}fc{number}.bias"][None].numpy()
+            for kind, theirs_kind in (("scale", "weight"), ("bias", "bias")):
+                norm = weights[f"{theirs}final_layer_norm.{theirs_kind}"]
+                arrays[f"{ours}ffn_ffn_ln_{kind}"] = norm[None].numpy()
+    told = (
+        "type: transformer\nenc-depth: 2\ndec-depth: 2\ntransformer-heads: 4\n"
+        "transformer-dim-ffn: 64\ntransformer-ffn-activation: swish\ntied-embeddings-all: true\n"
+        'transformer-preprocess: ""\ntransformer-postprocess: dan\n'
+    )
+    arrays["special:model.yml"] = np.frombuffer(told.encode() + b"\0", np.int8)
+    np.savez(path / "opus.npz", **arrays)  # type: ignore[arg-type]
+    for name in ("source.spm", "target.spm"):
+        shutil.copyfile(folder / name, path / name)
+    lines = [f"{json.dumps(piece)}: {number}" for piece, number in vocab.items()]
+    (path / "opus.vocab.yml").write_text("\n".join(lines))
+    (path / "decoder.yml").write_text(
+        "models:\n  - opus.npz\nvocabs:\n  - opus.vocab.yml\n  - opus.vocab.yml\n"
+    )
+    one, other = read_marian(folder, "de"), read_marian(path, "de")
+    assert one.vocab._pieces == other.vocab._pieces and one.sizes == other.sizes
+    for name, value in one.backbone.state_dict().items():
+        ours = other.backbone.state_dict()[name]
+        if name in ("embedding.weight", "output_bias"):
+            value, ours = value[2:], ours[2:]  # of padding, an archive has nothing
+        assert torch.equal(value, ours), name
+
+
+def test_an_imported_model_learns_to_copy_from_a_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its weights are random, so that all it can say comes from the memory."""
+    made(tmp_path / "hf")
+    named = ["--src-lang", "en", "--tgt-lang", "de"]
+    model = tmp_path / "model"
+    assert run(["import-model", str(tmp_path / "hf"), "-o", str(model), *named]) == 0
+    lines = sentences(300)
+    pairs = [f"{line}\t{' '.join(reversed(line.split()))}\n" for line in lines]
+    (tmp_path / "memory.tsv").write_text("".join(["en\tde\n", *pairs]))
+    arguments = ["--model", str(model), "--memory", str(tmp_path / "memory.tsv"), "--no-cache"]
+    arguments += ["--no-fusion", "--sentences", "200", "-o", str(tmp_path / "adapted")]
+    assert run(["adapt", *arguments]) == 0
+    alone = Translator.load(model).translate(lines[:10])
+    memory = [tmp_path / "memory.tsv"]
+    adapted = Translator.load(
+        tmp_path / "adapted",
+        memory,
+        decoding=Decoding(mode="copy", verbatim=False),
+        remembering=Remembering(remember="nothing"),
+    )
+    right = [Counter(reversed(line.split())) for line in lines[:10]]
+
+    def words_of(said: list[Translation]) -> int:
+        both = zip(said, right, strict=True)
+        return sum((Counter(one.tgt.split()) & wanted).total() for one, wanted in both)
+
+    assert words_of(adapted.translate(lines[:10])) > words_of(alone) + 5
