@@ -4,9 +4,9 @@ have the others.
     python decode_worker.py JOB.json '{"library": "joeynmt", ...}'
 
 JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of our model, `transformer`
-(those of the peers' Transformers), and `batches`, by name: lists of batches of sentences as ids from 4 on. Prints one line of JSON when
-ready; then for every name on stdin it decodes those batches, every output `steps` long, and prints
-how long it took. But for ours the weights are random: they do not change how much there is to do.
+(those of the peers' Transformers), and `batches`, by name: lists of batches of sentences as ids
+from 4 on. Prints one line of JSON when ready; then for every name on stdin it decodes those
+batches, every output `steps` long, and prints how long it took. But for ours the weights are random: they do not change how much there is to do.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from tmnmt.keys.pair_keys import padded
     from tmnmt.layers.combine import Ready
     from tmnmt.models.folder import load_model
+    from tmnmt.models.rnnsearch import RNNsearch
+    from tmnmt.models.transformer import Transformer
 
     model = load_model(Path(options["model"]))
+    assert isinstance(model.backbone, RNNsearch | Transformer)
     with torch.no_grad():
         model.backbone.output_bias[vocab.EOS] = -torch.inf
     backbone = Translator(model, None, [], Settings(precision=options["precision"])).backbone
