@@ -6,7 +6,8 @@ have the others.
 JOB.json: `threads`, `beam`, `steps`, `vocabulary` (its size), `sizes` of our model, `transformer`
 (those of the peers' Transformers), and `batches`, by name: lists of batches of sentences as ids
 from 4 on. Prints one line of JSON when ready; then for every name on stdin it decodes those
-batches, every output `steps` long, and prints how long it took. But for ours the weights are random: they do not change how much there is to do.
+batches, every output `steps` long, and prints how long it took. But for ours the weights are
+random: they do not change how much there is to do.
 """
 
 from __future__ import annotations
