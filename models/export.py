@@ -1,5 +1,5 @@
-"""Makes the folder that ships out of a finished run: weights in fp16, configuration, vocabulary,
-training log.
+"""Makes the folder that ships out of a finished run: weights in fp16, those of memory layers too,
+configuration, vocabulary, training log.
 
 python models/export.py runs/law.en-fr models/law.en-fr
 python models/export.py --stamp models/law.en-fr       a file there was replaced: its checksum anew

@@ -206,7 +206,9 @@ class Decoding(Options):
     length_penalty: LengthPenalty = 1.0
     precision: Annotated[
         Precision,
-        Help("Of products; bf16 is faster on CPUs that have it, and not quite the same."),
+        Help(
+            "Of products; bf16 is faster in batches on CPUs that have it, and not quite the same."
+        ),
     ] = "fp32"
 
 

@@ -31,6 +31,6 @@ def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbo
     parameters' own."""
     if isinstance(backbone, RNNsearch):
         return FastRNNsearch(backbone, dtype)
-    if isinstance(backbone, Trainable):
-        backbone.dtype = dtype
+    if isinstance(backbone, Transformer):
+        return backbone.for_decoding(dtype)
     return backbone.eval()

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models.base import Backbone, Inject, shift
+from tmnmt.models.products import Product, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
 from tmnmt.vocab import BOS, PAD
@@ -41,25 +42,25 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
             words = model.embedding.weight
             self.input_table = model.decoder_input(words)  # (V, 3d)
             self.readout_table = model.readout_word(words) + model.readout_context.bias  # (V, e)
-            self.decoder = self._kept(model.decoder_weight.t()), model.decoder_bias
+            self.decoder = self._product(model.decoder_weight.t(), model.decoder_bias)
             doubled = model.state_weight.clone()
             doubled[:, : self.attention] *= 2  # the query of sigmoid(2 x)
-            self.state = self._kept(doubled.t()), F.pad(model.state_bias, (self.attention, 0))
+            bias = F.pad(model.state_bias, (self.attention, 0))
+            self.state = self._product(doubled.t(), bias)
             self.attention_vector = 2 * model.attention_vector
-            self.context = self._kept(model.context_input.weight), model.context_input.bias
+            self.context = self._product(model.context_input.weight, model.context_input.bias)
             before = torch.cat([model.readout_hidden.weight, model.readout_context.weight], 1)
-            self.before_output = self._kept(before), None
-            self.output = self._kept(words), model.output_bias
+            self.before_output = self._product(before)
+            self.output = self._product(words, model.output_bias)
 
-    def _kept(self, weight: Tensor) -> Tensor:
-        return weight.to(self.dtype or weight.dtype).contiguous()
-
-    def _linear(self, x: Tensor, layer: tuple[Tensor, Tensor | None]) -> Tensor:
-        weight, bias = layer
+    def _product(self, weight: Tensor, bias: Tensor | None = None) -> Product:
+        """x W^T + b in fp32; a product in bf16 gets its bias afterwards."""
         if self.dtype is None:
-            return F.linear(x, weight, bias)
-        out = F.linear(x.to(self.dtype), weight).to(x.dtype)
-        return out if bias is None else out.add_(bias)
+            return product(weight, bias)
+        low = product(weight, None, self.dtype)
+        if bias is None:
+            return lambda x: low(x).to(x.dtype)
+        return lambda x: low(x).to(x.dtype).add_(bias)
 
     def encode(self, src: Tensor, src_len: Tensor) -> Annotations:
         return self.model.encode(src, src_len)
@@ -73,7 +74,7 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
             return encoded
         return replace(
             encoded,
-            values=torch.cat([encoded.values, self._linear(encoded.values, self.context)], -1),
+            values=torch.cat([encoded.values, self.context(encoded.values)], -1),
         )
 
     def start(self, encoded: Annotations) -> Tensor:
@@ -86,15 +87,15 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         a, n = self.attention, encoded.mask.shape[0]
-        *_, middle = gru_gates(self.input_table[prev], self._linear(state, self.decoder), state)
-        projected = self._linear(middle, self.state)
+        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
+        projected = self.state(middle)
         query = projected[:, :a].view(n, -1, 1, a)
         energy = self._energy(query, encoded.keys[:, None])
         alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
         read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
         context, x2 = read[:, : self.context_size], read[:, self.context_size :]
         if not x2.shape[1]:
-            x2 = self._linear(context, self.context)
+            x2 = self.context(context)
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
@@ -114,10 +115,8 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev].add_(
-            self._linear(torch.cat([hidden, context], -1), self.before_output)
-        )
-        return self._linear(total.tanh_(), self.output)
+        total = self.readout_table[prev].add_(self.before_output(torch.cat([hidden, context], -1)))
+        return self.output(total.tanh_())
 
     def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
         """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and

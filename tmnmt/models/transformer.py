@@ -12,6 +12,7 @@ length
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.models.base import Inject, Trainable, shift
+from tmnmt.models.products import Product, product
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.vocab import BOS, PAD
 
@@ -60,24 +62,29 @@ class EncodedSource:
 @dataclass(frozen=True)
 class DecoderState:
     """What the decoder's self-attention has seen: keys and values of `length` positions in every
-    layer."""
+    layer.
 
-    keys: Tensor  # (layers, B, H, capacity, k)
-    values: Tensor  # (layers, B, H, capacity, k)
+    `step` and `rows` write into the room of the state they are given: it is used up by them."""
+
+    seen: Tensor  # (capacity, layers, 2, B, d): keys, then values
+    spare: Tensor  # of the same shape: where the next rows are put
     length: int
 
     def rows(self, index: Tensor) -> DecoderState:
         """The rows `index` (R,), in that order."""
-        return replace(
-            self, keys=self.keys.index_select(1, index), values=self.values.index_select(1, index)
-        )
+        room = self.spare
+        if len(index) != room.shape[3]:
+            room = room.new_empty(*room.shape[:3], len(index), room.shape[4])
+        torch.index_select(self.seen[: self.length], 3, index, out=room[: self.length])
+        spare = self.seen if self.seen.shape == room.shape else torch.empty_like(room)
+        return DecoderState(room, spare, self.length)
 
     def roomy(self) -> DecoderState:
         """The same with room for one more position."""
-        if self.length < self.keys.shape[3]:
+        if self.length < len(self.seen):
             return self
-        keys, values = (torch.cat([t, torch.empty_like(t)], 3) for t in (self.keys, self.values))
-        return replace(self, keys=keys, values=values)
+        seen = torch.cat([self.seen, torch.empty_like(self.seen)])
+        return DecoderState(seen, torch.empty_like(seen), self.length)
 
 
 class Transformer(Trainable[EncodedSource, DecoderState]):
@@ -85,6 +92,9 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
     else in fp32."""
 
     shares_encoded = True
+    products: dict[nn.Module | None, Product] | None = (
+        None  # for_decoding: its layers, None: output
+    )
 
     def __init__(
         self,
@@ -151,8 +161,25 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             for table in tables:
                 table.weight[PAD] = 0
 
+    def for_decoding(self, dtype: torch.dtype | None = None) -> Transformer:
+        """The same parameters, in evaluation mode and packed for products in `dtype`; None: in
+        their own precision. It learns nothing, and follows no change of the parameters."""
+        same = copy.copy(self.eval())
+        same.dtype = dtype
+        same.products = {
+            layer: product(layer.weight.detach(), layer.bias.detach(), dtype)
+            for layer in self.modules()
+            if isinstance(layer, nn.Linear)
+        }
+        low = dtype is not None
+        bias = None if low else self.output_bias.detach()
+        same.products[None] = product(self.output_table.detach(), bias, dtype)
+        return same
+
     def _linear(self, layer: nn.Linear, x: Tensor) -> Tensor:
         """layer(x), in the precision of the products."""
+        if self.products is not None:
+            return self.products[layer](x)
         if self.dtype is None:
             return F.linear(x, layer.weight, layer.bias)
         bias = layer.bias.to(self.dtype) if layer.bias is not None else None
@@ -206,6 +233,15 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             energy = energy + bias
         return (torch.softmax(energy, -1) @ values).transpose(1, 2).flatten(2)
 
+    def _look_back(self, q: Tensor, seen: Tensor) -> Tensor:
+        """Self-attention of one position: q (B, 1, d), seen (T, 2, B, d), keys then values
+        -> (B, 1, d)."""
+        rows = len(q) * self.heads
+        keys, values = seen.view(len(seen), 2, rows, -1).unbind(1)  # each (T, B H, k)
+        q = q.reshape(rows, 1, -1) * keys.shape[-1] ** -0.5
+        weights = torch.softmax(q @ keys.permute(1, 2, 0), -1)
+        return (weights @ values.transpose(0, 1)).view(-1, 1, self.hidden_size)
+
     def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
         return self._linear(layer.out, self.activation(self._linear(layer.inner, x)))
 
@@ -222,14 +258,12 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             x = self._after(fed, x + self._drop(self._feed_forward(fed, self._before(fed, x))))
         x = self.encoder_norm(x) if self.encoder_norm is not None else x
         both = [self._linear(layer.cross.keys_values, x).chunk(2, -1) for layer in self.decoder]
-        return EncodedSource(
-            tuple(self._split(k) for k, _ in both), tuple(self._split(v) for _, v in both), mask
-        )
+        split = [(self._split(k).contiguous(), self._split(v).contiguous()) for k, v in both]
+        return EncodedSource(tuple(k for k, _ in split), tuple(v for _, v in split), mask)
 
     def start(self, encoded: EncodedSource) -> DecoderState:
-        rows, heads, _, size = encoded.keys[0].shape
-        empty = encoded.keys[0].new_empty(len(self.decoder), rows, heads, CAPACITY, size)
-        return DecoderState(empty, empty.clone(), 0)
+        shape = CAPACITY, len(self.decoder), 2, len(encoded.mask), self.hidden_size
+        return DecoderState(encoded.keys[0].new_empty(shape), encoded.keys[0].new_empty(shape), 0)
 
     def reordered(self, state: DecoderState, rows: Tensor) -> DecoderState:
         return state.rows(rows)
@@ -249,11 +283,11 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         sentences = len(encoded.mask)
         for number, layer in enumerate(self.decoder):
             part = layer.attention
-            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
-            state.keys[number, :, :, at] = self._split(keys)[:, :, 0]
-            state.values[number, :, :, at] = self._split(values)[:, :, 0]
-            seen = state.keys[number, :, :, : at + 1], state.values[number, :, :, : at + 1]
-            attended = self._attend(self._split(q), *seen, None)
+            qkv = self._linear(part.qkv, self._before(part, x))[:, 0]
+            state.seen[at, number] = (
+                qkv[:, self.hidden_size :].view(len(qkv), 2, -1).transpose(0, 1)
+            )
+            attended = self._look_back(qkv[:, : self.hidden_size], state.seen[: at + 1, number])
             x = self._after(part, x + self._linear(part.out, attended))
             cross = layer.cross
             q = self._linear(cross.query, self._before(cross, x))
@@ -271,7 +305,11 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         """Logits; y_{t-1} and c_t are in h already."""
-        return F.linear(self.final_norm(hidden), self.output_table, self.output_bias)
+        normed = self.final_norm(hidden)
+        if self.products is None:
+            return F.linear(normed, self.output_table, self.output_bias)
+        logits = self.products[None](normed)
+        return logits if self.dtype is None else logits.to(normed.dtype).add_(self.output_bias)
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
         x = total = query = self._embed(self.embedding, shift(tgt, BOS))

@@ -101,13 +101,14 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
 
 def _save(folder: Path, trainer: Trainer, vocab: Vocabulary, config: TrainConfig) -> None:
     """The base into the model folder; memory parameters of another base go first, so that the two
-    never disagree."""
+    never disagree. Weights are rounded to fp16, so that what follows learns with what is saved."""
     memory, model = folder / "memory.safetensors", trainer.model.eval()
+    model.load_state_dict({name: value.half() for name, value in model.state_dict().items()})
     if memory.exists() and not _is_base(folder / "base.safetensors", model):
         log.info("%s: of another base; removed until its parts are trained on this one", memory)
         memory.unlink()
     low = low_score(model, trainer.dev.src, next(model.parameters()).device)
-    save_model(folder, model, vocab, model_config(config) | {"low_score": low})
+    save_model(folder, model, vocab, model_config(config) | {"low_score": low}, half=True)
 
 
 def _is_base(path: Path, model: Backbone) -> bool:
@@ -118,7 +119,7 @@ def _is_base(path: Path, model: Backbone) -> bool:
         return False
     weights = model.state_dict()
     return saved.keys() == weights.keys() and all(
-        torch.equal(saved[name], weights[name].cpu()) for name in saved
+        torch.equal(saved[name].float(), weights[name].cpu()) for name in saved
     )
 
 
