@@ -14,6 +14,7 @@ import tmnmt
 
 LAYERS = (
     (
+        "codes",
         "segments",
         "errors",
         "interrupts",

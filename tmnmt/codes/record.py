@@ -1,0 +1,109 @@
+"""A text with codes at places. Readers of every format make these records, and writers take them.
+
+    <bpt i="1">&lt;b></bpt>Save<ept i="1">&lt;/b></ept> %s      in the file, here a TMX
+    Save %s                                                 plain: what is searched and translated
+    open at 0, close at 4, placeholder at 5 that covers 2   the codes
+
+Plain text and codes together are the whole text: `parts` takes it apart in order, and `joined` puts
+it together again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+Kind = Literal["open", "close", "standalone", "placeholder", "blank"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TMX = "tmx"  # the form of codes whose markup is an inline element of TMX, or one tag of it
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What stands in a text beside its words.
+
+    `kind`: "open" and "close" of a span; "standalone"; "placeholder", which stands for words, such
+    as %s; "blank": white space that the plain text has in another form, or at its ends not at all.
+    `covers`: so many characters of the plain text, from `at` on, stand for the code itself and are
+    not written beside it."""
+
+    at: int  # in the plain text, in characters
+    kind: Kind
+    markup: str  # as it stands in the file; nothing but a writer of its form looks into it
+    pair: str = ""  # the same of the two codes of a span; "": its other half is elsewhere
+    form: str = ""  # which format the markup is of, such as "tmx"; "": text that is written as such
+    covers: int = 0
+    movable: bool = True  # may change places with other codes
+    droppable: bool = False  # a translation may do without it
+
+
+Part = str | tuple[Code, str]  # words; or a code, and the plain text that it covers
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A plain text and its codes, in the order in which they stand. Raises ValueError where a place
+    is outside the text, or before the end of the code that precedes it."""
+
+    plain: str
+    codes: tuple[Code, ...] = ()
+
+    def __post_init__(self) -> None:
+        end = 0
+        for code in self.codes:
+            if code.at < end or code.covers < 0:
+                raise ValueError(f"code {code.markup[:40]!r} is at {code.at}, before {end}")
+            end = code.at + code.covers
+        if end > len(self.plain):
+            raise ValueError(f"a code ends at {end} of {len(self.plain)} characters")
+
+    def parts(self) -> Iterator[Part]:
+        """Words and codes in order; no words are empty."""
+        end = 0
+        for code in self.codes:
+            if code.at > end:
+                yield self.plain[end : code.at]
+            end = code.at + code.covers
+            yield code, self.plain[code.at : end]
+        if end < len(self.plain):
+            yield self.plain[end:]
+
+    def written(self) -> str:
+        """The text with the markup of its codes in their places."""
+        return "".join(part if isinstance(part, str) else part[0].markup for part in self.parts())
+
+
+def joined(parts: Iterable[Part]) -> Text:
+    """The text of these parts; where the codes said that they are does not count."""
+    plain, codes = "", list[Code]()
+    for part in parts:
+        if isinstance(part, str):
+            plain += part
+        else:
+            code, covered = part
+            codes.append(replace(code, at=len(plain), covers=len(covered)))
+            plain += covered
+    return Text(plain, tuple(codes))
+
+
+def same(some: Sequence[Code], others: Sequence[Code]) -> bool:
+    """Whether two texts have the same codes, wherever they stand; blanks do not count."""
+    return _counted(some) == _counted(others)
+
+
+def _counted(codes: Sequence[Code]) -> Counter[tuple[str, str, str]]:
+    return Counter((code.kind, code.form, code.markup) for code in codes if code.kind != "blank")
+
+
+def pairs(codes: Sequence[Code]) -> dict[int, int]:
+    """The spans: which code closes which, by their places in the list. A code whose other half is
+    missing has none."""
+    waiting: dict[str, list[int]] = {}
+    found = {}
+    for at, code in enumerate(codes):
+        if code.kind == "open" and code.pair:
+            waiting.setdefault(code.pair, []).append(at)
+        elif code.kind == "close" and waiting.get(code.pair):
+            found[waiting[code.pair].pop()] = at
+    return found
