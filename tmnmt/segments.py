@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tmnmt.codes.record import Code
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A source text and its translation, as one unit of a memory.
 
     `position` counts from 0 within `document`; `id` is given by the store (0: not stored yet);
-    `created` and `changed` are ISO 8601 in UTC ("2026-01-31T12:00:00Z"), "" when unknown.
+    `created` and `changed` are ISO 8601 in UTC ("2026-01-31T12:00:00Z"), "" when unknown. `src` and
+    `tgt` are plain text; the codes that stood in them are beside them (`tmnmt.codes.record`).
     """
 
     src: str
@@ -23,6 +26,8 @@ class Segment:
     changed: str = ""
     user: str = ""
     properties: tuple[tuple[str, str], ...] = ()
+    src_codes: tuple[Code, ...] = ()
+    tgt_codes: tuple[Code, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,8 @@ def test_a_segment_is_a_line_or_json_with_every_field(
         "changed": "2026-01-02T03:04:05Z",
         "user": "me",
         "properties": [["note", 'x "y"'], ["note", "é"]],
+        "src_codes": [],
+        "tgt_codes": [],
     }
 
 
@@ -185,16 +187,6 @@ def test_an_export_gives_back_what_came_in(memory: Memory, tmp_path: Path, name:
         2,
         6,
     ]  # what had no date got one when it was added, and is the newer copy
-
-
-def test_an_export_says_that_inline_codes_are_gone(memory: Memory, tmp_path: Path) -> None:
-    memory("export", "-o", str(tmp_path / "m.tmx"))
-    assert "inline codes" not in memory.err
-    tuvs = '<tuv lang="en"><seg>a<ph/></seg></tuv><tuv lang="fr"><seg>b</seg></tuv>'
-    (tmp_path / "codes.tmx").write_text(f"<tmx><header/><body><tu>{tuvs}</tu></body></tmx>")
-    memory("add", str(tmp_path / "codes.tmx"))
-    memory("export", "-o", str(tmp_path / "m.tmx"))
-    assert "4 segments\n1 of them had inline codes (tags, placeholders)" in memory.err
 
 
 def test_a_text_on_two_lines_is_kept_and_is_no_tsv(memory: Memory, tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
 from coded_texts import CODES, PARTS, TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.record import Code, Part, Text, joined, pairs, same
+from tmnmt.codes.record import Code, Kind, Part, Text, joined, pairs, same
 from tmnmt.codes.stored import codes_of, listed
+from tmnmt.errors import DataError
 
 BOLD = Code(0, "open", "<b>", "1"), Code(4, "close", "</b>", "1")
 FILES = Code(5, "placeholder", "%s", covers=2)
@@ -37,13 +39,15 @@ def test_the_whole_text_is_all_of_its_parts(parts: list[Part]) -> None:
 
 @given(TEXTS)
 def test_codes_come_back_from_json(text: Text) -> None:
-    assert codes_of(json.loads(json.dumps(listed(text.codes))), text.plain) == text.codes
+    assert (
+        codes_of(json.loads(json.dumps(listed(text.plain, text.codes))), text.plain) == text.codes
+    )
 
 
 def test_json_leaves_out_what_is_as_usual() -> None:
-    assert listed([Code(3, "standalone", "<x/>"), *BOLD[:1], FILES]) == [
-        [3, "s", "<x/>"],
+    assert listed("Save %s", [BOLD[0], Code(3, "standalone", "<x/>"), FILES]) == [
         [0, "o", "<b>", "1"],
+        [3, "s", "<x/>"],
         [5, "p", "%s", "", "", 2],
     ]
 
@@ -72,6 +76,12 @@ def test_json_leaves_out_what_is_as_usual() -> None:
 def test_what_are_no_codes_of_a_text_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         codes_of(value, "ab")
+
+
+@pytest.mark.parametrize("code", [Code(3, "standalone", "x"), Code(0, cast(Kind, "bold"), "x")])
+def test_codes_that_a_text_cannot_have_are_not_written(code: Code) -> None:
+    with pytest.raises(DataError, match="'ab' cannot have these codes"):
+        listed("ab", [code])
 
 
 @given(st.lists(CODES, max_size=5), st.randoms(use_true_random=False), CODES)

@@ -431,14 +431,6 @@ def test_a_document_is_known_by_the_beginning_of_its_name(tmp_path: Path) -> Non
     assert [(segment.document, segment.position) for segment in segments] == [(name, 0), (name, 1)]
 
 
-def test_units_that_lost_inline_codes_have_their_number(tmp_path: Path) -> None:
-    codes = 'a <bpt i="1">&lt;b></bpt>c<ept i="1">&lt;/b></ept>'
-    segments, _ = read(memory(tmp_path, unit(codes, "b<ph/>") + unit("<hi>d</hi>", "e")))
-    assert [segment.properties for segment in segments] == [(("x-inline-codes", "3"),), ()]
-    write_tmx(tmp_path / "again.tmx", segments, "en", "fr")
-    assert read(tmp_path / "again.tmx")[0] == segments
-
-
 def test_messages_cut_what_a_file_makes_long_and_take_out_line_ends(tmp_path: Path) -> None:
     code = "x" * 5000 + "&#10;&#27;[31m"
     path = memory(

@@ -129,7 +129,6 @@ def export(
     replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
-    from tmnmt.formats.tmx_writer import CODES_PROPERTY
     from tmnmt.index.cached import open_index
     from tmnmt.progress import Progress
 
@@ -145,7 +144,7 @@ def export(
         def given() -> Iterator[Segment]:
             nonlocal lost
             for segment in opened.segments(chosen(document, origin, user, since, before, property)):
-                lost += any(name == CODES_PROPERTY for name, _ in segment.properties)
+                lost += _lost_codes(segment)
                 yield _to_the_second(segment)
 
         segments = given()
@@ -164,7 +163,8 @@ def export(
         )
     if lost:
         had = f"{lost:,} of them had inline codes (tags, placeholders) in the file they came from"
-        print(f"{had}; a memory keeps the text alone, so {output} has no codes", file=sys.stderr)
+        told = "they were read by a version that did not keep codes; read that file again"
+        print(f"{had}; {told}", file=sys.stderr)
 
 
 @app.command()
@@ -247,10 +247,26 @@ def _flat(text: str) -> str:
     return " ".join(text.split()) if any(sign in text for sign in "\t\n\r") else text
 
 
+def _lost_codes(segment: Segment) -> bool:
+    from tmnmt.formats.tmx_writer import CODES_PROPERTY
+
+    kept = segment.src_codes or segment.tgt_codes
+    return not kept and any(name == CODES_PROPERTY for name, _ in segment.properties)
+
+
 def _reversed(segments: Iterator[Segment]) -> Iterator[Segment]:
     from dataclasses import replace
 
-    return (replace(segment, src=segment.tgt, tgt=segment.src) for segment in segments)
+    return (
+        replace(
+            segment,
+            src=segment.tgt,
+            tgt=segment.src,
+            src_codes=segment.tgt_codes,
+            tgt_codes=segment.src_codes,
+        )
+        for segment in segments
+    )
 
 
 def _to_the_second(segment: Segment) -> Segment:

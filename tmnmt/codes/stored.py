@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tmnmt.codes.record import KINDS, Code, Text
+from tmnmt.errors import DataError
 
 _USUAL: tuple[Any, ...] = ("", "", 0, 0)  # pair, form, covers, flags
 _FIXED, _DROPPABLE = 1, 2  # flags
@@ -16,9 +17,15 @@ _KIND = {letter: kind for kind, letter in _LETTER.items()}
 Listed = list[str | int]
 
 
-def listed(codes: Sequence[Code]) -> list[Listed]:
-    """What `codes_of` makes the same codes of again."""
-    return [_listed(code) for code in codes]
+def listed(plain: str, codes: Sequence[Code]) -> list[Listed]:
+    """What `codes_of` makes the same codes of again. Raises DataError where a plain text cannot
+    have them."""
+    if not codes:
+        return []
+    try:
+        return [_listed(code) for code in Text(plain, tuple(codes)).codes]
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{plain[:40]!r} cannot have these codes: {error}") from error
 
 
 def _listed(code: Code) -> Listed:

@@ -11,7 +11,8 @@ from tmnmt.text import match_tokens, nfc
 MAX_TOKENS = 1000
 MAX_NAME = 1000  # characters
 
-_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+UNWANTED = "\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # inside brackets of an expression
+_UNWANTED = re.compile(f"[{UNWANTED}]")
 # Each run of blanks is looked at once: from its start only, and without going back.
 _LINE_BREAK = re.compile("(?<![ \t])[ \t]*+[\n\r][ \t\n\r]*+")
 # White space among the control characters: words must not run together where it stood.

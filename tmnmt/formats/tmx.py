@@ -1,11 +1,8 @@
 """TMX 1.4b (Savourel 2004, OSCAR recommendation): the reader. The writer is tmx_writer.
 
 What the standard leaves to the tool is decided so:
-- The content of bpt, ept, it, ph and ut is native code and no text; hi is text. A ph or ut leaves a
-space where it is
-  of type "lb" (a line break) or stood between two letters or digits. A sub flow (a footnote, an ALT
-  text) is a text of its own inside a code and no part of the sentence: left out. A unit that had
-  codes gets the property "x-inline-codes" with their number, which `tmnmt memory export` tells.
+- Inline elements become codes beside the text (`tmx_codes`), and so does white space that cleaning
+  changes. A text with more than 1,000 of them is too long.
 - Several tuv in one language: see `languages.rank`; of equals the first.
 - Dates and user are those of the target's tuv, or else of the tu; changeid before creationid.
 - The document is the unit's or else the header's property with one of the names in
@@ -22,19 +19,17 @@ from io import BufferedReader
 
 from lxml import etree
 
-from tmnmt.formats.clean import clean, clean_name
+from tmnmt.codes.record import Text
+from tmnmt.formats.clean import clean_name
+from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.elements import Malformed, elements, parsed
 from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
 from tmnmt.formats.languages import NO_RANK, PairRanks, listed
-from tmnmt.formats.report import MALFORMED, WRONG_LANGUAGE, Report
+from tmnmt.formats.report import MALFORMED, TOO_LONG, WRONG_LANGUAGE, Report
 from tmnmt.formats.stream import Source
-from tmnmt.formats.tmx_writer import (
-    CODES_PROPERTY,
-    DOCUMENT_PROPERTY,
-    ORIGIN_PROPERTY,
-    POSITION_PROPERTY,
-)
+from tmnmt.formats.tmx_codes import MAX_CODES, text_of, too_many
+from tmnmt.formats.tmx_writer import DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
 from tmnmt.segments import Segment
 
 # What tools call it: this project, Euramis (DGT-TM), Okapi and Olifant, OmegaT, Déjà Vu, memoQ;
@@ -59,8 +54,6 @@ _RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPE
     ORIGIN_PROPERTY: ("origin", 0),
 }
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
-_PLACEHOLDERS = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>believ</b>able
 _NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
 _PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
 _LONGEST_POSITION = (
@@ -156,13 +149,23 @@ class _TmxReader:
         if src_seg is None or tgt_seg is None:
             self._report.skip(MALFORMED, line, "a language without <seg>")
             return None
+        if too_many(src_seg) or too_many(tgt_seg):
+            self._report.skip(TOO_LONG, line, f"more than {MAX_CODES:,} inline elements")
+            return None
         pair = self._text(src_seg), self._text(tgt_seg)
-        lost = _codes(src_seg) + _codes(tgt_seg)
-        if lost and all(name != CODES_PROPERTY for name, _ in properties):
-            properties.append((CODES_PROPERTY, str(lost)))
         if named or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:
             return self._described(pair, document, position, tu, tgt, named, properties)
-        return Segment(*pair, document, position, 0, self._source.name)
+        src_text, tgt_text = pair
+        return Segment(
+            src_text.plain,
+            tgt_text.plain,
+            document,
+            position,
+            0,
+            self._source.name,
+            src_codes=src_text.codes,
+            tgt_codes=tgt_text.codes,
+        )
 
     def _children(
         self, tu: etree._Element
@@ -200,14 +203,14 @@ class _TmxReader:
         what = f"no {' and no '.join(missing)}" if missing else "source and target are one"
         return f"{what}; the unit has: {listed(codes, 6)}"
 
-    def _text(self, seg: etree._Element) -> str:
-        text, cleaned = clean(_flow(seg) if len(seg) else seg.text or "")
+    def _text(self, seg: etree._Element) -> Text:
+        text, cleaned = clean_codes(text_of(seg))
         self._report.cleaned += cleaned
         return text
 
     def _described(
         self,
-        pair: tuple[str, str],
+        pair: tuple[Text, Text],
         document: str,
         position: int,
         tu: etree._Element,
@@ -227,8 +230,8 @@ class _TmxReader:
             properties.insert(0, ("tuid", tuid))
         written = named.get("position", "")
         return Segment(
-            pair[0],
-            pair[1],
+            pair[0].plain,
+            pair[1].plain,
             document,
             int(written) if written.isdecimal() and len(written) <= _LONGEST_POSITION else position,
             0,
@@ -237,6 +240,8 @@ class _TmxReader:
             changed,
             _attribute(tu, tgt, "changeid") or _attribute(tu, tgt, "creationid"),
             tuple(properties),
+            pair[0].codes,
+            pair[1].codes,
         )
 
     def _date(
@@ -267,22 +272,3 @@ def _reserved(properties: Properties) -> dict[str, str]:
     for at in sorted((at for _, at in best.values()), reverse=True):
         del properties[at]
     return values
-
-
-def _codes(seg: etree._Element) -> int:
-    return sum(1 for _ in seg.iter(*_CODES)) if len(seg) else 0
-
-
-def _flow(seg: etree._Element) -> str:
-    """The text of a segment with inline elements."""
-    text = seg.text or ""
-    for child in seg:
-        tail = child.tail or ""
-        if child.tag not in _CODES:
-            text += _flow(child)
-        elif child.tag in _PLACEHOLDERS and (
-            child.get("type") == "lb" or (text[-1:].isalnum() and tail[:1].isalnum())
-        ):
-            text += " "
-        text += tail
-    return text

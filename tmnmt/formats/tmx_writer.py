@@ -3,22 +3,20 @@ whole."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
 from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
 from tmnmt.formats.clean import clean
 from tmnmt.formats.dates import iso_utc, tmx_date
+from tmnmt.formats.xml_text import escaped, escaped_attribute
 from tmnmt.segments import Segment
 
 DOCUMENT_PROPERTY, POSITION_PROPERTY, ORIGIN_PROPERTY = "x-document", "x-position", "x-origin"
-# How many inline codes a segment had in the file that it came from: they are not kept.
+# How many inline codes a segment had in a file that tmnmt read before it kept them.
 CODES_PROPERTY = "x-inline-codes"
-
-# Not allowed in XML 1.0, written in any way.
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _HEADER = """<?xml version="1.0" encoding="UTF-8"?>
 <tmx version="1.4">
 <header creationtool="tmnmt" creationtoolversion="1" segtype="sentence" o-tmf="tmnmt" \
@@ -40,15 +38,17 @@ def write_tmx(
 
     Reading the file again gives equal segments, `id` excepted, which is the store's: document,
     position and origin travel as properties x-document, x-position, x-origin. Source and target are
-    written as `clean` leaves them; how many that changed is in the result. FormatError: a date that
-    is not ISO 8601, or a file that cannot be written."""
+    written as `clean` leaves them, with their codes; how many that changed is in the result.
+    FormatError: a date that is not ISO 8601, a code that is no XML, or a file that cannot be
+    written."""
     written = cleaned = 0
     with writing(path) as file:
-        file.write(_HEADER.format(src_lang=_attribute(src_lang)))
-        src_start = f'<tuv xml:lang="{_attribute(src_lang)}"><seg>'
-        tgt_start = f'<tuv xml:lang="{_attribute(tgt_lang)}"><seg>'
+        file.write(_HEADER.format(src_lang=escaped_attribute(src_lang)))
+        src_start = f'<tuv xml:lang="{escaped_attribute(src_lang)}"><seg>'
+        tgt_start = f'<tuv xml:lang="{escaped_attribute(tgt_lang)}"><seg>'
         for segment in segments:
-            (src, src_changed), (tgt, tgt_changed) = _seg(segment.src), _seg(segment.tgt)
+            src, src_changed = _seg(segment, segment.src, segment.src_codes)
+            tgt, tgt_changed = _seg(segment, segment.tgt, segment.tgt_codes)
             file.write(
                 f"<tu{_dates(segment)}>\n{_properties(segment)}"
                 f"{src_start}{src}</seg></tuv>\n{tgt_start}{tgt}</seg></tuv>\n</tu>\n"
@@ -63,9 +63,22 @@ def write_tmx(
     return Written(written, cleaned)
 
 
-def _seg(text: str) -> tuple[str, bool]:
-    whole = clean(text)[0]
-    return _escape(whole), whole != text
+def _seg(segment: Segment, plain: str, codes: tuple[Code, ...]) -> tuple[str, bool]:
+    if not codes:
+        whole = clean(plain)[0]
+        return escaped(whole), whole != plain
+    from tmnmt.formats.clean_codes import clean_codes
+    from tmnmt.formats.tmx_codes import seg_of
+
+    text, _ = clean_codes(Text(plain, codes))
+    try:
+        return seg_of(text), text.plain != plain
+    except FormatError as error:
+        raise FormatError(f"{_place(segment)}: {error}") from error
+
+
+def _place(segment: Segment) -> str:
+    return f"document {segment.document!r}, position {segment.position}"
 
 
 def _dates(segment: Segment) -> str:
@@ -74,13 +87,12 @@ def _dates(segment: Segment) -> str:
         if value:
             if iso_utc(value) != value:
                 raise FormatError(
-                    f"document {segment.document!r}, position {segment.position}: {value!r} is "
-                    "no date of a segment; "
+                    f"{_place(segment)}: {value!r} is no date of a segment; "
                     'allowed: ISO 8601 in UTC, "2026-01-31T12:00:00Z"'
                 )
             attributes.append(f' {name}="{tmx_date(value)}"')
     if segment.user:
-        attributes.append(f' changeid="{_attribute(segment.user)}"')
+        attributes.append(f' changeid="{escaped_attribute(segment.user)}"')
     return "".join(attributes)
 
 
@@ -91,18 +103,6 @@ def _properties(segment: Segment) -> str:
         (ORIGIN_PROPERTY, segment.origin),
     )
     return "".join(
-        f'<prop type="{_attribute(name)}">{_escape(_ILLEGAL.sub("", value))}</prop>\n'
+        f'<prop type="{escaped_attribute(name)}">{escaped(value)}</prop>\n'
         for name, value in (*own, *segment.properties)
     )
-
-
-def _escape(text: str) -> str:
-    # "\r" would be read as "\n" if it stood there as it is.
-    return (
-        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
-    )
-
-
-def _attribute(text: str) -> str:
-    text = _escape(_ILLEGAL.sub("", text)).replace('"', "&quot;")
-    return text.replace("\n", "&#10;").replace("\t", "&#9;")

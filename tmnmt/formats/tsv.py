@@ -16,6 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
+from tmnmt.codes.record import Code
+from tmnmt.codes.stored import codes_of, listed
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
@@ -30,6 +32,7 @@ from tmnmt.segments import Segment
 MAX_LINE = 10_000_000  # characters
 MAX_COLUMNS = 1000
 TSV_SUFFIXES = (".tsv", ".tab")
+SRC_CODES_PROPERTY, TGT_CODES_PROPERTY = "x-source-codes", "x-target-codes"
 _LONGEST_POSITION = 18  # digits: no larger number fits into an index
 
 # What a header may call each column; `src` and `tgt` also by their language codes.
@@ -298,6 +301,8 @@ class _Rows:
         if "position" in values:
             position = _whole_number(values["position"])
         properties = _pairs(values.get("properties", ""))
+        src_codes, properties = _codes(properties, SRC_CODES_PROPERTY, src)
+        tgt_codes, properties = _codes(properties, TGT_CODES_PROPERTY, tgt)
         dates = {}
         for field in self._dates:
             date = iso_utc(values[field]) if values[field] else ""
@@ -315,6 +320,8 @@ class _Rows:
             dates.get("changed", ""),
             values.get("user", ""),
             properties,
+            src_codes,
+            tgt_codes,
         )
 
 
@@ -341,14 +348,28 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
+def _codes(
+    properties: tuple[tuple[str, str], ...], name: str, plain: str
+) -> tuple[tuple[Code, ...], tuple[tuple[str, str], ...]]:
+    """The codes that stand in the property of this name, and the properties without it."""
+    written = [value for key, value in properties if key == name]
+    if not written:
+        return (), properties
+    try:
+        codes = codes_of(json.loads(written[0]), plain)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} {excerpt(written[0], 30)!r} are no codes of the text") from error
+    return codes, tuple(pair for pair in properties if pair[0] != name)
+
+
 def write_tsv(
     path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None
 ) -> Written:
     """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing
     file atomically.
 
-    Reading the file again gives equal segments, `id` excepted. FormatError: a field with a tab or a
-    line end in it."""
+    Reading the file again gives equal segments, `id` excepted; codes travel as properties
+    x-source-codes and x-target-codes. FormatError: a field with a tab or a line end in it."""
     written = 0
     with tsv_writer(path) as write:
         for segment in segments:
@@ -373,8 +394,16 @@ def _write(file: TextIO, segment: Segment) -> None:
     file.write("\t".join(_cells(segment)) + "\n")
 
 
+def _code_properties(segment: Segment) -> Iterator[tuple[str, str]]:
+    if segment.src_codes:
+        yield SRC_CODES_PROPERTY, json.dumps(listed(segment.src, segment.src_codes))
+    if segment.tgt_codes:
+        yield TGT_CODES_PROPERTY, json.dumps(listed(segment.tgt, segment.tgt_codes))
+
+
 def _cells(segment: Segment) -> list[str]:
-    pairs = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
+    properties = [*segment.properties, *_code_properties(segment)]
+    pairs = json.dumps(properties, ensure_ascii=False) if properties else ""
     cells = [
         segment.src,
         segment.tgt,

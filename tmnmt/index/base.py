@@ -99,8 +99,12 @@ def dated(segments: Iterable[Segment]) -> list[Segment]:
 def corrected(old: Segment, new: Segment) -> Segment:
     """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was
     given; but always later than before, so that of two versions anyone can tell which came after
-    the other."""
+    the other. Codes that were of a text before it was corrected go."""
     changed = new.changed if new.changed != old.changed else present()
+    if new.src != old.src and new.src_codes == old.src_codes:
+        new = replace(new, src_codes=())
+    if new.tgt != old.tgt and new.tgt_codes == old.tgt_codes:
+        new = replace(new, tgt_codes=())
     return replace(
         new, id=old.id, changed=changed if changed > old.changed else _after(old.changed)
     )

@@ -21,15 +21,18 @@ from typing import Any
 
 import orjson
 
+from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.elastic.query import terms
 from tmnmt.index.embedded.manifest import TOKENISATION
 from tmnmt.segments import Segment
 
-FORMAT = 5
+FORMAT = 6
+READ = (5, FORMAT)  # 5: its segments have no codes
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
-_FIELDS = tuple(field.name for field in fields(Segment) if field.name != "id")
+_CODES = {"src_codes": "src", "tgt_codes": "tgt"}
+_FIELDS = tuple(one.name for one in fields(Segment) if one.name not in ("id", *_CODES))
 _values = attrgetter(*_FIELDS)
 
 
@@ -57,7 +60,7 @@ def read_meta(meta: Any, where: str) -> ElasticManifest:
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
         raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
-    if (content["format"], content.get("tokenisation")) != (FORMAT, TOKENISATION):
+    if content["format"] not in READ or content.get("tokenisation") != TOKENISATION:
         have = f"format {content['format']}, {content.get('tokenisation')}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(
@@ -169,9 +172,12 @@ def emptied(requests: Sequence[str] = ()) -> bytes:
 
 def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
     """A segment with the id `number` as JSON, and what it is about to become in another document;
-    what is empty is left out. Raises DataError: a text is no Unicode."""
+    what is empty is left out. Raises DataError: a text is no Unicode, or cannot have its codes."""
     fields = zip(_FIELDS, _values(segment), strict=True)
     content: dict[str, Any] = {"id": number, **{name: value for name, value in fields if value}}
+    for name, side in _CODES.items():
+        if codes := listed(getattr(segment, side), getattr(segment, name)):
+            content[name] = codes
     if becomes:
         content["becomes"] = orjson.Fragment(written(becomes, number))
     try:
@@ -186,8 +192,12 @@ def read(pair: Mapping[str, Any]) -> Segment:
     """The segment that `written` wrote."""
     if "becomes" in pair:
         pair = {name: value for name, value in pair.items() if name != "becomes"}
+    texts = {"src": "", "tgt": "", **pair}
     properties = tuple((name, value) for name, value in pair.get("properties", ()))
-    return Segment(**{"src": "", "tgt": "", **pair, "properties": properties})
+    codes = {
+        name: codes_of(pair[name], texts[side]) for name, side in _CODES.items() if name in pair
+    }
+    return Segment(**{**texts, "properties": properties, **codes})
 
 
 def becoming(pair: Mapping[str, Any]) -> Segment | None:

@@ -25,16 +25,17 @@ import os
 import stat
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
+from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.embedded.small_json import is_count, is_text, pairs_of, parsed
 from tmnmt.segments import Segment
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
-_FIELDS = len(fields(Segment))
+_FIELDS = 10  # of a segment without codes; with them it has two more
 SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
 
 Change = tuple[int, Segment | None]  # the segment that the id has from now on; None: deleted
@@ -194,8 +195,26 @@ def _header(size: int, checksum: int, at: int) -> bytes:
 
 
 def _line(number: int, segment: Segment | None) -> bytes:
-    fields = None if segment is None else astuple(segment)
+    fields = None if segment is None else _fields(segment)
     return json.dumps([number, fields], ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _fields(segment: Segment) -> list[Any]:
+    fields: list[Any] = [
+        segment.src,
+        segment.tgt,
+        segment.document,
+        segment.position,
+        segment.id,
+        segment.origin,
+        segment.created,
+        segment.changed,
+        segment.user,
+        segment.properties,
+    ]
+    if segment.src_codes or segment.tgt_codes:
+        fields += [listed(segment.src, segment.src_codes), listed(segment.tgt, segment.tgt_codes)]
+    return fields
 
 
 def _change(line: bytes) -> Change:
@@ -206,15 +225,15 @@ def _change(line: bytes) -> Change:
     number, fields = content
     if fields is None:
         return number, None
-    if not isinstance(fields, list) or len(fields) != _FIELDS:
-        raise ValueError(f"a segment has {_FIELDS} fields")
-    src, tgt, document, position, _, origin, created, changed, user, properties = fields
+    if not isinstance(fields, list) or len(fields) not in (_FIELDS, _FIELDS + 2):
+        raise ValueError(f"a segment has {_FIELDS} fields, and two of codes")
+    src, tgt, document, position, _, origin, created, changed, user, properties, *codes = fields
     texts = src, tgt, document, origin, created, changed, user
     if not all(map(is_text, texts)) or type(position) is not int:
         raise ValueError("a field of a segment is not what it should be")
-    return number, Segment(
-        src, tgt, document, position, number, origin, created, changed, user, pairs_of(properties)
-    )
+    place, times = (document, position, number, origin), (created, changed)
+    both = [codes_of(of, plain) for of, plain in zip(codes, (src, tgt), strict=False)]
+    return number, Segment(src, tgt, *place, *times, user, pairs_of(properties), *both)
 
 
 def _sync(handle: int) -> None:

@@ -18,7 +18,8 @@ from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.index.embedded.store import STORE_FILES
 
-FORMAT = 4
+FORMAT = 5
+READ = (4, FORMAT)  # 4: its segments have no codes
 TOKENISATION = "match-tokens-1"
 KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
 MANIFEST_FILE = "manifest.json"
@@ -149,7 +150,7 @@ def _checked(content: Any, path: Path) -> Manifest:
     known = {field.name for field in fields(Manifest)}
     if not isinstance(content, dict) or "format" not in content:
         raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
-    if content["format"] != FORMAT or content.get("tokenisation", TOKENISATION) != TOKENISATION:
+    if content["format"] not in READ or content.get("tokenisation", TOKENISATION) != TOKENISATION:
         have = f"format {shown(content['format'])}, {shown(content.get('tokenisation'))}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(

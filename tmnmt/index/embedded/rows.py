@@ -1,8 +1,9 @@
 """Segments as bytes in a file that is mapped, found by id: a search reads a few of many, in a third
 of SQLite's time.
 
-A record is a segment's fields in UTF-8 and a CRC-32 of its id and them. `start[id]` says where it
-begins, and so where the one before ends; an id that is missing has no bytes."""
+A record is a segment's fields in UTF-8 and a CRC-32 of its id and them. Its last field, of codes,
+is left out where there are none. `start[id]` says where it begins, and so where the one before
+ends; an id that is missing has no bytes."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.small_json import pairs_of, parsed
 from tmnmt.segments import Segment
@@ -30,9 +32,9 @@ _RESIDUE = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
 
 def record(segment: Segment, number: int) -> bytes:
     """What is written of a segment with the id `number`. Raises UnicodeEncodeError where a text is
-    no Unicode."""
+    no Unicode, DataError where it cannot have its codes."""
     properties = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
-    fields = (
+    fields = [
         segment.src,
         segment.tgt,
         segment.document,
@@ -42,7 +44,13 @@ def record(segment: Segment, number: int) -> bytes:
         segment.changed,
         segment.user,
         properties,
-    )
+    ]
+    if segment.src_codes or segment.tgt_codes:
+        codes = (
+            listed(segment.src, segment.src_codes),
+            listed(segment.tgt, segment.tgt_codes),
+        )
+        fields.append(json.dumps(codes, ensure_ascii=False, separators=(",", ":")))
     text = _SEPARATOR.join(fields)
     if _ESCAPE in text or text.count(_SEPARATOR) >= len(fields):  # hardly ever
         text = _SEPARATOR.join(map(_escaped, fields))
@@ -59,12 +67,15 @@ def segment_of(content: bytes, number: int) -> Segment | None:
         fields = text.split(_SEPARATOR)
         if _ESCAPE in text:
             fields = list(map(_unescaped, fields))
-        src, tgt, document, position, origin, created, changed, user, properties = fields
+        src, tgt, document, position, origin, created, changed, user, properties, *codes = fields
         pairs = pairs_of(parsed(properties)) if properties else ()
-        return Segment(
-            src, tgt, document, int(position), number, origin, created, changed, user, pairs
-        )
-    except ValueError:  # no UTF-8, other fields: written so by something else
+        place, times = (document, int(position), number, origin), (created, changed)
+        if not codes:
+            return Segment(src, tgt, *place, *times, user, pairs)
+        ((of_src, of_tgt),) = map(parsed, codes)
+        both = codes_of(of_src, src), codes_of(of_tgt, tgt)
+        return Segment(src, tgt, *place, *times, user, pairs, *both)
+    except (ValueError, TypeError):  # no UTF-8, other fields: written so by something else
         return None
 
 
