@@ -1,0 +1,153 @@
+"""Placeholders that stand in a text as such, found by how they are written: %s, {name}, a URL.
+
+They stay in the plain text and become codes that cover them. What depends on its place, as the
+second of two %s does, cannot be moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tmnmt.codes.record import Code, Text
+from tmnmt.errors import UsageError
+
+
+class Found(NamedTuple):
+    """Where a placeholder stands, and whether it says itself what it stands for."""
+
+    start: int
+    end: int
+    movable: bool
+
+
+Finder = Callable[[str], Iterable[Found]]
+
+_CONVERSION = r"[-+#0']{0,5}(?:\*|\d{1,9})?(?:\.(?:\*|\d{1,9}))?"
+_LENGTH = r"(?:hh|h|ll|l|L|q|j|z|t)?"
+_LETTER = "[diouxXeEfFgGaAcspn@]"
+# "50%discount": behind a number it is no placeholder where more letters follow
+_PRINTF = (
+    rf"(?:(?<!\d)%{_CONVERSION}{_LENGTH}{_LETTER}|%{_CONVERSION}{_LENGTH}{_LETTER}(?![A-Za-z]))"
+)
+_MOVING_PRINTF = rf"%\d{{1,9}}\${_CONVERSION}{_LENGTH}{_LETTER}|%%"
+_PYTHON = rf"%\([^()\s%]{{1,100}}\){_CONVERSION}[diouxXeEfFgGcrsa]"
+_BRACES = (
+    r"\{\{[^{}]{1,100}\}\}|\$?\{\s{0,9}[\w$@][\w.$@\[\]-]{0,99}\s{0,9}(?:[!:,|][^{}]{0,100})?\}"
+)
+_ESCAPE = r"\\(?:[nrtbfav0\"'\\]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})"
+_URL = r"(?:\b(?:https?|ftps?|file)://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]»]"
+_EMAIL = r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
+
+_ICU = re.compile(
+    r"\{\s{0,9}\w{1,100}\s{0,9},\s{0,9}(plural|selectordinal|select)\s{0,9},"
+    r"\s{0,99}(?:offset:\d{1,9}\s{0,99})?"
+)
+_BRANCH = re.compile(r"\s{0,99}(?:=\d{1,9}|\w{1,100})\s{0,99}\{")
+_END = re.compile(r"\s{0,99}\}")
+_INSIDE = re.compile(r"[{}#]")
+_DEEPEST = 5  # arguments in the branches of others
+
+
+def by_pattern(expression: str, movable: bool = True) -> Finder:
+    """Finds what a regular expression matches. Raises UsageError where it is none, or matches
+    nothing at all, as x* does."""
+    try:
+        pattern = re.compile(expression)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"placeholder {expression!r}: no regular expression: {error}") from error
+    if pattern.match(""):
+        raise UsageError(f"placeholder {expression!r}: it matches an empty text")
+    return lambda text: (Found(*found.span(), movable) for found in pattern.finditer(text))
+
+
+def _icu(text: str) -> Iterator[Found]:
+    """The frames of arguments that choose among messages, as {n, plural, one {a file} other {#
+    files}} does: all but the messages, which are text, and in these the #."""
+    at = 0
+    while start := _ICU.search(text, at):
+        frames = list[Found]()
+        end = _argument(text, start, frames, 0)
+        if end:
+            yield from frames
+        at = end or start.end()
+
+
+def _argument(text: str, start: re.Match[str], frames: list[Found], depth: int) -> int:
+    """Where the argument that starts there ends; 0 where it does not. Its frames are noted."""
+    begin, at, counts = start.start(), start.end(), start[1] != "select"
+    while branch := _BRANCH.match(text, at):
+        frames.append(Found(begin, branch.end(), False))
+        begin = at = _message(text, branch.end(), frames, depth, counts)
+        if not at:
+            return 0
+        at += 1
+    end = _END.match(text, at)
+    if end is None or begin == start.start():
+        return 0
+    frames.append(Found(begin, end.end(), False))
+    return end.end()
+
+
+def _message(text: str, at: int, frames: list[Found], depth: int, counts: bool) -> int:
+    """Where the } of a message stands; 0 where there is none."""
+    while found := _INSIDE.search(text, at):
+        at = found.end()
+        if found[0] == "}":
+            return found.start()
+        if found[0] == "#":
+            if counts:
+                frames.append(Found(*found.span(), False))
+        elif inner := _ICU.match(text, found.start()):
+            at = _argument(text, inner, frames, depth + 1) if depth < _DEEPEST else 0
+        else:
+            at = text.find("}", at) + 1
+        if not at:
+            return 0
+    return 0
+
+
+FINDERS: dict[str, Sequence[Finder]] = {
+    "printf": (by_pattern(_MOVING_PRINTF), by_pattern(_PRINTF, movable=False)),
+    "python": (by_pattern(_PYTHON),),
+    "braces": (by_pattern(_BRACES), by_pattern(r"\$?\{\}", movable=False)),
+    "icu": (_icu,),
+    "escape": (by_pattern(_ESCAPE),),
+    "url": (by_pattern(_URL),),
+    "email": (by_pattern(_EMAIL),),
+}
+ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
+
+
+def with_placeholders(text: Text, finders: Iterable[Finder] = ALL) -> Text:
+    """`text` with a code for every placeholder that they find: the first, and of those the longest.
+    What has a code inside already, or is part of one, stays as it is."""
+    found = [one for finder in finders for one in finder(text.plain)]
+    found.sort(key=lambda one: (one.start, -one.end))
+    codes, end = list[Code](), 0
+    taken = _Taken(text.codes)
+    for start, stop, movable in found:
+        if start >= end and taken.leave(start, stop):
+            markup = text.plain[start:stop]
+            codes.append(Code(start, "placeholder", markup, covers=stop - start, movable=movable))
+            end = stop
+    # of codes at one place those that cover nothing come first: what is in front of a placeholder
+    together = sorted([*text.codes, *codes], key=lambda code: (code.at, code.covers > 0))
+    return Text(text.plain, tuple(together))
+
+
+class _Taken:
+    """Where codes stand, asked from left to right."""
+
+    def __init__(self, codes: Sequence[Code]) -> None:
+        self._codes, self._at = codes, 0
+
+    def leave(self, start: int, end: int) -> bool:
+        """Whether they leave the text from `start` to `end` to another."""
+        while self._at < len(self._codes) and _end(self._codes[self._at]) <= start:
+            self._at += 1
+        return self._at == len(self._codes) or self._codes[self._at].at >= end
+
+
+def _end(code: Code) -> int:
+    return code.at + code.covers
