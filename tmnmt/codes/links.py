@@ -1,0 +1,81 @@
+"""How much a place in the source has to do with a place in the target, by the links of words.
+
+T, S: words of target and source. A place in the target is a boundary of words, 0 to T. One in the
+source is a number from 0 to S, and not whole inside a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mass = NDArray[np.float64]
+Words = Sequence[tuple[int, int]]  # where every word begins and ends, in characters
+
+
+class Links:
+    """`mass` (T, S): how much of every target word comes from every source word, none negative."""
+
+    def __init__(self, mass: NDArray[np.floating]) -> None:
+        self.mass: Mass = np.asarray(mass, np.float64)
+        self._total = self.mass.sum(1)
+        self._words = np.arange(self.mass.shape[1])
+
+    def gain(self, start: float, end: float) -> Mass:
+        """Of every target word the mass that links it to the source between these places, less the
+        mass that links it to the rest, (T,)."""
+        gain: Mass = 2 * self.between(start, end) - self._total
+        return gain
+
+    def between(self, start: float, end: float) -> Mass:
+        """Of every target word the mass that links it to the source between these places, (T,)."""
+        mass: Mass = self._before(end) - self._before(start)
+        return mass
+
+    def crossing(self, place: float) -> Mass:
+        """For every boundary of the target the mass of the links that cross where it is joined to
+        this place, (T + 1,)."""
+        before = self._before(place)
+        after = self._total - before
+        left = np.concatenate([[0.0], np.cumsum(after)])
+        right = np.concatenate([[0.0], np.cumsum(before[::-1])])[::-1]
+        crossing: Mass = left + right
+        return crossing
+
+    def _before(self, place: float) -> Mass:
+        share = np.clip(place - self._words, 0.0, 1.0)
+        found: Mass = self.mass @ share
+        return found
+
+
+def place_of(at: int, words: Words) -> float:
+    """The place among the words of what stands before the character `at`."""
+    for number, (start, end) in enumerate(words):
+        if at <= start:
+            return number
+        if at < end:
+            return number + (at - start) / (end - start)
+    return len(words)
+
+
+def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
+    """The words of the greatest sum among those from `lo` to `hi`: at least one, where there is
+    one; of equals the shortest, then the first."""
+    best, found = -np.inf, (lo, lo)
+    sum_, start = 0.0, lo
+    for at in range(lo, hi):
+        if sum_ <= 0:
+            sum_, start = 0.0, at
+        sum_ += gain[at]
+        if sum_ > best:
+            best, found = sum_, (start, at + 1)
+    return found
+
+
+def grown(gain: Mass, start: int, end: int, lo: int, hi: int) -> tuple[int, int]:
+    """The stretch of the greatest sum that has all words from `start` to `end`, none before `lo`
+    and none from `hi` on."""
+    left = np.concatenate([[0.0], np.cumsum(gain[lo:start][::-1])])
+    right = np.concatenate([[0.0], np.cumsum(gain[end:hi])])
+    return start - int(np.argmax(left)), end + int(np.argmax(right))

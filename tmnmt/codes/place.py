@@ -1,0 +1,352 @@
+"""Where the codes of a source stand in its translation, by the links between their words.
+
+A span goes around the target words that have the most link mass with what it holds, less what they
+have with the rest (cf. Zenkel et al. 2021), inner spans first; any other code to the boundary that
+the least mass crosses. Whatever the links are:
+- every code of the source is there once, but for blanks between words, which the target has as it
+  has them;
+- every code is in the same span as in the source;
+- what stands before or after all words of the source does so in the target;
+- codes of spans that cross, and those that cannot be moved, keep their order.
+
+T, S: words of target and source. Boundaries of the target's words count from 0 to T."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.codes.in_order import in_order
+from tmnmt.codes.links import Links, Mass, Words, best_stretch, grown, place_of
+from tmnmt.codes.record import Code, Text
+from tmnmt.codes.tree import Node, tree
+
+NEAR = 0.01  # of a link's mass: it decides where as much crosses elsewhere
+
+
+def place(
+    source: Text,
+    target: str,
+    source_words: Words,
+    target_words: Words,
+    links: NDArray[np.floating],
+) -> Text:
+    """`target` with the codes of `source`. Words are given by where they begin and end in the plain
+    texts; `links` (T, S) say how much of a target word comes from a source word.
+
+    A code that covers words, as a placeholder does, covers the same words of the target, where
+    these are; elsewhere its markup is put in. ValueError where the links have another shape."""
+    if links.shape != (len(target_words), len(source_words)):
+        raise ValueError(f"links {links.shape} of {len(target_words)} by {len(source_words)} words")
+    placer = _Placer(source, target, source_words, target_words, Links(links))
+    nodes = tree(source.codes)
+    text = placer.by_tree(nodes) if nodes is not None else None
+    return text if text is not None and _fixed_in_order(source, text) else placer.by_order()
+
+
+def _fixed_in_order(source: Text, text: Text) -> bool:
+    fixed = [[code.markup for code in one.codes if not code.movable] for one in (source, text)]
+    return fixed[0] == fixed[1]
+
+
+@dataclass
+class _Placed:
+    """A node and the target words that it goes around, from `start` to `end`; none: a boundary."""
+
+    node: Node
+    start: int
+    end: int
+    inside: list[_Placed] = field(default_factory=list)
+    characters: tuple[int, int] | None = None  # that a code covers
+
+
+class _Placer:
+    def __init__(
+        self, source: Text, target: str, source_words: Words, target_words: Words, links: Links
+    ) -> None:
+        self._source, self._target = source, target
+        self._source_words, self._words, self._links = source_words, target_words, links
+        ends = [(code.at, code.at + code.covers) for code in source.codes]
+        self._places = [
+            (place_of(at, source_words), place_of(end, source_words)) for at, end in ends
+        ]
+
+    # --- spans
+
+    def by_tree(self, nodes: list[Node]) -> Text:
+        before, nodes, after = self._outside(nodes)
+        width = len(self._words)
+        out = _Codes(self._source.codes, len(self._target))
+        for number in before:
+            out.add(number, 0)
+        taken = self._spans(nodes, 0, width)
+        self._emit(self._with_points(nodes, taken, 0, width), out, (0, len(self._target)))
+        for number in after:
+            out.add(number, len(self._target))
+        return Text(self._target, tuple(out.codes))
+
+    def _outside(self, nodes: list[Node]) -> tuple[list[int], list[Node], list[int]]:
+        """The codes before all words, the nodes among words, the codes after all words."""
+        before, after = list[int](), list[int]()
+        last = float(len(self._source_words))
+        while True:
+            while nodes and self._extent(nodes[0])[1] == 0:
+                before += nodes[0].codes()
+                nodes = nodes[1:]
+            while nodes and self._extent(nodes[-1])[0] == last:
+                after = nodes[-1].codes() + after
+                nodes = nodes[:-1]
+            if len(nodes) != 1 or nodes[0].alone or self._extent(nodes[0]) != (0, last):
+                return before, nodes, after
+            before, after = [*before, nodes[0].first], [nodes[0].last, *after]
+            nodes = nodes[0].children
+
+    def _extent(self, node: Node) -> tuple[float, float]:
+        """Where a node begins and ends in the source."""
+        return self._places[node.first][0], self._places[node.last][1]
+
+    def _spans(self, nodes: Sequence[Node], lo: int, hi: int) -> list[_Placed]:
+        """Those of the nodes that go around words of the target, between two boundaries. They take
+        their words one after another, those with the most to gain first."""
+        taken = list[_Placed]()
+        wide = [node for node in nodes if self._is_wide(node)]
+        gains = {node.first: self._links.gain(*self._extent(node)) for node in wide}
+        wide.sort(key=lambda node: (not node.alone, -_most(gains[node.first], lo, hi)))
+        for node in wide:
+            gain = gains[node.first]
+            gaps = list(_gaps(taken, lo, hi))
+            if node.alone:
+                taken += self._covering(node, gaps)
+            else:
+                start, end = max(gaps, key=lambda gap: _most(gain, *gap))
+                taken.append(self._span(node, gain, start, end))
+        return taken
+
+    def _is_wide(self, node: Node) -> bool:
+        start, end = self._extent(node)
+        return start < end
+
+    def _covering(self, node: Node, gaps: Sequence[tuple[int, int]]) -> list[_Placed]:
+        """A code that covers the same words as in the source, where they are in a gap."""
+        found = [
+            placed
+            for placed in self._same_words(node)
+            if any(lo <= placed.start and placed.end <= hi for lo, hi in gaps)
+        ]
+        mass = self._links.between(*self._extent(node))
+        best = max(found, key=lambda one: float(mass[one.start : one.end].sum()), default=None)
+        return [] if best is None else [best]
+
+    def _same_words(self, node: Node) -> Iterator[_Placed]:
+        code = self._source.codes[node.first]
+        covered = self._source.plain[code.at : code.at + code.covers]
+        at = self._target.find(covered)
+        while at >= 0 and covered.strip():
+            end = at + len(covered)
+            inside = [i for i, (a, b) in enumerate(self._words) if a < end and at < b]
+            if inside:
+                yield _Placed(node, inside[0], inside[-1] + 1, characters=(at, end))
+            at = self._target.find(covered, end)
+
+    def _span(self, node: Node, gain: Mass, lo: int, hi: int) -> _Placed:
+        inside = self._spans(node.children, lo, hi)
+        if inside:
+            start, end = min(one.start for one in inside), max(one.end for one in inside)
+            least = start, end
+            start, end = grown(gain, start, end, lo, hi)
+        else:
+            start, end = best_stretch(gain, lo, hi)
+            least = end, start  # none
+        start, end = self._punctuated(node, (start, end), least, (lo, hi))
+        return _Placed(node, start, end, self._with_points(node.children, inside, start, end))
+
+    def _punctuated(
+        self, node: Node, stretch: tuple[int, int], least: tuple[int, int], most: tuple[int, int]
+    ) -> tuple[int, int]:
+        """The stretch with punctuation at its edges as the source's span has it."""
+        start, end = stretch
+        held = self._source.plain[
+            self._source.codes[node.first].at : self._source.codes[node.last].at
+        ].strip()
+        if not held or _is_mark(held):
+            return stretch
+        if not _is_mark(held[-1]):
+            while start < end - 1 and least[1] < end and _is_mark(self._word(end - 1)):
+                end -= 1
+        elif end < most[1] and self._word(end) == held[-1] != self._word(end - 1):
+            end += 1
+        if not _is_mark(held[0]):
+            while start < end - 1 and start < least[0] and _is_mark(self._word(start)):
+                start += 1
+        elif start > most[0] and self._word(start - 1) == held[0] != self._word(start):
+            start -= 1
+        return start, end
+
+    def _word(self, number: int) -> str:
+        start, end = self._words[number]
+        return self._target[start:end]
+
+    # --- codes alone
+
+    def _with_points(
+        self, nodes: Sequence[Node], taken: list[_Placed], lo: int, hi: int
+    ) -> list[_Placed]:
+        """All nodes in the target's order: those that took words, and the others at boundaries from
+        `lo` to `hi` that are inside none of these."""
+        done = {one.node.first for one in taken}
+        free = np.ones(hi - lo + 1, bool)
+        for one in taken:
+            free[one.start + 1 - lo : one.end - lo] = False
+        placed = list(taken)
+        for node in nodes:
+            if node.first not in done and self._source.codes[node.first].kind != "blank":
+                cost = self._cost(node)[lo : hi + 1]
+                at = lo + int(np.argmin(np.where(free, cost, np.inf)))
+                placed.append(_Placed(node, at, at, self._at(node.children, at)))
+        return sorted(placed, key=lambda one: (one.start, one.end, one.node.first))
+
+    def _cost(self, node: Node) -> Mass:
+        """Of every boundary the mass that crosses it, and a little for not being at the word that
+        the code touches in the source, (T + 1,)."""
+        place = self._extent(node)[0]
+        cost = self._links.crossing(place)
+        in_front, behind = self._touches(node.first)
+        if in_front:
+            cost[1:] -= NEAR * self._links.between(np.ceil(place) - 1, np.ceil(place))
+        elif behind:
+            cost[:-1] -= NEAR * self._links.between(np.floor(place), np.floor(place) + 1)
+        return cost
+
+    def _touches(self, number: int) -> tuple[bool, bool]:
+        """Whether a code has a word right in front of it, and right behind it."""
+        code, plain = self._source.codes[number], self._source.plain
+        end = code.at + code.covers
+        return plain[: code.at][-1:].strip() != "", plain[end : end + 1].strip() != ""
+
+    def _at(self, nodes: Sequence[Node], boundary: int) -> list[_Placed]:
+        return [
+            _Placed(node, boundary, boundary, self._at(node.children, boundary))
+            for node in nodes
+            if self._source.codes[node.first].kind != "blank"
+        ]
+
+    # --- characters
+
+    def _emit(self, placed: Sequence[_Placed], out: _Codes, within: tuple[int, int]) -> None:
+        for one in placed:
+            first, last = one.node.first, one.node.last
+            if one.node.alone:
+                self._emit_alone(one, out, within)
+                continue
+            opening = self._character(first, one.start, one.start < one.end)
+            closing = self._character(last, one.end, False)
+            start = out.add(first, opening, within)
+            self._emit(one.inside, out, (start, max(start, min(closing, within[1]))))
+            out.add(last, closing, within)
+
+    def _emit_alone(self, one: _Placed, out: _Codes, within: tuple[int, int]) -> None:
+        number = one.node.first
+        if one.characters is not None:
+            start, end = one.characters
+            out.add(number, start, within, end - start)
+            return
+        blank = self._blank(one.start) if self._source.codes[number].covers else None
+        if blank and within[0] <= blank[0] and blank[1] <= within[1]:
+            out.add(number, blank[0], within, blank[1] - blank[0])
+        else:
+            out.add(number, self._character(number, one.start, False), within)
+
+    def _blank(self, boundary: int) -> tuple[int, int] | None:
+        """The white space between the words at a boundary."""
+        if not 0 < boundary < len(self._words):
+            return None
+        start, end = self._words[boundary - 1][1], self._words[boundary][0]
+        return (start, end) if self._target[start:end].isspace() else None
+
+    def _character(self, number: int, boundary: int, forward: bool) -> int:
+        """Where a code stands at a boundary: at the word behind or before it, as in the source.
+        Where that does not say, behind white space if it goes `forward`."""
+        before = self._words[boundary - 1][1] if boundary else 0
+        after = self._words[boundary][0] if boundary < len(self._words) else len(self._target)
+        code, plain = self._source.codes[number], self._source.plain
+        end = code.at + code.covers
+        touches = [
+            bool(side) and not side.isspace()
+            for side in (plain[: code.at][-1:], plain[end : end + 1])
+        ]
+        if touches[0] != touches[1]:
+            return before if touches[0] else after
+        if not touches[0]:
+            return after
+        return after if forward else before
+
+    # --- in order
+
+    def by_order(self) -> Text:
+        """With every code where the least mass crosses among the places behind the one before."""
+        last = len(self._source_words)
+        numbers = range(len(self._places))
+        before = [n for n in numbers if self._places[n][1] == 0]
+        after = [n for n in numbers if self._places[n][0] == last and n not in before]
+        among = [
+            n
+            for n in numbers[len(before) : len(numbers) - len(after)]
+            if self._source.codes[n].kind != "blank"
+        ]
+        nodes = [Node(n, n) for n in among]
+        costs = [self._cost(node) for node in nodes]
+        covering = [
+            [(one.start, one.end, one.characters or (0, 0)) for one in self._same_words(node)]
+            for node in nodes
+        ]
+        out = _Codes(self._source.codes, len(self._target))
+        for number in before:
+            out.add(number, 0)
+        everywhere = (0, len(self._target))
+        chosen = in_order(costs, [[(a, b) for a, b, _ in some] for some in covering])
+        for node, some, (start, end) in zip(nodes, covering, chosen, strict=True):
+            characters = next((c for a, b, c in some if (a, b) == (start, end)), None)
+            self._emit_alone(_Placed(node, start, end, characters=characters), out, everywhere)
+        for number in after:
+            out.add(number, len(self._target))
+        return Text(self._target, tuple(out.codes))
+
+
+class _Codes:
+    """Codes with their places in the target, none before the end of the one before it."""
+
+    def __init__(self, codes: Sequence[Code], length: int) -> None:
+        self._source, self._length, self._end = codes, length, 0
+        self.codes: list[Code] = []
+
+    def add(
+        self, number: int, at: int, within: tuple[int, int] | None = None, covers: int = 0
+    ) -> int:
+        """Adds a code of the source; where it stands: `at`, or the nearest place behind."""
+        lo, hi = within or (0, self._length)
+        place = max(self._end, min(max(at, lo), hi))
+        covers = covers if place == at else 0
+        self.codes.append(replace(self._source[number], at=place, covers=covers))
+        self._end = place + covers
+        return place
+
+
+def _most(gain: Mass, lo: int, hi: int) -> float:
+    """The greatest gain of a stretch between two boundaries; none where there is no word."""
+    start, end = best_stretch(gain, lo, hi)
+    return float(gain[start:end].sum()) if start < end else -np.inf
+
+
+def _gaps(taken: Sequence[_Placed], lo: int, hi: int) -> Iterator[tuple[int, int]]:
+    """What is between those that have taken words, from left to right; empty gaps too."""
+    for one in sorted(taken, key=lambda one: (one.start, one.end)):
+        yield lo, one.start
+        lo = one.end
+    yield lo, hi
+
+
+def _is_mark(text: str) -> bool:
+    return not any(character.isalnum() for character in text)
