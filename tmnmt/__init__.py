@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tmnmt.codes.record import Code
     from tmnmt.config.options import Decoding, Neighbours, Remembering, Search, Selection
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Code",
     "Decoding",
     "Match",
     "Neighbours",
@@ -38,6 +40,7 @@ __all__ = [
 # `import tmnmt` is part of every command's start: torch comes in only with the first use of
 # `Translator` or `Session`.
 _HOMES = {
+    "tmnmt.codes.record": ("Code",),
     "tmnmt.config.options": ("Decoding", "Neighbours", "Remembering", "Search", "Selection"),
     "tmnmt.engine.session": ("Session",),
     "tmnmt.engine.translator": ("Translator",),

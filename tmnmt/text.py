@@ -37,6 +37,12 @@ def match_tokens(text: str) -> list[str]:
     return [token[:MAX_TOKEN_CHARS] for token in tokens if token.isprintable()]
 
 
+def token_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words, numbers and marks of a text begin and end; in a text in NFC these are its
+    match tokens, before they are cut."""
+    return [found.span() for found in _TOKEN.finditer(text) if found[0].isprintable()]
+
+
 def nfc(text: str) -> str:
     """`text` in Normalization Form C (UAX #15), in time linear in its length.
 

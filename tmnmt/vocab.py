@@ -102,6 +102,14 @@ class Vocabulary:
         """Subword ids of a source, without </s>."""
         return self.encode(text)
 
+    def pieces(self, text: str) -> list[str]:
+        """The subwords of a target, as written in the vocabulary."""
+        return list(self._spm.encode(text, out_type=str))
+
+    def source_pieces(self, text: str) -> list[str]:
+        """The subwords of a source; "" for one that stands for none of its text."""
+        return self.pieces(text)
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of subword ids; <s>, </s> and padding are left out."""
         return str(self._spm.decode([i for i in ids if i > UNK]))
@@ -175,6 +183,9 @@ class PairVocabulary(Vocabulary):
     def encode_source(self, text: str) -> list[int]:
         pieces = self._source.encode(text, out_type=str)
         return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
+
+    def source_pieces(self, text: str) -> list[str]:
+        return [""] * len(self._prefix) + list(self._source.encode(text, out_type=str))
 
     def decode(self, ids: Iterable[int]) -> str:
         return str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))

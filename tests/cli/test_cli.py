@@ -234,7 +234,7 @@ assert [tmnmt.Session.__name__, tmnmt.Translator.__name__] == ["Session", "Trans
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {*done.stdout.split()} == {
         *("Decoding", "Neighbours", "Remembering", "Search", "Selection"),
-        *("Match", "Segment", "Token", "Translation", "TmnmtError", "__version__"),
+        *("Code", "Match", "Segment", "Token", "Translation", "TmnmtError", "__version__"),
     }
 
 

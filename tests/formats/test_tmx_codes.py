@@ -13,6 +13,7 @@ import pytest
 from coded_texts import TEXTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import FORMATS
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
@@ -21,7 +22,6 @@ from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.segments import Segment
 
-FILES = Path(__file__).parent.parent / "data" / "formats"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -181,7 +181,7 @@ def comes_back(path: Path, folder: Path) -> int:
 def test_a_real_file_is_the_same_to_an_xml_comparison(
     name: str, codes: int, tmp_path: Path
 ) -> None:
-    assert comes_back(FILES / name, tmp_path) == codes
+    assert comes_back(FORMATS / name, tmp_path) == codes
 
 
 def test_codes_of_another_format_become_elements_with_their_markup(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tmnmt.codes.links import Links, Mass, Words, best_stretch, grown, place_of
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tree import Node, tree
 
-NEAR = 0.01  # of a link's mass: it decides where as much crosses elsewhere
+NEAR = 0.3  # of the mass between a code's word and the word that it would stand at: see `_cost`
 
 
 def place(
@@ -209,8 +209,8 @@ class _Placer:
         return sorted(placed, key=lambda one: (one.start, one.end, one.node.first))
 
     def _cost(self, node: Node) -> Mass:
-        """Of every boundary the mass that crosses it, and a little for not being at the word that
-        the code touches in the source, (T + 1,)."""
+        """Of every boundary the mass that crosses it, less a share of the mass that links the word
+        there to the word that the code touches in the source, (T + 1,)."""
         place = self._extent(node)[0]
         cost = self._links.crossing(place)
         in_front, behind = self._touches(node.first)

@@ -91,6 +91,10 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
         Position t holds the c_t and s_t that precede y_t."""
 
+    @abstractmethod
+    def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
+        """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
+
 
 class Trainable(Backbone[E, S]):
     """A backbone that `tmnmt train` makes. `dtype`: of the products while it is trained; None: the

@@ -136,6 +136,13 @@ class RNNsearch(Trainable[Annotations, Tensor]):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
+        new, context, _ = self._step(prev, state, encoded, inject)
+        return new, context, new
+
+    def _step(
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The new state, the context, and the attention (B, S) that it was read with."""
         a = self.attention_vector.shape[0]
         h1 = torch.addmm(self.decoder_bias, state, self.decoder_weight)
         *_, middle = gru_gates(self.decoder_input(self.embedding(prev)), h1, state)
@@ -147,7 +154,14 @@ class RNNsearch(Trainable[Annotations, Tensor]):
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:] + self.state_bias, middle)
-        return new, context, new
+        return new, context, alpha
+
+    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
+        state, found = encoded.start, []
+        for prev in shift(tgt, BOS).unbind(1):
+            state, _, alpha = self._step(prev, state, encoded)
+            found.append(alpha)
+        return torch.stack(found, 1)
 
     def embed(self, ids: Tensor) -> Tensor:
         words: Tensor = self.embedding(ids)

@@ -136,3 +136,6 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
             state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
         back = order.argsort()
         return contexts[back], hiddens[back]
+
+    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
+        return self.model.alphas(encoded, tgt)

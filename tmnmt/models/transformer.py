@@ -312,6 +312,22 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         return logits if self.dtype is None else logits.to(normed.dtype).add_(self.output_bias)
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
+        query, total, _ = self._forced(encoded, tgt)
+        return query, total
+
+    def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
+        """The mean of the heads of the last layer but one, which is nearest to an alignment (Garg
+        et al. 2019); of a single layer that one's."""
+        *_, queries = self._forced(encoded, tgt)
+        layer = max(0, len(queries) - 2)
+        q, keys = queries[layer], encoded.keys[layer]
+        energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
+        weights = torch.softmax(energy + _bias(encoded.mask, energy.dtype), -1)
+        return weights.float().mean(1)
+
+    def _forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """What `forced` gives, and what every layer asks the source with, (B, H, T, k) each."""
+        queries = []
         x = total = query = self._embed(self.embedding, shift(tgt, BOS))
         length = tgt.shape[1]
         bias = _bias(encoded.mask, encoded.keys[0].dtype)
@@ -324,12 +340,13 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             x = self._after(part, x + self._drop(self._linear(part.out, attended)))
             cross = layer.cross
             q = self._split(self._linear(cross.query, self._before(cross, x)))
+            queries.append(q)
             attended = self._attend(q, encoded.keys[number], encoded.values[number], bias)
             x = self._after(cross, x + self._drop(self._linear(cross.out, attended)))
             query = self._before(layer.feed_forward, x)
             total = x + self._drop(self._feed_forward(layer.feed_forward, query))
             x = self._after(layer.feed_forward, total)
-        return query, total
+        return query, total, queries
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""

@@ -1,0 +1,55 @@
+"""What a backbone looks at along a target is what its contexts were read with."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.transformer import Transformer
+
+SRC = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
+SRC_LEN = torch.tensor([4, 2])
+TGT = torch.tensor([[9, 4, 2], [5, 2, 0]])
+
+
+def rnnsearch() -> RNNsearch:
+    torch.manual_seed(3)
+    return RNNsearch(12, embedding=8, hidden=16, attention=8, dropout=0.0).eval()
+
+
+@pytest.mark.parametrize("make", [rnnsearch, lambda: FastRNNsearch(rnnsearch())])
+def test_the_contexts_of_rnnsearch_are_the_annotations_by_its_attention(make: type) -> None:
+    backbone: Backbone = make()
+    with torch.inference_mode():
+        encoded = backbone.encode(SRC, SRC_LEN)
+        contexts, _ = backbone.forced(encoded, TGT)
+        read = torch.bmm(backbone.alphas(encoded, TGT), encoded.values)
+    real = TGT != 0
+    assert torch.allclose(read[real], contexts[real], atol=1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_attention_of_a_transformer_is_that_of_its_last_layer_but_one(layers: int) -> None:
+    torch.manual_seed(3)
+    model = Transformer(12, 16, 32, 2, 2, layers, dropout=0.0).eval()
+    asked: list[torch.Tensor] = []
+    attend = model._attend
+
+    def noted(q: torch.Tensor, keys: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+        if q.shape[2] == TGT.shape[1] and keys.shape[2] == SRC.shape[1]:
+            identity = torch.eye(keys.shape[2]).expand(*keys.shape[:2], -1, -1)
+            weights = attend(q, keys, identity, *rest[1:])
+            asked.append(weights.view(*weights.shape[:2], keys.shape[1], -1).mean(2))
+        return attend(q, keys, *rest)
+
+    with torch.inference_mode():
+        encoded = model.encode(SRC, SRC_LEN)
+        weights = model.alphas(encoded, TGT)
+        model._attend = noted  # type: ignore[method-assign, assignment]
+        model.forced(encoded, TGT)
+    assert torch.allclose(weights, asked[max(0, layers - 2)], atol=1e-6)
+    assert torch.allclose(weights.sum(2), torch.ones(2, 3))
+    assert weights[1, :, 2:].abs().max() == 0

@@ -1,0 +1,177 @@
+"""Which words of a source a translation's words come from: what the decoder looked at, and, as far
+as it copied, what the words that it copied come from.
+
+    A = (1 - zeta) alpha + zeta sum over positions of q A_pair
+
+alpha: the attention along the translation. zeta, q: the gate and the weights with which the pairs
+were read. A_pair goes from a pair's target word to its source word, by the attention along that
+pair, and from there to the query's word, by the alignment behind their fuzzy score.
+
+T, S: words, numbers and marks (`token_spans`) of target and source."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tmnmt.index.fuzzy import word_edits
+from tmnmt.keys.pair_keys import padded
+from tmnmt.models.base import Backbone
+from tmnmt.records import spelt
+from tmnmt.segments import Match, Token
+from tmnmt.text import match_tokens, nfc, token_spans
+from tmnmt.vocab import EOS, Vocabulary
+
+Array = NDArray[np.float64]
+Spans = Sequence[tuple[int, int]]
+
+
+class Linker:
+    """Links words by one model."""
+
+    def __init__(
+        self, backbone: Backbone, vocab: Vocabulary, device: torch.device | str = "cpu"
+    ) -> None:
+        self._backbone, self._vocab, self._device = backbone, vocab, device
+
+    def links(
+        self, source: str, target: str, tokens: Sequence[Token] = (), matches: Sequence[Match] = ()
+    ) -> Array:
+        """Of every word of the target how much of it comes from every word of the source, (T, S).
+
+        `tokens`: of the explained translation, with the `matches` they were read from; without
+        them, the attention alone."""
+        read = sorted({one.match for token in tokens for one in token.attention})
+        pairs = [(matches[number].segment.src, matches[number].segment.tgt) for number in read]
+        own, *of_pairs = self.attention([(source, target), *pairs])
+        if not read:
+            return own
+        origin = {
+            number: self._of_positions(pair, links @ same_words(pair[0], source))
+            for number, pair, links in zip(read, pairs, of_pairs, strict=True)
+        }
+        copied = np.stack([_copied(token, origin, own.shape[1]) for token in tokens])
+        gates = np.array([[token.copy_gate] for token in tokens])
+        spans = piece_spans([token.text for token in tokens], target)
+        words = _mean(shares(spans, token_spans(target)))
+        linked: Array = (1 - words @ gates) * own + words @ (gates * copied)
+        return linked
+
+    def attention(self, pairs: Sequence[tuple[str, str]]) -> list[Array]:
+        """The attention along the target of every source and target, by words, (T, S) each."""
+        src = [[*self._vocab.encode_source(source), EOS] for source, _ in pairs]
+        tgt = [[*self._vocab.encode(target), EOS] for _, target in pairs]
+        with torch.inference_mode():
+            length = torch.tensor([len(ids) for ids in src], device=self._device)
+            encoded = self._backbone.encode(padded(src, self._device), length)
+            weights = self._backbone.alphas(encoded, padded(tgt, self._device))
+        found = weights.double().cpu().numpy()
+        return [
+            self._by_words(pair, found[row, : len(tgt[row]) - 1, : len(src[row]) - 1])
+            for row, pair in enumerate(pairs)
+        ]
+
+    def _by_words(self, pair: tuple[str, str], weights: Array) -> Array:
+        source, target = pair
+        of_source = piece_spans(self._vocab.source_pieces(source), source)
+        of_target = piece_spans(self._vocab.pieces(target), target)
+        rows = _mean(shares(of_target, token_spans(target)))
+        by_words: Array = rows @ weights @ shares(of_source, token_spans(source)).T
+        return by_words
+
+    def _of_positions(self, pair: tuple[str, str], links: Array) -> Array:
+        """The links of a pair's target words as those of its subwords, </s> too."""
+        spans = piece_spans(self._vocab.pieces(pair[1]), pair[1])
+        by_position = shares(spans, token_spans(pair[1])).T @ links
+        return np.concatenate([by_position, np.zeros((1, links.shape[1]))])
+
+
+def same_words(source: str, query: str) -> Array:
+    """Of every word of a pair's source its share in every word of the query, by the fewest edits
+    between them: a word that stays is one, those that are replaced go evenly to their places."""
+    shape = len(token_spans(source)), len(token_spans(query))
+    found = np.zeros(shape)
+    x, y = match_tokens(source), match_tokens(query)
+    if (len(x), len(y)) != shape:  # not in NFC: the tokens are others than the words
+        x, y = ([nfc(text[a:b]) for a, b in token_spans(text)] for text in (source, query))
+    for stays, some in groupby(word_edits(x, y), lambda edit: edit.tag == "equal"):
+        edits = list(some)
+        (start, at), (end, until) = (edits[0][1::2], edits[-1][2::2])
+        if stays:
+            found[range(start, end), range(at, until)] = 1
+        elif until > at:
+            found[start:end, at:until] = 1 / (until - at)
+    return found
+
+
+def with_same_words(links: Array, source: str, target: str) -> Array:
+    """The same links, but a target word that stands once on each side, as a number or a name does,
+    comes from that source word alone."""
+    words, into = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
+    here, there = Counter(words), Counter(into)
+    found = links.copy()
+    for row, word in enumerate(into):
+        if word[0].isalnum() and here[word] == there[word] == 1:
+            found[row] = 0
+            found[row, words.index(word)] = 1
+    return found
+
+
+def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Where every subword of a text stands in it, in characters; empty where it has none. Exact as
+    long as a vocabulary changes characters one by one, as NFKC mostly does."""
+    written = [
+        [sign for character in piece for sign in _signs(character)] for piece in spelt(pieces)
+    ]
+    places = [at for at, character in enumerate(text) for _ in _signs(character)]
+    total = sum(map(len, written))
+    spans, done = [], 0
+    for signs in written:
+        first, last = done, done + len(signs) - 1
+        done += len(signs)
+        if not signs or not places:
+            at = places[min(first, len(places) - 1)] if places else 0
+            spans.append((at, at))
+            continue
+        if total != len(places):
+            first, last = (one * len(places) // total for one in (first, last))
+        spans.append((places[first], places[last] + 1))
+    return spans
+
+
+def _signs(character: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", character).split())
+
+
+def shares(spans: Spans, words: Spans) -> Array:
+    """How much of every span lies in every word, (words, spans): a span is shared by its
+    characters."""
+    starts, ends = (np.array([span[side] for span in spans], float) for side in (0, 1))
+    found = np.zeros((len(words), len(spans)))
+    for row, (start, end) in zip(found, words, strict=True):
+        row[:] = np.clip(np.minimum(ends, end) - np.maximum(starts, start), 0, None)
+    return _divided(found, found.sum(0, keepdims=True))
+
+
+def _mean(shares: Array) -> Array:
+    """Shares of every word in its spans, which sum to 1 where it has any."""
+    return _divided(shares, shares.sum(1, keepdims=True))
+
+
+def _divided(numbers: Array, by: Array) -> Array:
+    quotients: Array = np.divide(numbers, by, out=np.zeros_like(numbers), where=by > 0)
+    return quotients
+
+
+def _copied(token: Token, origin: dict[int, Array], width: int) -> Array:
+    """The sum over what a token was read from of q A_pair, (S,)."""
+    found = np.zeros(width)
+    for source in token.attention:
+        found += source.weight * origin[source.match][source.position]
+    return found
