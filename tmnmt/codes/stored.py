@@ -46,14 +46,17 @@ def codes_of(value: object, plain: str) -> tuple[Code, ...]:
 
 
 def _code(value: object) -> Code:
-    if not isinstance(value, list) or not 3 <= len(value) <= 3 + len(_USUAL):
+    if type(value) is not list or not 3 <= len(value) <= 3 + len(_USUAL):
         raise ValueError("no code")
-    at, letter, markup, pair, form, covers, flags = [*value, *_USUAL[len(value) - 3 :]]
-    texts, numbers = (letter, markup, pair, form), (at, covers, flags)
-    if not all(type(text) is str for text in texts) or letter not in _KIND:
+    at, letter, markup, pair, form, covers, flags = (*value, *_USUAL[len(value) - 3 :])
+    # one by one: every match of a search is read so
+    if not (type(markup) is str and type(pair) is str and type(form) is str):
         raise ValueError("a text of a code is not what it should be")
-    if not all(type(number) is int for number in numbers) or not 0 <= flags <= 3:
+    if not (type(at) is int and type(covers) is int and type(flags) is int and 0 <= flags <= 3):
         raise ValueError("a number of a code is not what it should be")
-    "".join(texts).encode()  # half of a character: UnicodeEncodeError, which is a ValueError
-    fixed, droppable = bool(flags & _FIXED), bool(flags & _DROPPABLE)
-    return Code(at, _KIND[letter], markup, pair, form, covers, not fixed, droppable)
+    if not (markup.isascii() and pair.isascii() and form.isascii()):
+        (markup + pair + form).encode()  # half of a character: UnicodeEncodeError, a ValueError
+    kind = _KIND.get(letter) if type(letter) is str else None
+    if kind is None:
+        raise ValueError("a code of no kind")
+    return Code(at, kind, markup, pair, form, covers, not flags & _FIXED, flags & _DROPPABLE > 0)
