@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from tmnmt.errors import DataError
 from tmnmt.index import build
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.adapt import refuse_worse, split
+from tmnmt.training.adapt import refuse_worse, split, unimproved
 from tmnmt.training.cache import CachePart
 from tmnmt.training.data import split_of
+from tmnmt.training.memory import Reached
 from tmnmt.training.tm import TMPart
 
 
@@ -132,17 +134,97 @@ def test_the_advice_on_refusal_keeps_the_other_parts(
 
 
 def test_irrelevant_pairs_may_do_no_harm_beyond_noise(tmp_path: Path) -> None:
-    refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.009)}, tmp_path)
+    good, same = Reached(1.0, 0.5), Reached(1.0, 1.0)
+    refuse_worse({"copy": good, "copy irrelevant": Reached(1.0, 1.009)}, tmp_path)
     with pytest.raises(
         DataError, match=r"copy irrelevant 1\.0110, plain 1\.0000; more --sentences.*deleted\)$"
     ):
-        refuse_worse({"copy": (1.0, 0.5), "copy irrelevant": (1.0, 1.011)}, tmp_path)
+        refuse_worse({"copy": good, "copy irrelevant": Reached(1.0, 1.011)}, tmp_path)
     with pytest.raises(
         DataError, match=r": fusion 1\.0000, plain.* for copy alone, .* --resume --no-fusion$"
     ):
-        refuse_worse(
-            {"copy": (1.0, 0.5), "fusion": (1.0, 1.0), "fusion irrelevant": (1.0, 1.0)}, tmp_path
-        )
+        refuse_worse({"copy": good, "fusion": same, "fusion irrelevant": same}, tmp_path)
+
+
+def test_what_the_model_had_stays_where_nothing_is_gained() -> None:
+    better, worse, slightly = (Reached(1.0, learned, 0.5) for learned in (0.4, 0.6, 0.501))
+    assert unimproved({"cache": Reached(1.0, 0.5)}) == set()  # new: there is nothing to go back to
+    assert unimproved({"copy": better, "cache": worse}) == {"cache"}
+    assert unimproved({"copy": better, "cache": Reached(1.0, 0.5, 0.5)}) == {"cache"}
+    assert unimproved({"copy": better, "fusion": slightly, "cache": better}) == set()
+    assert unimproved({"copy": better, "fusion": worse}) == {"copy", "fusion"}
+    assert unimproved({"copy": slightly, "fusion": slightly}) == {"copy", "fusion"}
+    for learned, before, left in ((1.02, 1.0, True), (1.02, 1.03, False), (1.009, 0.9, False)):
+        irrelevant = Reached(1.0, learned, before)
+        assert bool(unimproved({"copy": better, "copy irrelevant": irrelevant})) is left
+
+
+def test_what_the_model_has_is_gone_on_with_and_a_line_a_part_says_what_it_gained(
+    tmp_path: Path, model: Path, index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    assert adapt(model, index, first, "--epochs", "4") == 0
+    err = capsys.readouterr().err
+    lines = [
+        line for line in err.splitlines() if not re.match(r"(indexing|learning|retriev)", line)
+    ]
+    numbers = r"dev (\d\.\d{4}) to (\d\.\d{4}) nats a subword"
+    said = [re.fullmatch(rf"(\w+): {numbers}, kept", line) for line in lines]
+    assert [found and found[1] for found in said] == ["copy", "fusion", "cache"], err
+    learned = {found[1]: found[3] for found in said if found}
+    assert adapt(first, index, second) == 0  # a quarter of that: from nothing it would be worse
+    for name, before, after, kept in re.findall(
+        rf"(\w+): {numbers} \(plain \d\.\d+\), (.*)", capsys.readouterr().err
+    ):
+        assert before == learned.pop(name)
+        assert kept == "kept" and (after < before or name == "fusion")
+    assert not learned
+    assert adapt(first, index, third, "--no-copy", "--no-fusion") == 0
+    parts = [load_file(folder / "memory.safetensors") for folder in (first, second, third)]
+    assert parts[0].keys() == parts[1].keys() == parts[2].keys()
+    for name in parts[0]:  # what is not trained stays
+        assert torch.equal(parts[0][name], parts[2][name]) is not name.startswith("cache."), name
+
+
+def test_parts_that_gain_nothing_stay_bit_for_bit(
+    tmp_path: Path,
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = write_tiny_model(tmp_path / "model")
+    monkeypatch.setattr("tmnmt.training.adapt.unimproved", lambda reached: {*reached})
+    assert adapt(model, index, tmp_path / "out") == 0
+    err = capsys.readouterr().err
+    assert err.count("not kept: it stays as the model had it") == 3
+    made, had = (load_file(f / "memory.safetensors") for f in (tmp_path / "out", model))
+    assert made.keys() == had.keys() and all(torch.equal(made[name], had[name]) for name in had)
+
+
+def interrupted_once(losses: Any) -> Any:
+    """A part's `losses` whose second unit is interrupted."""
+    units = list[object]()
+
+    def interrupted(self: Any, unit: Any) -> Iterator[Any]:
+        units.append(unit)
+        if len(units) == 2:
+            raise KeyboardInterrupt
+        yield from losses(self, unit)
+
+    return interrupted
+
+
+def test_a_run_that_goes_on_from_what_the_model_has_is_resumed_exactly(
+    tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = write_tiny_model(tmp_path / "model")
+    assert adapt(model, index, tmp_path / "whole", "--epochs", "3") == 0
+    for part in (TMPart, CachePart):
+        monkeypatch.setattr(part, "losses", interrupted_once(part.losses))
+    for resume, code in (([], 130), (["--resume"], 130), (["--resume"], 0)):
+        assert adapt(model, index, tmp_path / "out", "--epochs", "3", *resume) == code
+    made, whole = (load_file(tmp_path / name / "memory.safetensors") for name in ("out", "whole"))
+    assert made.keys() == whole.keys() and all(torch.equal(made[key], whole[key]) for key in whole)
 
 
 def test_an_interrupted_run_is_gone_on_with(
@@ -250,7 +332,7 @@ def test_a_memory_file_without_documents_is_split_by_stretches(
     memory.write_text(
         "en\tfr\n" + "".join(f"{s.src}\t{s.tgt}\n" for s in documents()), encoding="utf-8"
     )
-    assert adapt(model, memory, tmp_path / "out", "--no-cache", "--no-fusion") == 0
+    assert adapt(model, memory, tmp_path / "out", "--no-cache", "--no-fusion", "-v") == 0
     err = capsys.readouterr().err
     assert (
         "1 document: too few to hold some out, so stretches of 40 segments are split instead" in err

@@ -434,7 +434,8 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     data = documents()[:5], documents()[5:]
     whole, reached = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
     assert set(reached) == {"copy", "copy irrelevant", "fusion", "fusion irrelevant", "cache"}
-    for name, (plain, with_it) in reached.items():
+    for name, (plain, with_it, before) in reached.items():
+        assert before is None
         logged = log_of(tmp_path / "whole", "cache" if name == "cache" else "tm", f"dev_{name}")
         assert (with_it < plain or "irrelevant" in name) and any(
             abs(with_it - value) < 1e-4 for value in logged

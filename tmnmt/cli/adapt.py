@@ -63,18 +63,25 @@ def adapt(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell how the training goes.")
+    ] = False,
     device: Device = None,
     threads: Threads = None,
 ) -> None:
     """Learn to use a memory: copy, fusion and session cache for a finished base model, which does
     not change.
 
-    Pairs are learned from with the pairs that the memory finds for them when they are not in it.
-    Held-out documents must get better by every part, and irrelevant pairs do no harm, else nothing
-    is saved and the exit code is 1; the error says how the other parts are kept. A memory file that
-    names no documents is split by stretches of 40 segments instead. Prints the model folder."""
+    Pairs are learned from with the pairs that the memory finds for them when they are not in it. A
+    part that the model has goes on from what it is, and stays so where it gains nothing on held-out
+    documents. By a part that is new these must get better, and irrelevant pairs do no harm, else
+    nothing is saved and the exit code is 1; the error says how the other parts are kept. A memory
+    file that names no documents is split by stretches of 40 segments instead. A line for every part
+    says what it gained; the log is train.jsonl in the folder. Prints the model folder."""
     if not (parts.copy or parts.fusion or parts.cache):
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")
+    import logging
+
     import torch
 
     from tmnmt.engine.opened import load_on
@@ -106,13 +113,15 @@ def adapt(
         opened = open_memory(
             memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance
         )
+    if not verbose:
+        logging.getLogger("tmnmt.training").setLevel(logging.WARNING)
     try:
-        reached = run(loaded, opened.segments(), output, config, learning.dev_share, resume)
+        lines = run(loaded, opened.segments(), output, config, learning.dev_share, resume)
     except KeyboardInterrupt as stop:
         stop.add_note(f"go on with --resume: {output}.partial has what is done")
         raise
-    for name, (plain, with_it) in reached.items():
-        typer.echo(
-            f"{name}: dev {plain:.4f} without, {with_it:.4f} with, in nats a subword", err=True
-        )
+    finally:
+        logging.getLogger("tmnmt.training").setLevel(logging.NOTSET)
+    for line in lines:
+        typer.echo(line, err=True)
     print(output)

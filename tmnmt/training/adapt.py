@@ -1,19 +1,22 @@
 """`tmnmt adapt`: memory parameters for a finished base, learned from a translation memory alone.
 
-The base does not change. A part of the memory's documents is held out, by the sha256 of their ids;
-where there are too few of them, as in a memory file that names none, stretches of consecutive
-segments, by that of their place. What makes these worse than the plain model is refused."""
+The base does not change. Memory layers that the model has go on from what they are. A part of the
+memory's documents is held out, by the sha256 of their ids; where there are too few of them, as in a
+memory file that names none, stretches of consecutive segments, by that of their place. A new layer
+that makes these worse than the plain model is refused; one that the model had stays as it was where
+it gains nothing."""
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.durable import rename, sync_tree
+from tmnmt.engine.opened import load_memories
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
 from tmnmt.layers.combine import Memories
@@ -22,7 +25,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
 from tmnmt.training.log import LOG_FILE
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import Reached, train_memories
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.tm import IRRELEVANT
 
@@ -47,14 +50,14 @@ def adapt(
     config: MemoryConfig,
     dev_share: float,
     resume: bool = False,
-) -> dict[str, tuple[float, float]]:
+) -> list[str]:
     """Trains what `config` asks for on `segments` and writes the model folder `output`, whole or
     not at all.
 
-    Returns what dev says of every part that was trained: nats a subword without it and with it. The
-    work goes on in OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises
-    UsageError where `output` or, without `resume`, OUTPUT.partial is there; DataError where there
-    is nothing to learn from, or a part makes dev worse."""
+    Returns for every part that was trained what dev says of it, as a line to be told. The work goes
+    on in OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError
+    where `output` or, without `resume`, OUTPUT.partial is there; DataError where there is nothing
+    to learn from, or a part that the model had not makes dev worse."""
     work = output.with_name(output.name + ".partial")
     if output.exists():
         raise UsageError(f"{output}: exists; name another folder")
@@ -68,12 +71,18 @@ def adapt(
             "the memory is too small: nothing is left to learn from, or nothing to hold out"
         )
     languages = model.config["src_lang"], model.config["tgt_lang"]
+    begun = load_memories(model, str(next(model.backbone.parameters()).device)) or Memories()
     memories, reached = train_memories(
-        model.backbone, model.vocab, train, dev, work, config, resume, languages
+        model.backbone, model.vocab, train, dev, work, config, resume, languages, begun
     )
     refuse_worse(reached, work)
+    left = unimproved(reached)
+    if memories.tm is None or left & {"copy", "fusion"}:
+        memories.tm = begun.tm
+    if memories.cache is None or "cache" in left:
+        memories.cache = begun.cache
     _put_out(model, memories, work, output)
-    return reached
+    return list(_told(reached, left))
 
 
 def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None:
@@ -92,13 +101,46 @@ def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None
     shutil.rmtree(work)
 
 
-def refuse_worse(reached: dict[str, tuple[float, float]], work: Path) -> None:
-    """Raises DataError where a part is no better than the plain model, or with irrelevant pairs
-    worse by more than `NOISE`; it says what each of these reached, and how the others are had."""
+def unimproved(reached: Mapping[str, Reached]) -> set[str]:
+    """The parts that stay as the model had them. Copy and fusion share most of their parameters, so
+    both stay, or neither: they go on where their losses fall together, and neither is worse by more
+    than `NOISE`, nor with irrelevant pairs than it was and the plain model is."""
+    left = set[str]()
+    for names in ({"copy", "fusion"}, {"cache"}):
+        parts = {name: reached[name] for name in names & reached.keys()}
+        if all(part.before is None for part in parts.values()):
+            continue
+        gain = sum(part.start - part.learned for part in parts.values())
+        worse = [part.learned > (1 + NOISE) * part.start for part in parts.values()]
+        worse += [
+            pairs.learned > max((1 + NOISE) * pairs.plain, pairs.start)
+            for name in parts
+            if (pairs := reached.get(name + IRRELEVANT)) is not None
+        ]
+        if gain <= 0 or any(worse):
+            left |= parts.keys()
+    return left
+
+
+def _told(reached: Mapping[str, Reached], left: set[str]) -> Iterator[str]:
+    """A line for every part: what was gained on dev, and whether it was kept."""
+    for name, part in reached.items():
+        if name.endswith(IRRELEVANT):
+            continue
+        plain = "" if part.before is None else f" (plain {part.plain:.4f})"
+        end = "kept" if name not in left else "not kept: it stays as the model had it"
+        yield f"{name}: dev {part.start:.4f} to {part.learned:.4f} nats a subword{plain}, {end}"
+
+
+def refuse_worse(reached: Mapping[str, Reached], work: Path) -> None:
+    """Raises DataError where a part that the model had not is no better than the plain model, or
+    with irrelevant pairs worse by more than `NOISE`; it says what each of these reached, and how
+    the others are had."""
     worse = {
-        name: f"{name} {with_it:.4f}, plain {plain:.4f}"
-        for name, (plain, with_it) in reached.items()
-        if (with_it > (1 + NOISE) * plain if name.endswith(IRRELEVANT) else with_it >= plain)
+        name: f"{name} {part.learned:.4f}, plain {part.plain:.4f}"
+        for name, part in reached.items()
+        if part.before is None
+        and part.learned >= part.plain * (1 + NOISE if name.endswith(IRRELEVANT) else 1)
     }
     if not worse:
         return

@@ -117,10 +117,13 @@ class CachePart(Part):
 
     name = "cache"
 
-    def __init__(self, documents: SideBySide, train: Told, dev: Told, seed: int) -> None:
+    def __init__(
+        self, documents: SideBySide, train: Told, dev: Told, seed: int, begun: bool = False
+    ) -> None:
+        """begun: the cache has learned before, and goes on from there."""
         self.documents, self.module = documents, documents.cache
         self.train, self.dev, self.seed = train, dev, seed
-        if train.references:
+        if train.references and not begun:
             self._begin()
 
     def _begin(self) -> None:

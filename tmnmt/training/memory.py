@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import UsageError
@@ -35,12 +36,25 @@ from tmnmt.vocab import Vocabulary
 log = logging.getLogger(__name__)
 
 
+class Reached(NamedTuple):
+    """Dev losses in nats a subword: of the plain model, with a part as it has learned, and with
+    what was there of it before; None: nothing was."""
+
+    plain: float
+    learned: float
+    before: float | None = None
+
+    @property
+    def start(self) -> float:
+        """What the part has to be better than."""
+        return self.plain if self.before is None else self.before
+
+
 class Trained(NamedTuple):
-    """`reached`: for every part the dev loss of the plain model and with the part, in nats a
-    subword; for copy and fusion with irrelevant pairs, too."""
+    """`reached`: for every part; for copy and fusion with irrelevant pairs, too."""
 
     memories: Memories
-    reached: dict[str, tuple[float, float]]
+    reached: dict[str, Reached]
 
 
 def train_memories(
@@ -52,9 +66,13 @@ def train_memories(
     config: MemoryConfig,
     resume: bool = False,
     languages: tuple[str, str] = ("en", "fr"),
+    begun: Memories | None = None,
 ) -> Trained:
     """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
     memories, and before them the base where it was trained with them, end to end.
+
+    begun: memories of this base to begin from; what they have is trained on as the kind that it is,
+    whatever `config` says. They stay as they are.
 
     documents: those the base was trained on, in order; dev sources must not stand among them.
     `backbone` is put into evaluation mode and no longer asks for gradients. A run may be taken up
@@ -70,26 +88,31 @@ def train_memories(
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
-    kind = _tm_kind(config)
+    begun = begun or Memories()
+    kind = _tm_kind(config, begun.tm)
     tm = TranslationMemory(*sizes, _as_begun(kind, folder)) if kind.copy or kind.fusion else None
-    cache = SessionCache(*sizes, _cache_kind(config)) if config.cache else None
+    cache = SessionCache(*sizes, _cache_kind(config, begun.cache)) if config.cache else None
+    for layer, other in ((tm, begun.tm), (cache, begun.cache)):
+        if layer is not None and other is not None:
+            _take_up(layer, other)
     memories = Memories(tm, cache).to(next(backbone.parameters()).device)
-    reached: dict[str, tuple[float, float]] = {}
+    reached: dict[str, Reached] = {}
     if tm is not None:
-        begun_from = digest_of(backbone)
-        reached |= _reached(
-            _train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from), config
-        )
+        begun_from = _digest(backbone, begun.tm)
+        standing = _train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from)
+        reached |= _reached(standing, config, begun)
         backbone.eval().requires_grad_(False)
         memories.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
-        part = CachePart(documents_of, *_told(documents_of, stretches, folder, config), config.seed)
+        told = _told(documents_of, stretches, folder, config)
+        part = CachePart(documents_of, *told, config.seed, begun.cache is not None)
         begun_from = (
-            f"{digest_of(backbone)} {json.dumps(asdict(cache.kind))} {config.cache_history}"
+            f"{_digest(backbone, begun.cache)} {json.dumps(asdict(cache.kind))} "
+            f"{config.cache_history}"
         )
-        reached |= _reached(_train(part, folder, config, resume, begun_from), config)
+        reached |= _reached(_train(part, folder, config, resume, begun_from), config, begun)
         if config.tune_gates and tm is not None:
             _tune(tm, memories, documents_of, data, folder, config, resume)
     data.close()
@@ -148,8 +171,21 @@ def _tune(
         )
 
 
-def _tm_kind(config: MemoryConfig) -> TMKind:
+def _tm_kind(config: MemoryConfig, begun: TranslationMemory | None) -> TMKind:
+    if begun is not None:
+        return replace(begun.kind, copy=config.copy, fusion=config.fusion)
     return TMKind(**{name: getattr(config, name) for name in TMKind.__dataclass_fields__})
+
+
+def _take_up(layer: nn.Module, begun: nn.Module) -> None:
+    """The parameters of `begun`, as far as `layer` has them, too."""
+    own = begun.state_dict()
+    layer.load_state_dict({name: own.get(name, new) for name, new in layer.state_dict().items()})
+
+
+def _digest(backbone: Backbone, begun: nn.Module | None) -> str:
+    """Of what a part began from; of one that began from nothing, of the base alone."""
+    return digest_of(backbone) if begun is None else digest_of(backbone, begun)
 
 
 def _as_begun(kind: TMKind, folder: Path) -> TMKind:
@@ -173,7 +209,9 @@ def _dropped(tm: TranslationMemory, smaller: TranslationMemory) -> TranslationMe
     return smaller
 
 
-def _cache_kind(config: MemoryConfig) -> CacheKind:
+def _cache_kind(config: MemoryConfig, begun: SessionCache | None) -> CacheKind:
+    if begun is not None:
+        return begun.kind
     return CacheKind(
         config.cache_fusion,
         config.words,
@@ -215,11 +253,15 @@ def _train(
     return standing
 
 
-def _reached(standing: Standing, config: MemoryConfig) -> dict[str, tuple[float, float]]:
-    losses = standing.at_best
-    parts = [name for name in ("copy", "fusion", "cache") if getattr(config, name)]
-    figures = [figure for name in parts for figure in (name, name + IRRELEVANT) if figure in losses]
-    return {figure: (losses["plain"], losses[figure]) for figure in figures}
+def _reached(standing: Standing, config: MemoryConfig, begun: Memories) -> dict[str, Reached]:
+    losses, first = standing.at_best, standing.at_start
+    there = {*begun.modes, *(["cache"] if begun.cache is not None else [])}
+    return {
+        figure: Reached(losses["plain"], losses[figure], first[figure] if name in there else None)
+        for name in ("copy", "fusion", "cache")
+        for figure in (name, name + IRRELEVANT)
+        if getattr(config, name) and figure in losses
+    }
 
 
 def _report_attention(tm: TranslationMemory) -> None:

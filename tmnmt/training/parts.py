@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from tmnmt.errors import DataError
 from tmnmt.interrupts import held
+from tmnmt.progress import Progress
 from tmnmt.training import checkpoint
 from tmnmt.training.log import add_line, count_lines, keep_lines
 
@@ -106,6 +107,7 @@ class PartTrainer:
         self.standing = Standing()
         self.optimiser = torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
         self._checkpoint_at = 0
+        self._shown = Progress("", "")
 
     def path(self, which: str) -> Path:
         """The checkpoint `which`: "last" or "best"."""
@@ -118,12 +120,19 @@ class PartTrainer:
         try:
             if self.standing.validated < 0:
                 self._validate()
-            while not self.standing.done:
-                self._epoch()
+            shown = Progress(f"learning {self.part.name}", "batches", self._left(), lazy=True)
+            with shown as self._shown:
+                while not self.standing.done:
+                    self._epoch()
         except KeyboardInterrupt:
             self.save("last")
             raise
         checkpoint.load(self.path("best"), self.part.module, self.optimiser)
+
+    def _left(self) -> int:
+        """Units that are still to be trained on."""
+        standing = self.standing
+        return (self.epochs - standing.epoch) * len(self.part.units(standing.epoch)) - standing.unit
 
     def _epoch(self) -> None:
         units = self.part.units(self.standing.epoch)
@@ -141,6 +150,8 @@ class PartTrainer:
                 )
             self.standing.unit, self.standing.within = self.standing.unit + 1, 0
             self.standing.seconds += time.monotonic() - start
+            if not log.isEnabledFor(logging.INFO):  # else its lines say how far it is
+                self._shown.advance()
             self._after_unit(len(units))
         if self.standing.update > self.standing.validated:
             self._validate()
