@@ -36,14 +36,15 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "origin", "score", "low", "matches": [...], "tokens": [...]}; numbers to 8
-    digits, null where infinite."""
+    """{"src", "tgt", "origin", "score", "low", "unknown", "matches": [...], "tokens": [...]};
+    numbers to 8 digits, null where infinite."""
     line = {
         "src": translation.src,
         "tgt": translation.tgt,
         "origin": translation.origin,
         "score": _rounded(translation.score),
         "low": translation.low,
+        "unknown": translation.unknown,
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }

@@ -102,7 +102,10 @@ class Translation:
 
     `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
     nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or
-    where the model does not say."""
+    where the model does not say.
+
+    `unknown`: so many characters of the source are not in the model's vocabulary; `tgt` has the
+    words with them as the source has them, and `tokens` has not."""
 
     src: str
     tgt: str
@@ -111,3 +114,4 @@ class Translation:
     tokens: tuple[Token, ...] = ()
     origin: str = ""
     low: bool = False
+    unknown: int = 0

@@ -141,7 +141,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
     first = records[0]
-    assert set(first) == {"src", "tgt", "origin", "score", "low", "matches", "tokens"}
+    assert set(first) == {"src", "tgt", "origin", "score", "low", "unknown", "matches", "tokens"}
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
@@ -155,6 +155,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
         "origin": "",
         "score": 0,
         "low": False,
+        "unknown": 0,
         "matches": [],
         "tokens": [],
     }

@@ -360,6 +360,14 @@ def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     for what, count in translator.counts.items():
         if count and not (is_told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
+    unknown = translator.unknown
+    if unknown.characters:
+        print(
+            f"tmnmt: warning: {counted(unknown.characters, 'character')} in "
+            f"{counted(unknown.segments, 'segment')} are not in this model's vocabulary: the words "
+            "with them are copied from the source",
+            file=sys.stderr,
+        )
     if translator.low.segments:
         print(
             f"tmnmt: warning: {translator.low.segments:,} of "

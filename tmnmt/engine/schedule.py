@@ -152,6 +152,5 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
             tokens.append(replace(token, sources=sources, attention=attention))
     origin = next((part.origin for part, _ in parts if part.origin), "")
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
-    return Translation(
-        text, tgt, score, tuple(matches), tuple(tokens), origin, any(part.low for part, _ in parts)
-    )
+    low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
+    return Translation(text, tgt, score, tuple(matches), tuple(tokens), origin, low, unknown)

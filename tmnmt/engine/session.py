@@ -91,7 +91,7 @@ class Session:
             for piece in self.translator.pieces_of(text, 0, queue):
                 done = self.translator.translate_batch([piece], [self], explain)
                 queue.put(piece, *done[0])
-            return self.translator.low.counted(next(queue.ready()))
+            return self.translator.counted(next(queue.ready()))
 
     def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in

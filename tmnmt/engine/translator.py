@@ -39,6 +39,7 @@ from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
+from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -60,7 +61,7 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens
-from tmnmt.vocab import EOS
+from tmnmt.vocab import EOS, UNK, PairVocabulary
 
 Pair = tuple[str, str]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
@@ -84,10 +85,27 @@ class Low:
         return translation
 
 
+@dataclass
+class Unknown:
+    """How many characters of sources were not in the vocabulary (`Translation.unknown`), in how
+    many segments."""
+
+    characters: int = 0
+    segments: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def counted(self, translation: Translation) -> Translation:
+        """The same translation."""
+        with self._lock:
+            self.characters += translation.unknown
+            self.segments += translation.unknown > 0
+        return translation
+
+
 class Translator:
     """A model with its memories. `counts` says how many segments had to be changed before they
-    could be translated, `low` how many scored low (`Translation.low`), `seconds` where the time
-    went: "search", "keys", "decode".
+    could be translated, `low` how many scored low (`Translation.low`), `unknown` how many
+    characters the vocabulary lacked, `seconds` where the time went: "search", "keys", "decode".
 
     Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so
     that results are those of one thread. It answers several threads, but no faster than one. What
@@ -144,6 +162,7 @@ class Translator:
             search.files.check_words(search.files.ids, len(self.vocab))
         self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
         self.low = Low()
+        self.unknown = Unknown()
         self.counts: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -227,6 +246,10 @@ class Translator:
         )
         yield from self._stream(paired, explain, confirmed is not None)
 
+    def counted(self, translation: Translation) -> Translation:
+        """The same translation, once it is finished."""
+        return self.low.counted(self.unknown.counted(translation))
+
     def stream_on(
         self, session: Session, texts: Iterable[str], explain: bool = False
     ) -> Iterator[Translation]:
@@ -256,8 +279,8 @@ class Translator:
             )
             for piece in batch:
                 sessions.leave(piece)
-            yield from map(self.low.counted, queue.ready())
-        yield from map(self.low.counted, queue.ready())
+            yield from map(self.counted, queue.ready())
+        yield from map(self.counted, queue.ready())
 
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
@@ -577,11 +600,14 @@ class Translator:
         matches = piece.matches or ()
         near = Neighbouring(collated.asked, len(matches))
         tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
-        text = clean(self.vocab.decode(best.ids))[0]  # single bytes could spell a line end
+        text, unknown = self.vocab.decode(best.ids), 0
+        if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
+            unknown = lacking(piece.text, self.vocab)
+            text = copied(self.backbone, self.vocab, piece.text, best.ids, text)
+        text = clean(text)[0]  # single bytes could spell a line end
         low = best.per_subword < self.low_score
-        return Translation(
-            piece.text, text, best.score, matches + near.matches(row), tokens, "model", low
-        )
+        matches += near.matches(row)
+        return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:

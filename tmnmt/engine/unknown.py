@@ -1,0 +1,128 @@
+"""Characters that a source vocabulary lacks, copied from the source (OURS).
+
+A vocabulary without byte fallback, as Marian's, has nothing for a letter or a sign that was rare
+where it was made. The model reads <unk> there, and never writes it. So the word of the source that
+holds such a letter takes the place of the target word that attends to it most. A sign, or a word
+that no target word attends to most, is put beside the word that attends to it more than the others
+do. What the translation has anyway is not copied again."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tmnmt.models.base import Backbone
+from tmnmt.records import spelt
+from tmnmt.vocab import EOS, UNK, PairVocabulary, Vocabulary
+
+
+class Span(NamedTuple):
+    """Neighbouring source subwords that are copied together: the first, the one behind the last,
+    and the text."""
+
+    first: int
+    end: int
+    text: str
+
+
+@dataclass
+class Word:
+    """Target subwords that are written together, first and end, with their text."""
+
+    first: int
+    end: int
+    text: str  # with the blank before it
+    copied: bool = False
+
+
+def lacking(text: str, vocab: Vocabulary) -> int:
+    """How many characters of a source the vocabulary lacks."""
+    return sum(len(part) for part in _unknown(text, vocab).values())
+
+
+def copied(
+    backbone: Backbone, vocab: PairVocabulary, text: str, ids: Sequence[int], said: str
+) -> str:
+    """`said`, the translation of `text` as subwords `ids`, with the words that the vocabulary
+    lacks."""
+    spans = [span for span in unknown_words(text, vocab) if span.text not in said]
+    if not spans:
+        return said
+    device = next(backbone.parameters()).device
+    src = torch.tensor([[*vocab.encode_source(text), EOS]], device=device)
+    with torch.inference_mode():
+        encoded = backbone.encode(src, torch.tensor([src.shape[1]], device=device))
+        attention = backbone.alphas(encoded, torch.tensor([[*ids, EOS]], device=device))
+    words = target_words([vocab.piece(i) for i in ids])
+    for span in spans:
+        place(span, words, attention[0].cpu().float())
+    return " ".join("".join(word.text for word in words).split())
+
+
+def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
+    """What is copied of a source: signs, and letters with those around them."""
+    texts, spans = spelt(vocab.source_pieces(text)), dict[int, Span]()
+    for at, part in _unknown(text, vocab).items():
+        first, end = at, at + 1
+        if _is_word(part):
+            while first and not texts[first].startswith(" ") and _is_word(texts[first - 1]):
+                first -= 1
+            while end < len(texts) and not texts[end].startswith(" ") and _is_word(texts[end]):
+                end += 1
+        spans[first] = Span(first, end, "".join(texts[first:end]).strip())
+    return list(spans.values())
+
+
+def target_words(pieces: Sequence[str]) -> list[Word]:
+    """Words and signs as they are written; the last is the end, of the row of </s>."""
+    words: list[Word] = []
+    for at, text in enumerate(spelt(pieces)):
+        if words and not text.startswith(" ") and _is_word(text) == _is_word(words[-1].text):
+            words[-1].end, words[-1].text = at + 1, words[-1].text + text
+        else:
+            words.append(Word(at, at + 1, text))
+    return [*words, Word(len(pieces), len(pieces) + 1, "")]
+
+
+def _unknown(text: str, vocab: Vocabulary) -> dict[int, str]:
+    """The texts of the subwords that are unknown, by their place."""
+    texts = zip(vocab.encode_source(text), spelt(vocab.source_pieces(text)), strict=True)
+    return {at: part.strip() for at, (i, part) in enumerate(texts) if i == UNK and part.strip()}
+
+
+def place(span: Span, words: list[Word], attention: Tensor) -> None:
+    """Puts the span in the place of words, or beside one. attention (T + 1, S + 1): of every target
+    subword, and of </s>."""
+    read = [attention[word.first : word.end].mean(0) for word in words]
+    shares = [float(row[span.first : span.end].sum()) for row in read]
+    tops = [int(row.argmax()) for row in read]
+    best = max(
+        (at for at, word in enumerate(words) if not word.copied), key=shares.__getitem__, default=-1
+    )
+
+    def taken(at: int) -> bool:
+        word, inside = words[at], span.first <= tops[at] < span.end
+        return inside and not word.copied and _is_word(word.text) and bool(word.text)
+
+    if _is_word(span.text) and any(map(taken, range(len(words)))):
+        at = max(filter(taken, range(len(words))), key=shares.__getitem__)
+        words[at].text = (" " if words[at].text.startswith(" ") else "") + span.text
+        words[at].copied = True
+        for side in range(at + 1, len(words)), range(at - 1, -1, -1):  # the rest of the same name
+            for other in takewhile(taken, side):
+                words[other].text = ""
+        return
+    behind = tops[best] < span.first and words[best].text != ""
+    new = Word(words[best].first, words[best].end, f" {span.text}", copied=True)
+    words.insert(best + behind, new)
+
+
+def _is_word(text: str) -> bool:
+    """Letters and digits of a script that parts words by blanks; or nothing."""
+    return all(c.isalnum() and unicodedata.east_asian_width(c) not in "WF" for c in text.strip())
