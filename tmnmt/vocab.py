@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import sentencepiece
 
-from tmnmt.errors import DataError, ModelError
+from tmnmt.errors import DataError, ModelError, UsageError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 FIRST = 4  # the first subword that is text
@@ -106,6 +107,11 @@ class Vocabulary:
         """The subwords of a target, as written in the vocabulary."""
         return list(self._spm.encode(text, out_type=str))
 
+    def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
+        """The subwords of a source that ask for the target language `tag` instead of the model's
+        own. Raises UsageError where it has none such."""
+        raise UsageError(f"tag {tag}: this model has one target language, and no tags")
+
     def source_pieces(self, text: str) -> list[str]:
         """The subwords of a source; "" for one that stands for none of its text."""
         return self.pieces(text)
@@ -183,6 +189,15 @@ class PairVocabulary(Vocabulary):
     def encode_source(self, text: str) -> list[int]:
         pieces = self._source.encode(text, out_type=str)
         return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
+
+    def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
+        if not self._prefix:
+            return super().tagged(ids, tag)
+        number = self._source_numbers.get(f">>{tag}<<")
+        if number is None:
+            tags = sorted(p[2:-2] for p in self._source_numbers if re.fullmatch(">>.+<<", p))
+            raise UsageError(f"tag {tag} is none of this model's: {', '.join(tags)}")
+        return [number, *ids[1:]]
 
     def source_pieces(self, text: str) -> list[str]:
         return [""] * len(self._prefix) + list(self._source.encode(text, out_type=str))

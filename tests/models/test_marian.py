@@ -19,7 +19,7 @@ from tiny_training import sentences
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.translator import Translator
-from tmnmt.errors import ModelError
+from tmnmt.errors import ModelError, UsageError
 from tmnmt.models.folder import load_model
 from tmnmt.models.marian import Imported, read_marian
 from tmnmt.segments import Translation
@@ -147,6 +147,42 @@ def test_a_model_that_was_imported_translates_alone_and_with_what_it_is_given(
         alone = [translator.translate([line])[0] for line in sentences(3)]
         assert [t.tgt for t in together] == [t.tgt for t in alone] and all(t.tgt for t in alone)
         shutil.rmtree(tmp_path / "model")
+
+
+def test_another_target_language_is_asked_for_by_call_and_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made(tmp_path / "hf", languages=("deu", "fra"))
+    named = ["--src-lang", "en", "--tgt-lang", "de", "--tag"]
+    for tag in ("deu", "fra"):
+        arguments = [str(tmp_path / "hf"), "-o", str(tmp_path / tag), *named, tag]
+        assert run(["import-model", *arguments]) == 0
+    lines, decoding = sentences(3), Decoding(beam=2)
+    german, french = (Translator.load(tmp_path / t, decoding=decoding) for t in ("deu", "fra"))
+    asked, own = german.translate(lines, tag="fra"), german.translate(lines)
+    assert asked == french.translate(lines) == french.translate(lines, tag="fra")
+    assert own == french.translate(lines, tag="deu") and own != asked
+    with pytest.raises(UsageError, match=r"tag xyz is none of this model's: deu, fra$"):
+        german.translate(lines, tag="xyz")
+    (tmp_path / "memory.tsv").write_text("en\tde\na\tb\n")
+    with pytest.raises(UsageError, match=r"tag fra: memories, .* are in de; leave out"):
+        Translator.load(tmp_path / "deu", [tmp_path / "memory.tsv"]).translate(lines, tag="fra")
+    (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
+    capsys.readouterr()
+    command = ["translate", "--model", str(tmp_path / "deu"), "--beam", "2", "--tag"]
+    assert run([*command, "fra", str(tmp_path / "in.txt")]) == 0
+    assert capsys.readouterr().out.splitlines() == [t.tgt for t in asked]
+    confirmed = ["--confirmed", str(tmp_path / "in.txt"), str(tmp_path / "in.txt")]
+    assert run([*command, "fra", *confirmed]) == 2
+    assert "--tag is of a --model" in capsys.readouterr().err
+
+
+def test_a_model_of_one_target_language_has_no_tags(folder: Path, tmp_path: Path) -> None:
+    named = ["--src-lang", "en", "--tgt-lang", "de"]
+    assert run(["import-model", str(folder), "-o", str(tmp_path / "model"), *named]) == 0
+    with pytest.raises(UsageError, match="tag fra: this model has one target language"):
+        Translator.load(tmp_path / "model").translate(["law"], tag="fra")
 
 
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {

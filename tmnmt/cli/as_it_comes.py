@@ -34,25 +34,33 @@ class Computing:
 
 
 def translations(
-    translator: Translator, inputs: Sequence[DocumentLines], explain: bool, computing: Computing
+    translator: Translator,
+    inputs: Sequence[DocumentLines],
+    explain: bool,
+    computing: Computing,
+    tag: str = "",
 ) -> Iterator[Translation]:
     """What was translated of all inputs, in order. Lines of a pipe that have come are translated
-    together, before more are waited for."""
+    together, before more are waited for. `tag`: as in `Translator.stream`."""
     from tmnmt.formats.text import documents
 
     for trickles, group in groupby(inputs, lambda text: text.trickles):
         if trickles:
             for text in group:
-                yield from _as_they_come(translator, text, explain, computing)
+                yield from _as_they_come(translator, text, explain, computing, tag)
         else:
             lines = chain.from_iterable(map(documents, group))
             first = list(islice(lines, FEW + 1))
             computing.use_for(sum(map(len, first)))
-            yield from translator.stream(chain(first, lines), explain)
+            yield from translator.stream(chain(first, lines), explain, tag=tag)
 
 
 def _as_they_come(
-    translator: Translator, text: DocumentLines, explain: bool, computing: Computing
+    translator: Translator,
+    text: DocumentLines,
+    explain: bool,
+    computing: Computing,
+    tag: str,
 ) -> Iterator[Translation]:
     from tmnmt.engine.schedule import SORTED_BATCHES
     from tmnmt.formats.text import documents
@@ -61,8 +69,8 @@ def _as_they_come(
     session = translator.session()
     for lines in text.as_they_come(settings.batch * SORTED_BATCHES):
         computing.use_for(len(lines))
-        if not settings.remembers:
-            yield from translator.stream(documents(lines), explain)
+        if tag or not settings.remembers:
+            yield from translator.stream(documents(lines), explain, tag=tag)
             continue
         for line in lines:  # each needs those before it in its document
             yield session.translate(line, explain)

@@ -58,6 +58,12 @@ def translate(
             help="Index, its Elasticsearch address, or file; may be repeated.",
         ),
     ] = None,
+    tag: Annotated[
+        str,
+        typer.Option(
+            help="The target language, as fra of >>fra<<: of a model with several, and no --memory."
+        ),
+    ] = "",
     output: Output = Output(),
     confirming: Confirming = Confirming(),
     decoding: Decoding = Decoding(),
@@ -79,7 +85,7 @@ def translate(
     cores translate more."""
     shown, mode, write_to = output.shows_origins, decoding.mode, confirming.write_to
     edits = (
-        not shown and model is not None and remembering.remember != "own"
+        not shown and model is not None and remembering.remember != "own" and not tag
     )  # else typed lines are answered and that is all
     talks = not inputs and edits and sys.stdin.isatty() and sys.stdout.isatty()
     work = Work(
@@ -90,6 +96,8 @@ def translate(
         _check_nothing_is_confirmed(confirming, remembering)
     if mode not in (None, "off") and not memory and not work.options.confirms:
         raise UsageError(f"--mode {mode} needs a --memory to read")
+    if tag and (work.options.confirms or model is None):
+        raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
     if neighbours.neighbours and not memory:
         raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
     if model is None:
@@ -152,9 +160,9 @@ def translate(
             if document is not None:
                 work.do(translator, document, write, output.file, write_to)
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
-                _talk(translator, texts[0], write, shown)
+                _talk(translator, texts[0], write, shown, tag)
             else:
-                _run(translator, texts, write, shown, computing, quiet)
+                _run(translator, texts, write, shown, computing, quiet, tag)
         except KeyboardInterrupt as stop:
             if output.file is None:
                 stop.add_note("what was finished is in the output")
@@ -290,8 +298,9 @@ def _run(
     explain: bool,
     computing: Computing,
     quiet: bool,
+    tag: str,
 ) -> None:
-    translated = translations(translator, inputs, explain, computing)
+    translated = translations(translator, inputs, explain, computing, tag)
     if quiet:  # the output itself shows how far it is
         for translation in translated:
             write(translation)
@@ -307,11 +316,16 @@ def _talk(
     lines: DocumentLines,
     write: Callable[[Translation], None],
     explain: bool,
+    tag: str,
 ) -> None:
     """Answers every line that is typed; an empty one starts a new document."""
     session = translator.session()
     for line in lines:
-        write(session.translate(line, explain))
+        write(
+            translator.translate([line], explain, tag)[0]
+            if tag
+            else session.translate(line, explain)
+        )
         if not line.strip():
             session = translator.session()
 

@@ -220,17 +220,20 @@ class Translator:
             indexes += [writable] if not any(writable is index for index in indexes) else []
         return cls(loaded, parameters, indexes, settings, device, writable)
 
-    def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
+    def translate(
+        self, texts: Iterable[str], explain: bool = False, tag: str = ""
+    ) -> list[Translation]:
         """The translations of one document's segments, in order. A blank text is translated as ""
-        and starts a new document. `explain`: with the origin of every token. Raises UsageError for
-        what is no list of texts."""
-        return list(self.stream([texts_of(texts)], explain))
+        and starts a new document. `explain`: with the origin of every token. `tag`: as in `stream`.
+        Raises UsageError for what is no list of texts."""
+        return list(self.stream([texts_of(texts)], explain, tag=tag))
 
     def stream(
         self,
         documents: Iterable[Sequence[str]],
         explain: bool = False,
         confirmed: Iterable[Sequence[Pair | None]] | None = None,
+        tag: str = "",
     ) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before
         it are there.
@@ -238,13 +241,22 @@ class Translator:
         confirmed: for every text of every document the source and target that are confirmed as soon
         as it is translated, as `Session.confirm` does it; None: nothing is. Every document has a
         session of its own. Documents then go side by side, each in its own order; so they do where
-        own words are remembered. Else sentences of similar length go together."""
+        own words are remembered. Else sentences of similar length go together.
+
+        tag: of an imported model with several target languages another than its own, as deu of
+        >>deu<<. Raises UsageError where the model has none such, or memories are read or something
+        is confirmed: those are in one target language."""
+        if tag and (confirmed is not None or self.settings.remembers or self.retriever.indexes):
+            raise UsageError(
+                f"tag {tag}: memories, and what is remembered, are in {self.tgt_lang}; leave out "
+                "one or the other"
+            )
         paired = (
             zip(documents, repeat(repeat(None)))
             if confirmed is None
             else _paired(documents, confirmed)
         )
-        yield from self._stream(paired, explain, confirmed is not None)
+        yield from self._stream(paired, explain, confirmed is not None, tag=tag)
 
     def counted(self, translation: Translation) -> Translation:
         """The same translation, once it is finished."""
@@ -262,11 +274,12 @@ class Translator:
         explain: bool,
         confirms: bool,
         first: Session | None = None,
+        tag: str = "",
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
         queue, sessions = InOrder(), _Sessions(self, in_order, first)
         ahead = first is None and not (confirms and self.settings.memorises)
-        for batch in self.batches(self._prepare(documents, queue), in_order, ahead):
+        for batch in self.batches(self._prepare(documents, queue, tag), in_order, ahead):
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
@@ -542,7 +555,10 @@ class Translator:
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
 
     def _prepare(
-        self, documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]], queue: InOrder
+        self,
+        documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
+        queue: InOrder,
+        tag: str,
     ) -> Iterator[list[Piece]]:
         """Every document as the pieces to be translated, the last of a segment with what is then
         confirmed; blank lines part documents. Announces all to `queue`."""
@@ -552,15 +568,15 @@ class Translator:
             for part in split_at_blanks(texts_of(texts)):
                 prepared = []
                 for text in part:
-                    made, pair = self.pieces_of(text, number, queue), next(confirmed, None)
+                    made, pair = self.pieces_of(text, number, queue, tag), next(confirmed, None)
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                 number += 1
                 if prepared:
                     yield [*prepared[:-1], replace(prepared[-1], last=True)]
 
-    def pieces_of(self, text: str, document: int, queue: InOrder) -> list[Piece]:
+    def pieces_of(self, text: str, document: int, queue: InOrder, tag: str = "") -> list[Piece]:
         """A segment as what the model can translate: no control characters, no piece longer than it
-        was trained on, unless a memory holds it as it is."""
+        was trained on, unless a memory holds it as it is. `tag`: as in `stream`."""
         cleaned, changed = clean(text_of(text))
         texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
         with self.lock:
@@ -571,18 +587,21 @@ class Translator:
             ):
                 texts = [cleaned]
             self.counts[CONTROL] += changed
+        coded = [self.vocab.encode_source(piece_text) for piece_text in texts]
+        if tag:
+            coded = [self.vocab.tagged(ids, tag) for ids in coded]
         number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
         return [
             Piece(
                 piece_text,
-                tuple(self.vocab.encode_source(piece_text)),
+                tuple(ids),
                 cleaned,
                 number,
                 document,
                 part,
                 of_whole=shared,
             )
-            for part, piece_text in enumerate(texts)
+            for part, (piece_text, ids) in enumerate(zip(texts, coded, strict=True))
         ]
 
     def _translations(
@@ -603,7 +622,7 @@ class Translator:
         text, unknown = self.vocab.decode(best.ids), 0
         if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
             unknown = lacking(piece.text, self.vocab)
-            text = copied(self.backbone, self.vocab, piece.text, best.ids, text)
+            text = copied(self.backbone, self.vocab, piece.text, piece.ids, best.ids, text)
         text = clean(text)[0]  # single bytes could spell a line end
         low = best.per_subword < self.low_score
         matches += near.matches(row)

@@ -47,15 +47,20 @@ def lacking(text: str, vocab: Vocabulary) -> int:
 
 
 def copied(
-    backbone: Backbone, vocab: PairVocabulary, text: str, ids: Sequence[int], said: str
+    backbone: Backbone,
+    vocab: PairVocabulary,
+    text: str,
+    source: Sequence[int],
+    ids: Sequence[int],
+    said: str,
 ) -> str:
-    """`said`, the translation of `text` as subwords `ids`, with the words that the vocabulary
-    lacks."""
+    """`said`, the translation of `text`, with the words that the vocabulary lacks. source, ids: the
+    subwords of both."""
     spans = [span for span in unknown_words(text, vocab) if span.text not in said]
     if not spans:
         return said
     device = next(backbone.parameters()).device
-    src = torch.tensor([[*vocab.encode_source(text), EOS]], device=device)
+    src = torch.tensor([[*source, EOS]], device=device)
     with torch.inference_mode():
         encoded = backbone.encode(src, torch.tensor([src.shape[1]], device=device))
         attention = backbone.alphas(encoded, torch.tensor([[*ids, EOS]], device=device))
