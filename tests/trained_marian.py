@@ -2,8 +2,9 @@
 
 By hand: `PYTHONPATH=. python tests/trained_marian.py FOLDER UPDATES` trains on short pairs of a
 memory that ships, imports the model, and translates 200 sentences that were kept out, greedily and
-with a beam of 4. What differs is printed with the scores of both. A model that is in FOLDER already
-is taken as it is."""
+with a beam of 4. What differs is printed with the scores of both. Our search ends early where only
+a text of more than half the maximal length could still win (`_decided` in beam_search.py), so the
+beam is compared once more without that. A model that is in FOLDER already is taken as it is."""
 
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 import transformers
 from places import ROOT
 
 from tmnmt.config.options import Decoding
+from tmnmt.engine import beam_search
+from tmnmt.engine.beam_search import Finished, Live, SearchSettings
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memories
 from tmnmt.models.marian import import_marian
@@ -185,6 +189,13 @@ def differences(made: Trained, model: Path, lines: Sequence[str], beam: int) -> 
     return found
 
 
+def to_the_end(
+    live: Live, best: torch.Tensor, done: Finished, at: int, settings: SearchSettings
+) -> torch.Tensor:
+    """In the place of `_decided`: what no live hypothesis can win at any length."""
+    return done.score[live.sentence, -1] >= best / live.max_len**settings.length_penalty
+
+
 def short_pairs() -> list[tuple[str, str]]:
     """Different short pairs of a memory that ships."""
     segments = read_memories([MEMORY], "en", "fr")
@@ -202,9 +213,11 @@ def main(folder: Path, updates: int) -> None:
     made = read(hf) if hf.exists() else trained(hf, pairs[HELD_OUT:], updates)
     if not model.exists():
         import_marian(hf, model, "en", "fr")
-    for beam in (1, 4):
-        found = differences(made, model, lines, beam)
-        print(f"beam {beam}: {len(lines) - len(found)} of {len(lines)} texts are the same")
+    ends = {"": beam_search._decided, ", to the end": to_the_end}
+    for beam, how in ((1, ""), (4, ""), (4, ", to the end")):
+        with patch.object(beam_search, "_decided", ends[how]):
+            found = differences(made, model, lines, beam)
+        print(f"beam {beam}{how}: {len(lines) - len(found)} of {len(lines)} texts are the same")
         for source, texts, scores in found:
             names = zip(("ours  ", "theirs"), texts, scores, strict=True)
             print(source, *(f"  {who} {score:.5f} {text}" for who, text, score in names), sep="\n")
