@@ -4,7 +4,9 @@ By hand: `PYTHONPATH=. python tests/trained_marian.py FOLDER UPDATES` trains on 
 memory that ships, imports the model, and translates 200 sentences that were kept out, greedily and
 with a beam of 4. What differs is printed with the scores of both. Our search ends early where only
 a text of more than half the maximal length could still win (`_decided` in beam_search.py), so the
-beam is compared once more without that. A model that is in FOLDER already is taken as it is."""
+beam is compared once more without that. A text that is cut at the maximal length wins with
+transformers where its score is best; with us only where none has ended. A model that is in FOLDER
+already is taken as it is."""
 
 from __future__ import annotations
 
@@ -60,12 +62,20 @@ class Trained(NamedTuple):
     target: Side
 
 
+class Said(NamedTuple):
+    """A text with its score; `ended`: it did not reach the maximal length without its end."""
+
+    text: str
+    score: float
+    ended: bool = True
+
+
 class Difference(NamedTuple):
-    """A sentence with the text and the score of both, ours first."""
+    """A sentence, what we say, and what transformers say."""
 
     source: str
-    texts: tuple[str, str]
-    scores: tuple[float, float]
+    ours: Said
+    theirs: Said
 
 
 def trained(folder: Path, pairs: Pairs, updates: int, words: int = 1200, **changes: int) -> Trained:
@@ -150,7 +160,7 @@ def _padded(rows: Sequence[list[int]], pad: int) -> torch.Tensor:
 
 
 @torch.no_grad()
-def theirs(made: Trained, text: str, beam: int) -> tuple[str, float]:
+def theirs(made: Trained, text: str, beam: int) -> Said:
     """What transformers translate, and the score. Lengths count the same, and unknown words are
     never produced, as with us; no beam ends before nothing better can come. Without a beam the
     score is the log probability."""
@@ -168,10 +178,10 @@ def theirs(made: Trained, text: str, beam: int) -> tuple[str, float]:
     )
     ids = said.sequences[0, 1:].tolist()
     if beam > 1:
-        return made.target.decode(ids), float(said.sequences_scores[0])
+        return Said(made.target.decode(ids), float(said.sequences_scores[0]), 0 in ids)
     steps = zip(said.scores, ids, strict=True)
     log_probs = [float(step[0].log_softmax(-1)[word]) for step, word in steps]
-    return made.target.decode(ids), sum(log_probs)
+    return Said(made.target.decode(ids), sum(log_probs), 0 in ids)
 
 
 def differences(made: Trained, model: Path, lines: Sequence[str], beam: int) -> list[Difference]:
@@ -183,9 +193,9 @@ def differences(made: Trained, model: Path, lines: Sequence[str], beam: int) -> 
     translator = Translator.load(model, decoding=decoding)
     found = []
     for ours in translator.translate(lines):
-        text, score = theirs(made, ours.src, beam)
-        if ours.tgt != text:
-            found.append(Difference(ours.src, (ours.tgt, text), (ours.score, score)))
+        said = theirs(made, ours.src, beam)
+        if ours.tgt != said.text:
+            found.append(Difference(ours.src, Said(ours.tgt, ours.score), said))
     return found
 
 
@@ -218,9 +228,10 @@ def main(folder: Path, updates: int) -> None:
         with patch.object(beam_search, "_decided", ends[how]):
             found = differences(made, model, lines, beam)
         print(f"beam {beam}{how}: {len(lines) - len(found)} of {len(lines)} texts are the same")
-        for source, texts, scores in found:
-            names = zip(("ours  ", "theirs"), texts, scores, strict=True)
-            print(source, *(f"  {who} {score:.5f} {text}" for who, text, score in names), sep="\n")
+        for source, *both in found:
+            print(source)
+            for who, said in zip(("ours  ", "theirs"), both, strict=True):
+                print(f"  {who} {said.score:.5f}{'' if said.ended else ', cut'} {said.text}")
 
 
 if __name__ == "__main__":

