@@ -3,7 +3,7 @@ come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
@@ -34,25 +34,35 @@ class Computing:
 
 
 def translations(
-    translator: Translator, inputs: Sequence[DocumentLines], explain: bool, computing: Computing
+    translator: Translator,
+    inputs: Sequence[DocumentLines],
+    explain: bool,
+    computing: Computing,
+    finished: Callable[[], None] = lambda: None,
 ) -> Iterator[Translation]:
     """What was translated of all inputs, in order. Lines of a pipe that have come are translated
-    together, before more are waited for."""
+    together, before more are waited for.
+
+    finished: called for every segment once it is translated, as `Translator.stream` says."""
     from tmnmt.formats.text import documents
 
     for trickles, group in groupby(inputs, lambda text: text.trickles):
         if trickles:
             for text in group:
-                yield from _as_they_come(translator, text, explain, computing)
+                yield from _as_they_come(translator, text, explain, computing, finished)
         else:
             lines = chain.from_iterable(map(documents, group))
             first = list(islice(lines, FEW + 1))
             computing.use_for(sum(map(len, first)))
-            yield from translator.stream(chain(first, lines), explain)
+            yield from translator.stream(chain(first, lines), explain, finished=finished)
 
 
 def _as_they_come(
-    translator: Translator, text: DocumentLines, explain: bool, computing: Computing
+    translator: Translator,
+    text: DocumentLines,
+    explain: bool,
+    computing: Computing,
+    finished: Callable[[], None],
 ) -> Iterator[Translation]:
     from tmnmt.engine.schedule import SORTED_BATCHES
     from tmnmt.formats.text import documents
@@ -62,9 +72,10 @@ def _as_they_come(
     for lines in text.as_they_come(settings.batch * SORTED_BATCHES):
         computing.use_for(len(lines))
         if not settings.remembers:
-            yield from translator.stream(documents(lines), explain)
+            yield from translator.stream(documents(lines), explain, finished=finished)
             continue
         for line in lines:  # each needs those before it in its document
             yield session.translate(line, explain)
+            finished()
             if not line.strip():
                 session = translator.session()

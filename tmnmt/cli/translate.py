@@ -14,6 +14,7 @@ import typer
 
 from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.work import Work
+from tmnmt.cli.written import Written
 from tmnmt.config.options import (
     Confirming,
     Decoding,
@@ -148,19 +149,23 @@ def translate(
         write = _writer(to, output)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
+        written = Written(write)
         try:
             if document is not None:
-                work.do(translator, document, write, output.file, write_to)
+                work.do(translator, document, written, output.file, write_to)
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
-                _talk(translator, texts[0], write, shown)
+                _talk(translator, texts[0], written, shown)
             else:
-                _run(translator, texts, write, shown, computing, quiet)
+                _run(translator, texts, written, shown, computing, quiet)
         except KeyboardInterrupt as stop:
-            if output.file is None:
+            if not written.lines and page is None and not work.options.interactive:
+                stop.add_note("nothing was finished")
+            elif output.file is None:
                 stop.add_note("what was finished is in the output")
             raise
         finally:
             _warn(translator, texts)
+            written.warn(translator.low, len(texts))
 
 
 def _tell(translator: Translator, model: Path, memory: list[str], mode: Mode | None) -> None:
@@ -291,15 +296,13 @@ def _run(
     computing: Computing,
     quiet: bool,
 ) -> None:
-    translated = translations(translator, inputs, explain, computing)
     if quiet:  # the output itself shows how far it is
-        for translation in translated:
+        for translation in translations(translator, inputs, explain, computing):
             write(translation)
         return
     with Progress("translating", "segments", _lines(inputs)) as progress:
-        for translation in translated:
+        for translation in translations(translator, inputs, explain, computing, progress.advance):
             write(translation)
-            progress.advance()
 
 
 def _talk(
@@ -360,11 +363,3 @@ def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     for what, count in translator.counts.items():
         if count and not (is_told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
-    if translator.low.segments:
-        print(
-            f"tmnmt: warning: {translator.low.segments:,} of "
-            f"{counted(translator.low.of, 'segment')} scored lower than "
-            "99 % of this model's dev text: unlike what it knows, so the translation may be "
-            "nonsense",
-            file=sys.stderr,
-        )

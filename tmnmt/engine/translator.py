@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat, zip_longest
@@ -212,6 +212,7 @@ class Translator:
         documents: Iterable[Sequence[str]],
         explain: bool = False,
         confirmed: Iterable[Sequence[Pair | None]] | None = None,
+        finished: Callable[[], None] = lambda: None,
     ) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before
         it are there.
@@ -219,29 +220,33 @@ class Translator:
         confirmed: for every text of every document the source and target that are confirmed as soon
         as it is translated, as `Session.confirm` does it; None: nothing is. Every document has a
         session of its own. Documents then go side by side, each in its own order; so they do where
-        own words are remembered. Else sentences of similar length go together."""
+        own words are remembered. Else sentences of similar length go together.
+
+        finished: called for every segment once it is translated, also where it has to wait for
+        those before it."""
         paired = (
             zip(documents, repeat(repeat(None)))
             if confirmed is None
             else _paired(documents, confirmed)
         )
-        yield from self._stream(paired, explain, confirmed is not None)
+        yield from self._stream(paired, explain, confirmed is not None, finished)
 
     def stream_on(
         self, session: Session, texts: Iterable[str], explain: bool = False
     ) -> Iterator[Translation]:
         """As `Session.stream` says."""
-        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, session)
+        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, first=session)
 
     def _stream(
         self,
         documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
         explain: bool,
         confirms: bool,
+        finished: Callable[[], None] = lambda: None,
         first: Session | None = None,
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
-        queue, sessions = InOrder(), _Sessions(self, in_order, first)
+        queue, sessions = InOrder(finished), _Sessions(self, in_order, first)
         ahead = first is None and not (confirms and self.settings.memorises)
         for batch in self.batches(self._prepare(documents, queue), in_order, ahead):
             own = [sessions.of(piece) for piece in batch]
