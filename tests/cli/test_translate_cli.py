@@ -223,6 +223,10 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
         "tgt"
     ] == "Repealed."
     assert captured.err == "2 of 3 segments have an exact match; 1 left as it is\n"
+    assert run([*arguments, "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert f"\n[{PAIRS[0][1]}]\n  an exact match, as it stands\n  match 1  1.00  (tiny)\n" in shown
+    assert "subword" not in shown.partition("\n")[2]
     for wrong, message in (
         (["--mode", "copy"], "--mode needs a --model"),
         (["--no-verbatim"], "--no-verbatim needs a --model"),
@@ -884,6 +888,18 @@ def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
     assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith(
         "out.partial\n"
     )
+
+
+def test_an_output_that_is_whole_takes_away_what_was_left_of_an_interrupted_one(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, partial, text = tmp_path / "out", tmp_path / "out.partial", str(folder / "input.txt")
+    partial.write_text("Abroge.\n")
+    assert translate(folder, text, "-o", str(out / "none")) == 1 and partial.exists()
+    assert translate(folder, str(partial), "-o", str(out)) == 2 and partial.exists()
+    assert f"{partial} would be written over the input {partial}" in capsys.readouterr().err
+    assert translate(folder, text, "-o", str(out)) == 0
+    assert [*tmp_path.iterdir()] == [out]
 
 
 def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:

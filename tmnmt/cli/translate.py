@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def translate(
     inputs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin."),
+        typer.Argument(metavar="INPUT", help="Text, one segment a line; none or -: stdin."),
     ] = None,
     model: Annotated[
         Path | None,
@@ -218,6 +218,8 @@ def _check_written(
     output: Output, confirming: Confirming, inputs: list[Path], read: list[str], model: Path | None
 ) -> None:
     """Raises UsageError where what is written would take the place of something else."""
+    from tmnmt.formats.atomic import partial_of
+
     page = output.explain_html
     if page is not None and output.file is not None and page.resolve() == output.file.resolve():
         raise UsageError(f"--explain-html and --output both name {page}")
@@ -228,6 +230,10 @@ def _check_written(
     ):
         _spare(name, path, read, model)
         _spare_inputs(name, path, inputs)
+    for name, path in (("--output", output.file), ("--explain-html", page)):
+        if path is not None:  # where it is kept unfinished, which is removed when it is whole
+            _spare(name, partial_of(path), read, model)
+            _spare_inputs(name, partial_of(path), inputs)
 
 
 def _spare(option: str, path: Path | None, memories: list[str], model: Path | None) -> None:
