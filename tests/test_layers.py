@@ -21,6 +21,7 @@ LAYERS = (
         "durable",
         "text",
         "counted",
+        "numbers",
         "visible",
         "progress",
         "vocab",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tmnmt.numbers import missing_numbers
 from tmnmt.segments import Match, Token, Translation
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
@@ -36,8 +37,11 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def json_line(translation: Translation) -> str:
-    """{"src", "tgt", "origin", "score", "low", "unknown", "matches": [...], "tokens": [...]};
-    numbers to 8 digits, null where infinite."""
+    """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
+    "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
+
+    missing_numbers: those of the source that the model's translation lacks."""
+    is_own = translation.origin == "model"
     line = {
         "src": translation.src,
         "tgt": translation.tgt,
@@ -45,6 +49,7 @@ def json_line(translation: Translation) -> str:
         "score": _rounded(translation.score),
         "low": translation.low,
         "unknown": translation.unknown,
+        "missing_numbers": missing_numbers(translation.src, translation.tgt) if is_own else [],
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,7 +166,8 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
             ],
             "--segments is 0; it must be a whole number of at least 1",
         ),
-        (["search", "-k", "0"], "Invalid value for '-k': must be at least 1"),
+        (["search", "--index", "x", "-k", "0"], "-k is 0; it must be a whole number of at least 1"),
+        (["build-index", "--shards", "0"], "Invalid value for '--shards': must be at least 1"),
     ],
 )
 def test_wrong_usage_is_exit_2_and_says_what_is_allowed(
@@ -220,6 +222,35 @@ def test_help_says_what_a_field_is_where_it_is_asked_for(
     assert "says in every pair that is added" in said["add"] and "from now on" not in said["add"]
     assert "says from now on" in said["edit"]
     assert "added and deleted again is no change" in said["stats"]
+
+
+def _paragraphs(shown: typer.Typer, *names: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Every command, and the paragraphs of its docstring, each on one line."""
+    for info in shown.registered_commands:
+        assert info.callback is not None and info.callback.__doc__ is not None
+        name = info.name or typer.main.get_command_name(info.callback.__name__)
+        told = info.callback.__doc__.split("\n\n")
+        yield (*names, name), [" ".join(paragraph.split()) for paragraph in told]
+    for group in shown.registered_groups:
+        below = group.typer_instance
+        assert below is not None and isinstance(below.info.name, str)
+        yield from _paragraphs(below, *names, below.info.name)
+
+
+def test_help_has_whole_paragraphs_and_no_types_of_flags(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)  # so that no line has to be broken
+    for names, paragraphs in _paragraphs(app):
+        assert run([*names[:-1], "--help"]) == 0
+        assert paragraphs[0] in capsys.readouterr().out, names
+        assert run([*names, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert all(paragraph in shown for paragraph in paragraphs), names
+        assert "<bool>" not in shown, names
+        assert not re.search(r"\.\.\.[]}]", shown), names  # [[INPUT]...]...
+    assert run(["search", "--help"]) == 0
+    assert re.search(r"-k +1\.\. ", capsys.readouterr().out)
 
 
 def test_all_that_a_caller_gets_back_is_in_the_package_and_torch_comes_late() -> None:

@@ -210,11 +210,25 @@ def test_what_cannot_be_confirmed_is_said_and_asked_again(
     assert [one.tgt for one in again.done] == [AVIS] and again.translate(THIRD).tgt == AVIS
 
 
+@pytest.mark.parametrize("key", ["<", ":q", " :q "])
+def test_a_key_behind_the_draft_is_no_part_of_the_translation(
+    folder: Path, sit: object, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    session = Translator.load(folder / "model").session()
+    draft = session.translate(THIRD).tgt
+    offered = sit(session, [THIRD, FOURTH], [draft + key, None, "a < b :q<"])  # type: ignore[operator]
+    out = capsys.readouterr().out
+    assert f"{key.strip()} stands behind the draft" in out and "Ctrl-U empties the line" in out
+    assert offered[:2] == [draft, draft]
+    assert [one.tgt for one in session.done] == [draft, "a < b :q<"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["{text}"], "--interactive needs --output"),
         (["{text}", "-o", "{there}"], "there exists; to go on with it: --confirmed"),
+        (["{text}", "-o", "{begun}"], "begun.partial exists; to go on with it: --confirmed"),
         (["{text}", "-o", "{new}", "--json"], "--interactive shows the matches"),
         (["{text}", "-o", "{new}", "--remember", "own"], "leave out --remember own"),
         (["--session", "{new}"], "--session and --confirmed are of a document: name a file"),
@@ -239,7 +253,8 @@ def test_what_does_not_go_together_is_one_line(
     session.pass_over("Repealed.")
     session.save(tmp_path / "session")
     (tmp_path / "there").touch()
-    names = {name: str(tmp_path / name) for name in ("there", "new", "session")} | {
+    (tmp_path / "begun.partial").touch()
+    names = {name: str(tmp_path / name) for name in ("there", "begun", "new", "session")} | {
         "text": str(folder / "text")
     }
     command = ["translate", "--model", str(folder / "model"), "--interactive", "--threads", "1"]

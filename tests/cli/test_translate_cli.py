@@ -26,6 +26,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.elastic.build import build_elastic
+from tmnmt.progress import Progress
 from tmnmt.segments import Segment, Translation
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
@@ -141,7 +142,10 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["src"] for record in records] == TEXT.split("\n")[:-1]
     first = records[0]
-    assert set(first) == {"src", "tgt", "origin", "score", "low", "unknown", "matches", "tokens"}
+    assert set(first) == {
+        *("src", "tgt", "origin", "score", "low", "unknown", "missing_numbers"),
+        *("matches", "tokens"),
+    }
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
     for token in first["tokens"]:
@@ -156,6 +160,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
         "score": 0,
         "low": False,
         "unknown": 0,
+        "missing_numbers": [],
         "matches": [],
         "tokens": [],
     }
@@ -220,6 +225,10 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
         "tgt"
     ] == "Repealed."
     assert captured.err == "2 of 3 segments have an exact match; 1 left as it is\n"
+    assert run([*arguments, "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert f"\n[{PAIRS[0][1]}]\n  an exact match, as it stands\n  match 1  1.00  (tiny)\n" in shown
+    assert "subword" not in shown.partition("\n")[2]
     for wrong, message in (
         (["--mode", "copy"], "--mode needs a --model"),
         (["--no-verbatim"], "--no-verbatim needs a --model"),
@@ -763,6 +772,83 @@ def test_interrupted_it_keeps_what_was_finished(folder: Path) -> None:
     assert b"Traceback" not in err and b"interrupted" in err
 
 
+@pytest.mark.parametrize(
+    ("batches", "lines", "told"),
+    [(0, 0, "nothing was finished"), (4, 8, "what was finished is in the output")],
+)
+def test_interrupted_a_long_first_line_holds_back_few_others(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    batches: int,
+    lines: int,
+    told: str,
+) -> None:
+    whole, left = Translator.translate_batch, iter(range(batches))
+
+    def stopped(self: Translator, *given: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return whole(self, *given)
+
+    monkeypatch.setattr(Translator, "translate_batch", stopped)
+    (tmp_path / "in").write_text("It shall apply from 1 January 1996.\n" + "Repealed.\n" * 15)
+    assert translate(folder, str(tmp_path / "in"), "--batch", "2") == 130
+    out, err = capsys.readouterr()
+    assert out.count("\n") == lines and err == f"interrupted: {told}\n"
+
+
+def test_progress_counts_what_waits_for_a_line_before_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, whole, seen = list[int](), Translator.translate_batch, list[int]()
+
+    def advance(self: Progress, n: int = 1, share: float | None = None) -> None:
+        done.append(n)
+
+    def batch(self: Translator, *given: Any) -> Any:
+        seen.append(sum(done))
+        return whole(self, *given)
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    monkeypatch.setattr(Translator, "translate_batch", batch)
+    (tmp_path / "in").write_text("It shall apply from 1 January 1996.\nRepealed.\n\nRepealed.\n")
+    assert translate(folder, str(tmp_path / "in"), "--batch", "1", "-o", str(tmp_path / "out")) == 0
+    assert seen == [1, 2, 3] and sum(done) == 4  # the blank one first, the long one last
+
+
+def test_numbers_that_a_translation_lacks_are_told_and_those_of_a_memory_not(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = [
+        Translation("No number.", "Aucun.", 0.0, origin="model"),
+        Translation(
+            "The fee is $1,250.00 CAD.", "Le droit est de 1 450,00 $.", 0.0, origin="model"
+        ),
+        Translation("It was 1997.", "C'était ainsi.", 0.0, origin="memory"),
+        Translation("Section 3", "Article 3", 0.0, origin="model"),
+        Translation("Section 4", "Article 5", 0.0, origin="model"),
+    ]
+    monkeypatch.setattr(Translator, "stream", lambda *_, **__: iter(said))
+    assert translate(folder, str(folder / "input.txt"), "--json") == 0
+    out, err = capsys.readouterr()
+    assert [record["missing_numbers"] for record in records(out)] == [
+        [],
+        ["1,250.00"],
+        [],
+        [],
+        ["4"],
+    ]
+    assert err == (
+        "tmnmt: warning: 2 translations lack a number of the source, or write it otherwise; "
+        "check lines 2, 5\n"
+    )
+
+
 def test_an_output_that_is_no_regular_file_is_written_to_and_a_link_stays(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -790,7 +876,7 @@ def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def stream(self: Translator, documents: object, explain: bool = False) -> Iterator[Translation]:
+    def stream(self: Translator, *_: object, **__: object) -> Iterator[Translation]:
         yield Translation("Repealed.", "Abroge.", 0.0)
         raise stop
 
@@ -804,6 +890,18 @@ def test_stopped_with_an_output_file_it_keeps_what_was_finished_beside_it(
     assert str(stop.args[-1] if stop.args else "interrupted") in err and err.endswith(
         "out.partial\n"
     )
+
+
+def test_an_output_that_is_whole_takes_away_what_was_left_of_an_interrupted_one(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, partial, text = tmp_path / "out", tmp_path / "out.partial", str(folder / "input.txt")
+    partial.write_text("Abroge.\n")
+    assert translate(folder, text, "-o", str(out / "none")) == 1 and partial.exists()
+    assert translate(folder, str(partial), "-o", str(out)) == 2 and partial.exists()
+    assert f"{partial} would be written over the input {partial}" in capsys.readouterr().err
+    assert translate(folder, text, "-o", str(out)) == 0
+    assert [*tmp_path.iterdir()] == [out]
 
 
 def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:

@@ -73,6 +73,11 @@ def test_what_scores_low_is_told_in_one_line_and_marked_in_json(
     ]
     [told] = [line for line in said.err.splitlines() if "scored lower" in line]
     assert told.startswith("tmnmt: warning: 2 of 4 segments scored lower than 99 %")
+    assert told.endswith("may be nonsense: lines 2, 5")
+    path = str(tmp_path / "in.txt")
+    assert translate(folder, tmp_path, [UNLIKE, *[f"{UNLIKE} {n}" for n in range(5)]], path) == 0
+    told = capsys.readouterr().err
+    assert "may be nonsense: lines 1, 2, 3, 4, 5, ..., counted through all inputs\n" in told
 
 
 def test_what_is_like_dev_text_and_what_is_taken_as_it_stands_is_not_told(

@@ -36,6 +36,7 @@ from tmnmt.cli import (
     train,
     translate,
 )  # isort: skip
+from tmnmt.cli.help import Command, Group, flowed
 from tmnmt.cli.options import with_options
 from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.streams import stderr as visible_stderr
@@ -153,8 +154,10 @@ def _sketched(app: typer.Typer, words: Set[str]) -> typer.Typer:
     """`app`, in which only the commands that are among `words` have their options: reading those of
     all takes typer a fifth of the time of --help, which shows none of them."""
     sketch = copy(app)
+    sketch.info = copy(app.info)
+    sketch.info.cls = Group
     sketch.registered_commands = [
-        info if _name(info) in words else _bare(info) for info in app.registered_commands
+        _shown(info, bare=_name(info) not in words) for info in app.registered_commands
     ]
     sketch.registered_groups = [copy(group) for group in app.registered_groups]
     for group in sketch.registered_groups:
@@ -168,13 +171,15 @@ def _name(info: CommandInfo) -> str:
     return info.name or typer.main.get_command_name(getattr(info.callback, "__name__", ""))
 
 
-def _bare(info: CommandInfo) -> CommandInfo:
-    """The same for a list of commands, without its options."""
-    bare = copy(info)
-    bare.name = _name(info)
-    bare.help = info.help or info.callback.__doc__
-    bare.callback = lambda: None
-    return bare
+def _shown(info: CommandInfo, bare: bool) -> CommandInfo:
+    """The same as --help shows it; `bare`: for a list of commands, without its options."""
+    shown = copy(info)
+    shown.cls = Command
+    shown.name = _name(info)
+    shown.help = flowed(info.help or info.callback.__doc__ or "")
+    if bare:
+        shown.callback = lambda: None
+    return shown
 
 
 def _fail(error: Exception, code: int) -> int:

@@ -34,7 +34,7 @@ def adapt_knn(
     pairs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PAIRS...", help="Memory files to learn from, like what is to be translated."
+            metavar="PAIRS", help="Memory files to learn from, like what is to be translated."
         ),
     ],
     model: MODEL,

@@ -3,7 +3,7 @@ come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
@@ -39,20 +39,23 @@ def translations(
     explain: bool,
     computing: Computing,
     tag: str = "",
+    finished: Callable[[], None] = lambda: None,
 ) -> Iterator[Translation]:
     """What was translated of all inputs, in order. Lines of a pipe that have come are translated
-    together, before more are waited for. `tag`: as in `Translator.stream`."""
+    together, before more are waited for.
+
+    `tag` and `finished`: as in `Translator.stream`."""
     from tmnmt.formats.text import documents
 
     for trickles, group in groupby(inputs, lambda text: text.trickles):
         if trickles:
             for text in group:
-                yield from _as_they_come(translator, text, explain, computing, tag)
+                yield from _as_they_come(translator, text, explain, computing, tag, finished)
         else:
             lines = chain.from_iterable(map(documents, group))
             first = list(islice(lines, FEW + 1))
             computing.use_for(sum(map(len, first)))
-            yield from translator.stream(chain(first, lines), explain, tag=tag)
+            yield from translator.stream(chain(first, lines), explain, tag=tag, finished=finished)
 
 
 def _as_they_come(
@@ -61,6 +64,7 @@ def _as_they_come(
     explain: bool,
     computing: Computing,
     tag: str,
+    finished: Callable[[], None],
 ) -> Iterator[Translation]:
     from tmnmt.engine.schedule import SORTED_BATCHES
     from tmnmt.formats.text import documents
@@ -70,9 +74,10 @@ def _as_they_come(
     for lines in text.as_they_come(settings.batch * SORTED_BATCHES):
         computing.use_for(len(lines))
         if tag or not settings.remembers:
-            yield from translator.stream(documents(lines), explain, tag=tag)
+            yield from translator.stream(documents(lines), explain, tag=tag, finished=finished)
             continue
         for line in lines:  # each needs those before it in its document
             yield session.translate(line, explain)
+            finished()
             if not line.strip():
                 session = translator.session()

@@ -20,7 +20,7 @@ def build_index(
     memories: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MEMORY...",
+            metavar="MEMORY",
             help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
         ),
     ],

@@ -55,7 +55,7 @@ def prepare(
     form: Annotated[
         list[str],
         typer.Argument(
-            metavar="FORM|MEMORY...",
+            metavar="FORM|MEMORY",
             help=f"{JRC}, whose files lie in --from; or memory files of your own.",
         ),
     ],

@@ -60,19 +60,29 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         yield Text("")
         return
     yield Text(translation.src, style="dim" if colour else "")
-    yield target(translation.tokens, colour) if translation.tokens else Text(translation.tgt)
+    yield _target(translation, colour)
     if translation.origin == "memory":
         yield Text(f"  {EXACT}", style="dim" if colour else "")
     elif translation.tokens:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""
-        yield Text(
-            f"  match {number + 1}  {match.score:.2f}  {copied(translation, number)}{document}"
-        )
+        read = f"  {copied(translation, number)}" if translation.tokens else ""
+        yield Text(f"  match {number + 1}  {match.score:.2f}{read}{document}")
         yield Text(f"    {match.segment.src}", style="dim" if colour else "")
         yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
     yield Text("")
+
+
+def _target(translation: Translation, colour: bool) -> Text:
+    """The target by origin, as a whole where its tokens are not known."""
+    from rich.text import Text
+
+    if translation.tokens:
+        return target(translation.tokens, colour)
+    if translation.origin == "memory":
+        return _marked(translation.tgt, "memory", colour)
+    return Text(translation.tgt)
 
 
 def target(tokens: tuple[Token, ...], colour: bool) -> Text:

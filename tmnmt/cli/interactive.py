@@ -23,7 +23,7 @@ BACK, END = "<", ":q"  # alone on a line
 KEYS = (
     "Enter confirms the line, an empty line passes over the segment, Page Up (or < alone) goes "
     "back, "
-    "Ctrl-D (or :q alone) ends."
+    "Ctrl-D (or :q alone) ends. Ctrl-U empties the line."
 )
 BOUND = (
     r'"\e[5~": "\C-a\C-k<\C-m"',
@@ -87,6 +87,11 @@ class Desk:
         draft = self._drafts.pop(at, "") or clean(translation.tgt)[0]
         while True:
             answer = edited(ASK, draft)
+            if key := _behind(draft, answer):
+                self._print(
+                    f"{key} stands behind the draft; to have it alone: Ctrl-U empties the line"
+                )
+                continue
             try:
                 self._take(line, answer)
             except (UsageError, LockedError, ServerError) as error:
@@ -140,6 +145,13 @@ class Desk:
         from rich.text import Text
 
         self.console.print(Text(text, style=style))
+
+
+def _behind(draft: str, answer: str) -> str:
+    """The key that stands behind the draft where the answer is nothing else; "" where it is."""
+    said, offered = answer.strip(), draft.strip()
+    found = (key for key in (BACK, END) if said.removesuffix(key).strip() == offered != said)
+    return next(found, "") if offered else ""
 
 
 def check_terminal() -> None:

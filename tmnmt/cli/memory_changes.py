@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 MEMORIES = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[MEMORY]...", help="Memory files, as for build-index."),
+    typer.Argument(metavar="MEMORY", help="Memory files, as for build-index."),
 ]
 IDS = Annotated[
-    list[int] | None, typer.Argument(metavar="[ID]...", help="Ids, as search and list show them.")
+    list[int] | None, typer.Argument(metavar="ID", help="Ids, as search and list show them.")
 ]
 SRC = Annotated[str | None, typer.Option(help="The source text.", callback=readable)]
 TGT = Annotated[str | None, typer.Option(help="Its translation.", callback=readable)]
@@ -77,7 +77,7 @@ def add(
 def edit(
     index: INDEX,
     ids: Annotated[
-        list[int], typer.Argument(metavar="ID...", help="Ids, as search and list show them.")
+        list[int], typer.Argument(metavar="ID", help="Ids, as search and list show them.")
     ],
     src: SRC = None,
     tgt: TGT = None,

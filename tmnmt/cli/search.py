@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tmnmt.config.bounds import Help, at_least
 from tmnmt.config.options import Search, Selection, Threshold
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def search(
     text: Annotated[
         str | None, typer.Argument(help="What to look for; none: every line of stdin.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="At most so many pairs.")] = 5,
+    k: Annotated[int, at_least(1), Help("At most so many pairs.", everyday=True)] = 5,
     threshold: Threshold = Search.threshold,
     selection: Selection = Selection(),
     explain: Annotated[

@@ -14,6 +14,7 @@ import typer
 
 from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.work import Work
+from tmnmt.cli.written import Written
 from tmnmt.config.options import (
     Confirming,
     Decoding,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 def translate(
     inputs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INPUT]...", help="Text, one segment a line; none or -: stdin."),
+        typer.Argument(metavar="INPUT", help="Text, one segment a line; none or -: stdin."),
     ] = None,
     model: Annotated[
         Path | None,
@@ -156,19 +157,23 @@ def translate(
         write = _writer(to, output)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
+        written = Written(write)
         try:
             if document is not None:
-                work.do(translator, document, write, output.file, write_to)
+                work.do(translator, document, written, output.file, write_to)
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
-                _talk(translator, texts[0], write, shown, tag)
+                _talk(translator, texts[0], written, shown, tag)
             else:
-                _run(translator, texts, write, shown, computing, quiet, tag)
+                _run(translator, texts, written, shown, computing, quiet, tag)
         except KeyboardInterrupt as stop:
-            if output.file is None:
+            if not written.lines and page is None and not work.options.interactive:
+                stop.add_note("nothing was finished")
+            elif output.file is None:
                 stop.add_note("what was finished is in the output")
             raise
         finally:
             _warn(translator, texts)
+            written.warn(translator.low, len(texts))
 
 
 def _tell(translator: Translator, model: Path, memory: list[str], mode: Mode | None) -> None:
@@ -221,6 +226,8 @@ def _check_written(
     output: Output, confirming: Confirming, inputs: list[Path], read: list[str], model: Path | None
 ) -> None:
     """Raises UsageError where what is written would take the place of something else."""
+    from tmnmt.formats.atomic import partial_of
+
     page = output.explain_html
     if page is not None and output.file is not None and page.resolve() == output.file.resolve():
         raise UsageError(f"--explain-html and --output both name {page}")
@@ -231,6 +238,10 @@ def _check_written(
     ):
         _spare(name, path, read, model)
         _spare_inputs(name, path, inputs)
+    for name, path in (("--output", output.file), ("--explain-html", page)):
+        if path is not None:  # where it is kept unfinished, which is removed when it is whole
+            _spare(name, partial_of(path), read, model)
+            _spare_inputs(name, partial_of(path), inputs)
 
 
 def _spare(option: str, path: Path | None, memories: list[str], model: Path | None) -> None:
@@ -300,15 +311,15 @@ def _run(
     quiet: bool,
     tag: str,
 ) -> None:
-    translated = translations(translator, inputs, explain, computing, tag)
     if quiet:  # the output itself shows how far it is
-        for translation in translated:
+        for translation in translations(translator, inputs, explain, computing, tag):
             write(translation)
         return
     with Progress("translating", "segments", _lines(inputs)) as progress:
-        for translation in translated:
+        for translation in translations(
+            translator, inputs, explain, computing, tag, progress.advance
+        ):
             write(translation)
-            progress.advance()
 
 
 def _talk(
@@ -380,13 +391,5 @@ def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
             f"tmnmt: warning: {counted(unknown.characters, 'character')} in "
             f"{counted(unknown.segments, 'segment')} are not in this model's vocabulary: the words "
             "with them are copied from the source",
-            file=sys.stderr,
-        )
-    if translator.low.segments:
-        print(
-            f"tmnmt: warning: {translator.low.segments:,} of "
-            f"{counted(translator.low.of, 'segment')} scored lower than "
-            "99 % of this model's dev text: unlike what it knows, so the translation may be "
-            "nonsense",
             file=sys.stderr,
         )

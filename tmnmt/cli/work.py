@@ -71,6 +71,7 @@ class Work:
 
     def _check_interactive(self, output: Path | None, remember: str) -> None:
         from tmnmt.cli.interactive import check_terminal
+        from tmnmt.formats.atomic import partial_of
 
         check_terminal()
         if self.shown:
@@ -90,6 +91,8 @@ class Work:
             raise UsageError("--interactive needs --output: a file for what you confirm")
         elif output.exists() and self.options.session is None and self.options.confirmed is None:
             raise UsageError(f"{output} exists; to go on with it: --confirmed {output}")
+        elif self.options.session is None and self.options.confirmed is None:
+            _check_unfinished(partial_of(output))
 
     def document(self, text: DocumentLines, model: Path) -> Document:
         """What there is to translate, and what --confirmed has of it. Raises what `finished_lines`
@@ -158,6 +161,12 @@ class Work:
         session = translator.session()
         confirm_all(session, document.lines, document.finished)
         return session
+
+
+def _check_unfinished(partial: Path) -> None:
+    """Raises UsageError where an earlier sitting left something, which this one would remove."""
+    if partial.exists():
+        raise UsageError(f"{partial} exists; to go on with it: --confirmed {partial}")
 
 
 def _translate_rest(

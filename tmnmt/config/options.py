@@ -310,7 +310,7 @@ class Option(NamedTuple):
     @property
     def flag(self) -> str:
         """Its name on a command line."""
-        return f"--{self.name.replace('_', '-')}"
+        return f"{'-' if len(self.name) == 1 else '--'}{self.name.replace('_', '-')}"
 
     def check(self, value: object, shown: str = "") -> None:
         """Raises UsageError, with the name that is `shown`, for a value that it may not have."""

@@ -12,7 +12,7 @@ from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Translation
 
 AHEAD = 32  # sentences, at least, that are retrieved for together
-SORTED_BATCHES = 8  # this many batches are read before sentences are sorted by length
+SORTED_BATCHES = 2  # this many batches are read before sentences are sorted by length
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def _sorted_batches(read: list[Piece], batch: int) -> Iterator[list[Piece]]:
 class InOrder:
     """Gives back translations in the order in which their segments were announced."""
 
-    def __init__(self) -> None:
+    def __init__(self, finished: Callable[[], None] = lambda: None) -> None:
+        """finished: called as soon as a segment is complete, whatever stands before it."""
+        self._finished = finished
         self._segments: deque[_Segment] = deque()
         self._by_number: dict[int, _Segment] = {}
         self._next = 0
@@ -106,16 +108,23 @@ class InOrder:
         segment = _Segment(number, text, pieces)
         self._segments.append(segment)
         self._by_number[number] = segment
+        self._tell(segment)
         return number
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
         """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in
         any order."""
-        self._by_number[piece.segment].parts[piece.part] = translation, length
+        segment = self._by_number[piece.segment]
+        segment.parts[piece.part] = translation, length
+        self._tell(segment)
+
+    def _tell(self, segment: _Segment) -> None:
+        if segment.is_complete:
+            self._finished()
 
     def ready(self) -> Iterator[Translation]:
         """Those that are complete and have nothing incomplete before them."""
-        while self._segments and len(self._segments[0].parts) == self._segments[0].pieces:
+        while self._segments and self._segments[0].is_complete:
             segment = self._segments.popleft()
             del self._by_number[segment.number]
             yield segment.translation()
@@ -127,6 +136,10 @@ class _Segment:
     text: str
     pieces: int
     parts: dict[int, tuple[Translation, int]] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.parts) == self.pieces
 
     def translation(self) -> Translation:
         if not self.parts:

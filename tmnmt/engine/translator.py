@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat, zip_longest
@@ -234,6 +234,7 @@ class Translator:
         explain: bool = False,
         confirmed: Iterable[Sequence[Pair | None]] | None = None,
         tag: str = "",
+        finished: Callable[[], None] = lambda: None,
     ) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before
         it are there.
@@ -245,7 +246,10 @@ class Translator:
 
         tag: of an imported model with several target languages another than its own, as deu of
         >>deu<<. Raises UsageError where the model has none such, or memories are read or something
-        is confirmed: those are in one target language."""
+        is confirmed: those are in one target language.
+
+        finished: called for every segment once it is translated, also where it has to wait for
+        those before it."""
         if tag and (confirmed is not None or self.settings.remembers or self.retriever.indexes):
             raise UsageError(
                 f"tag {tag}: memories, and what is remembered, are in {self.tgt_lang}; leave out "
@@ -256,7 +260,7 @@ class Translator:
             if confirmed is None
             else _paired(documents, confirmed)
         )
-        yield from self._stream(paired, explain, confirmed is not None, tag=tag)
+        yield from self._stream(paired, explain, confirmed is not None, finished, tag=tag)
 
     def counted(self, translation: Translation) -> Translation:
         """The same translation, once it is finished."""
@@ -266,18 +270,19 @@ class Translator:
         self, session: Session, texts: Iterable[str], explain: bool = False
     ) -> Iterator[Translation]:
         """As `Session.stream` says."""
-        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, session)
+        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, first=session)
 
     def _stream(
         self,
         documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
         explain: bool,
         confirms: bool,
+        finished: Callable[[], None] = lambda: None,
         first: Session | None = None,
         tag: str = "",
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
-        queue, sessions = InOrder(), _Sessions(self, in_order, first)
+        queue, sessions = InOrder(finished), _Sessions(self, in_order, first)
         ahead = first is None and not (confirms and self.settings.memorises)
         for batch in self.batches(self._prepare(documents, queue, tag), in_order, ahead):
             own = [sessions.of(piece) for piece in batch]

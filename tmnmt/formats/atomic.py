@@ -34,8 +34,9 @@ def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
 
     It is written beside `path` (or what that links to), synced and renamed; the mode of a file that
     is there stays. When the block fails nothing is left and `path` is as it was. `keep_unfinished`:
-    what was written until then is kept as PATH.partial, which a note on the exception says. What is
-    there and no regular file (a device, a pipe) is written to as it is. FormatError when it cannot
+    what was written until then is kept as PATH.partial, which a note on the exception says; one of
+    an earlier run is removed when the block ends well. What is there and no regular file (a device,
+    a pipe) is written to as it is. FormatError when it cannot
     be written. The same text always gives the same bytes."""
     with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
         yield text
@@ -73,6 +74,8 @@ def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
                     is_begun = packed.tell() > 0
             raw.flush()
             put_in_place(new, target)
+        if keep_unfinished:
+            partial_of(path).unlink(missing_ok=True)
     except BaseException as error:
         if keep_unfinished and is_begun:
             put_in_place(new, partial_of(path))

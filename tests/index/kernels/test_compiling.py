@@ -64,7 +64,7 @@ def placed(folder: Path) -> tuple[str, str]:
 def test_kept_machine_code_runs_without_numba_and_damaged_code_is_made_again(
     tmp_path: Path,
 ) -> None:
-    told = "compiling the search, once on this machine; some 10 s ..."
+    told = "compiling the table of words, once on this machine; some 10 s ..."
     slots = "[-1, -1, -1, -1, -1, -1, 0, 1]"
     assert placed(tmp_path) == (f"{slots} True", told)
     assert placed(tmp_path) == (f"{slots} False", "")

@@ -68,7 +68,7 @@ class Job(NamedTuple):
 
 QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, DONE, FOUND, NEEDED = range(len(Job._fields))
 best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
-_place_all = Native("tokens", "place_all", "search", *("int64",) * 5)
+_place_all = Native("tokens", "place_all", "table of words", *("int64",) * 5)
 
 
 def address_of(array: Any) -> int:

@@ -1,0 +1,70 @@
+"""What was written of a run, and which of its lines somebody should look at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tmnmt.counted import counted
+from tmnmt.numbers import missing_numbers
+
+if TYPE_CHECKING:
+    from tmnmt.engine.translator import Low
+    from tmnmt.segments import Translation
+
+NAMED = 5  # lines that a warning names
+
+
+@dataclass
+class Lines:
+    """How many lines there are of a kind, and the first of them; from 1."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, line: int) -> None:
+        self.count += 1
+        if self.count <= NAMED:
+            self.first.append(line)
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{line:,}" for line in self.first)
+        more = ", ..." if self.count > NAMED else ""
+        return f"line{'s' if self.count > 1 else ''} {named}{more}"
+
+
+class Written:
+    """Passes every translation on to `write`, and notes its line."""
+
+    def __init__(self, write: Callable[[Translation], None]) -> None:
+        self._write = write
+        self.lines, self.low, self.lacking = 0, Lines(), Lines()
+
+    def __call__(self, translation: Translation) -> None:
+        self._write(translation)
+        self.lines += 1
+        if translation.low:
+            self.low.add(self.lines)
+        if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
+            self.lacking.add(self.lines)
+
+    def warn(self, low: Low, inputs: int) -> None:
+        """Tells which lines to look at; `low` counts also what was shown and not written."""
+        through = ", counted through all inputs" if inputs > 1 else ""
+        if low.segments:
+            where = f": {self.low}{through}" if self.low.count == low.segments else ""
+            print(
+                f"tmnmt: warning: {low.segments:,} of {counted(low.of, 'segment')} scored lower "
+                "than 99 % of this model's dev text: unlike what it knows, so the translation may "
+                f"be nonsense{where}",
+                file=sys.stderr,
+            )
+        if self.lacking.count:
+            lack, write = ("lacks", "writes") if self.lacking.count == 1 else ("lack", "write")
+            print(
+                f"tmnmt: warning: {counted(self.lacking.count, 'translation')} {lack} a number of "
+                f"the source, or {write} it otherwise; check {self.lacking}{through}",
+                file=sys.stderr,
+            )
