@@ -1,15 +1,16 @@
 """Trains memories in several ways on one base, from the same sentences.
 
-    TMNMT_DATA=DATA python eval/memory_training.py models/law.en-fr.toml models/law.en-fr OUT frozen
-    end-to-end TMNMT_DATA=DATA TVSUB=READ python eval/memory_training.py models/tvsub.zh-en.toml
-    BASE OUT deep --seeds 1 2 3
+    TMNMT_DATA=DATA python eval/memory_training.py models/law.en-fr.toml models/law.en-fr OUT \\
+        frozen end-to-end
+    TMNMT_DATA=DATA TVSUB=READ python eval/memory_training.py models/tvsub.zh-en.toml BASE OUT \\
+        deep --seeds 1 2 3
 
 A configuration, the base, and the folder in which every way and seed gets a model folder,
 OUT/WAY-SEED. The table has the dev losses in nats a subword. What was interrupted goes on. The
 translation memory:
 
 frozen          as the configuration says, on 3,000 sentences, twice
-end-to-end      the base learns, too (Gu et al. 2017)
+end-to-end      the base learns, too (Gu et al. 2018)
 papers          gates and energies as in the paper, without what is ours
 noise           a tenth of the sentences have pairs with wrong words
 

@@ -1,8 +1,7 @@
 """Damaged files for every reader: real ones cut small, mutated by a seed, read in processes that
 are watched.
 
-    python tests/fuzz_files.py 50000 [--seed 1] [--first 0]      as many cases, each told where it
-    fails
+    python tests/fuzz_files.py 50000 [--seed 1] [--first 0]    # so many cases; failures are told
 
 A case is right when its file is read with counts that add up, or refused by one TmnmtError of one
 line that names the file; anything else fails, and so do more than SECONDS of processor time or

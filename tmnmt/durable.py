@@ -105,9 +105,8 @@ def new_beside(path: Path, alone: bool = False) -> New:
 
 def put_in_place(new: New, path: Path) -> None:
     """The file takes the place of `path`, content before name. Its handle may be closed."""
-    handle = os.open(
-        new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    )  # a library may have made it anew
+    # a library may have made it anew
+    handle = os.open(new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fchmod(handle, new.mode)
         os.fsync(handle)

@@ -36,9 +36,8 @@ class Terminated(KeyboardInterrupt):
 def install() -> None:
     """From now on both signals raise; one that was ignored (as behind nohup) stays ignored."""
     if _interrupt is not signal.getsignal(signal.SIGINT):
-        atexit.register(
-            _ignore
-        )  # first, hence called last: then Python gives up its handlers, and a signal would kill
+        # first, hence called last: then Python gives up its handlers, and a signal would kill
+        atexit.register(_ignore)
     for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)

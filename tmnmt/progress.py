@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 
-ReadProgress = Callable[
-    [int, float], None
-]  # units done since the last call; the share of all the work, in [0, 1]
+# units done since the last call; the share of all the work, in [0, 1]
+ReadProgress = Callable[[int, float], None]
 
 
 class Progress:

@@ -81,15 +81,13 @@ class Token:
     plain: float
     cache_effect: float
     fusion_effect: float
-    sources: tuple[
-        MemorySource, ...
-    ] = ()  # copied from: all positions of this very subword; of fusion the heaviest
+    # copied from: all positions of this very subword; of fusion the heaviest
+    sources: tuple[MemorySource, ...] = ()
     # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands,
     # this one's place
     attention: tuple[MemorySource, ...] = ()
-    slots: tuple[
-        CacheSource, ...
-    ] = ()  # P_m: all slots of 0.01 or more, and those of this very subword
+    # P_m: all slots of 0.01 or more, and those of this very subword
+    slots: tuple[CacheSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

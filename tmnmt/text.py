@@ -14,9 +14,8 @@ _CJK = (
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-_ASCII_TOKEN = re.compile(
-    r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*"
-)  # the same where there is nothing else
+# the same where there is nothing else
+_ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")
 _TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
 _LINE_END = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029][\\s\x1c-\x1e\x85]*")
 _WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")

@@ -356,7 +356,7 @@ def test_what_is_finished_is_checked_before_any_of_it_is_written(
     for there in (False, True):
         if there:
             build(own, [], "en", "fr")
-        assert translate(folder, str(text), "--confirmed", str(done), "--write-to", str(own)) == 2
+        assert translate(folder, str(text), "--confirmed", str(done), "--write-to", str(own)) == 1
         assert f"{done}" in capsys.readouterr().err
         assert own.exists() == there
     with MemoryIndex.open(own) as opened:
@@ -495,23 +495,23 @@ def test_a_memory_file_is_indexed_and_found_again(
         ),
         ("model", ["--confirmed", "{missing}"], 1, "missing"),
         ("model", ["--confirmed", "{missing}", "{empty}"], 2, "are of one document: name one file"),
-        ("model", ["--confirmed", "{long}"], 2, "long: has 6 lines, and the document 4"),
+        ("model", ["--confirmed", "{long}"], 1, "long: has 6 lines, and the document 4"),
         (
             "model",
             ["--confirmed", "{blank}"],
-            2,
+            1,
             "blank, line 2: is a translation, and the document's line is blank",
         ),
         (
             "model",
             ["--confirmed", "{unseen}"],
-            2,
+            1,
             "unseen, line 1: a confirmed pair needs a text on both sides",
         ),
         (
             "model",
             ["--confirmed", "{other}"],
-            2,
+            1,
             "pair 2 ('Not there') is not in the document, or not in its order",
         ),
         ("model", ["--untranslated", "source"], 2, "--untranslated is of a run without --model"),

@@ -47,9 +47,8 @@ def run(
 
     from tmnmt.eval.recipe import load_recipe
 
-    loaded = load_recipe(
-        recipe, only or [], baseline
-    )  # what is wrong in it is told before torch is imported
+    # what is wrong in it is told before torch is imported
+    loaded = load_recipe(recipe, only or [], baseline)
 
     from tmnmt.eval.run import Run
     from tmnmt.eval.translated import GOES_ON

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.errors import UsageError
+from tmnmt.errors import DataError, FormatError, UsageError
 
 if TYPE_CHECKING:
     from tmnmt.engine.confirmed import Done
@@ -22,8 +22,7 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
     """The translations of the first of the document's `lines`; "" where there is none. A file of
     lines has one for each; TSV and TMX have sources, too, in the order of the document.
 
-    Raises UsageError where it is not of this document or cannot be confirmed, FormatError where it
-    cannot be read."""
+    Raises FormatError where it cannot be read, is not of this document, or cannot be confirmed."""
     from tmnmt.engine.confirmed import confirmable
 
     lines_done = _told(path, lines, src_lang, tgt_lang)
@@ -32,7 +31,7 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
             if line.strip() and tgt.strip():
                 confirmable(line, tgt)
         except UsageError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from error
+            raise FormatError(f"{path}, line {number}: {error}") from error
     return lines_done
 
 
@@ -45,10 +44,10 @@ def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> lis
 
     targets = list(read_document_lines(path))
     if len(targets) > len(lines):
-        raise UsageError(f"{path}: has {len(targets):,} lines, and the document {len(lines):,}")
+        raise FormatError(f"{path}: has {len(targets):,} lines, and the document {len(lines):,}")
     for number, (line, tgt) in enumerate(zip(lines, targets, strict=False), 1):
         if tgt.strip() and not line.strip():
-            raise UsageError(
+            raise FormatError(
                 f"{path}, line {number}: is a translation, and the document's line is blank"
             )
     return targets
@@ -63,7 +62,7 @@ def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> l
         try:
             at = sources.index(normalise(segment.src), len(targets))
         except ValueError:
-            raise UsageError(
+            raise FormatError(
                 f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in "
                 "its order"
             ) from None
@@ -83,11 +82,11 @@ def confirm_all(session: Session, lines: Sequence[str], targets: Sequence[str]) 
 
 
 def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> None:
-    """Raises UsageError where what a session has done is not the beginning of the document."""
+    """Raises DataError where what a session has done is not the beginning of the document."""
     from tmnmt.text import normalise
 
     for number, entry in enumerate(done, 1):
         if number > len(lines) or normalise(entry.src) != normalise(lines[number - 1]):
-            raise UsageError(
+            raise DataError(
                 f"{path}: is of another document: its line {number} is {entry.src[:40]!r} there"
             )

@@ -55,9 +55,8 @@ class Desk:
         check_terminal()
         self.session, self.lines, self.save, self.more = session, list(lines), save, more
         self.console = console(sys.stdout)
-        self._drafts: dict[
-            int, str
-        ] = {}  # by line: what was confirmed there before it was gone back to
+        # by line: what was confirmed there before it was gone back to
+        self._drafts: dict[int, str] = {}
         self._print(KEYS)
         self.console.print(legend(has_colour(self.console)))
 

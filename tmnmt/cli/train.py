@@ -25,9 +25,8 @@ def train(
     of one thread each are nearly twice as fast as one process of as many threads."""
     import os
 
-    os.environ.setdefault(
-        "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192"
-    )  # one compiled product for every shape of batch
+    # one compiled product for every shape of batch
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")
     import torch
 
     from tmnmt.training.config import load_config

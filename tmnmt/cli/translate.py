@@ -85,9 +85,8 @@ def translate(
     are answered as they come. Without --threads one thread translates up to 32 lines, and all
     cores translate more."""
     shown, mode, write_to = output.shows_origins, decoding.mode, confirming.write_to
-    edits = (
-        not shown and model is not None and remembering.remember != "own" and not tag
-    )  # else typed lines are answered and that is all
+    # else typed lines are answered and that is all
+    edits = not shown and model is not None and remembering.remember != "own" and not tag
     talks = not inputs and edits and sys.stdin.isatty() and sys.stdout.isatty()
     work = Work(
         replace(confirming, interactive=confirming.interactive or talks), inputs or [], shown

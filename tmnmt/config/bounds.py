@@ -69,9 +69,8 @@ def _field_and_value(text: str) -> bool:
 
 
 Count = Annotated[int, Bound("at least 1", lambda n: n >= 1)]
-Pieces = Annotated[
-    int, Bound("from 300 to 200000", lambda n: 300 <= n <= 200_000)
-]  # 256 of them are bytes
+# 256 of them are bytes
+Pieces = Annotated[int, Bound("from 300 to 200000", lambda n: 300 <= n <= 200_000)]
 Size = Annotated[int, Bound("from 1 to 16384", lambda n: 1 <= n <= 16384)]
 EvenSize = Annotated[int, Bound("even, from 2 to 16384", lambda n: 2 <= n <= 16384 and n % 2 == 0)]
 Seed = Annotated[int, Bound("from 0 to 2**63 - 1", lambda n: 0 <= n < 2**63)]

@@ -26,7 +26,7 @@ Untranslated = Literal["empty", "source"]
 
 # Options that a command can have outside a group, too.
 Threshold = Annotated[float, number(0, 1), Help("Smallest fuzzy score of a pair.")]
-TopK = Annotated[int, whole(0, 1000), Help("Pairs read for a segment; 0: neighbours alone.")]
+TopK = Annotated[int, whole(0, 1000), Help("Pairs read for a segment; 0: none, only --neighbours.")]
 Beam = Annotated[int, whole(1, 1000), Help("Hypotheses kept at every step.")]
 LengthPenalty = Annotated[
     float, number(0, 10), Help("Score = log probability / length to this power.")
@@ -145,7 +145,10 @@ class Remembering(Options):
     ] = None
     cache_overwrite: Annotated[
         bool | None,
-        Help("A word has one slot / as many as it came; not given, as the model has learned."),
+        Help(
+            "A word that comes again shares one slot / takes a new slot; not given, as the model "
+            "has learned."
+        ),
     ] = None
     cache_best: Annotated[
         int, whole(1, 1000), Help("Of own words: the beam's best hypotheses that are remembered.")
@@ -195,13 +198,13 @@ class Decoding(Options):
     ] = None
     verbatim: Annotated[
         bool,
-        Help("A segment that a memory holds is taken from there as it stands / translated, too."),
+        Help("Take exact matches unchanged / translate them, too."),
     ] = True
     beam: Beam = 5
     batch: Annotated[
         int,
         whole(1, 10_000),
-        Help("Segments (with a cache: documents) decoded side by side."),
+        Help("Segments decoded side by side; with a session cache, one each of so many documents."),
     ] = 32
     length_penalty: LengthPenalty = 1.0
     precision: Annotated[
@@ -220,7 +223,7 @@ class Confirming(Options):
     interactive: Annotated[
         bool,
         Help(
-            "Edit and confirm every translation; so it is without INPUT.",
+            "Edit and confirm every translation; the default when no INPUT is given.",
             short="-i",
             everyday=True,
         ),

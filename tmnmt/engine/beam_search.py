@@ -1,10 +1,10 @@
 """Beam search over any backbone with any memories, in steps that can be tested alone.
 
-n: sentences still live   K: beam   R = n K: rows   W = 2 K: candidates kept a sentence and step
-V: vocabulary
+    n: sentences still live    b: beam    R = n b: rows    V: vocabulary
+    W = 2 b: candidates kept of a sentence at every step
 
 A step extends every row, keeps the W best candidates of each sentence (`continuations`), takes
-those among the first K that end in </s> as finished (`Finished.take`), and lets the K best others
+those among the first b that end in </s> as finished (`Finished.take`), and lets the b best others
 live on. A sentence leaves the batch when none that lives can still win (`_decided`), or at its
 maximal length. Contexts, hidden states and traces are gathered at the end along the back-pointers
 of the winner (`_WalkBack`), never decoded a second time."""
@@ -38,9 +38,8 @@ class SearchSettings:
     found."""
 
     beam: int = 5
-    length_penalty: float = (
-        1.0  # score = log probability / length ** length_penalty, length counting </s>
-    )
+    # score = log probability / length ** length_penalty, length counting </s>
+    length_penalty: float = 1.0
     keep_states: bool = False
     explain: bool = False
     n_best: int = 1
@@ -56,11 +55,11 @@ class Hypothesis:
     finished: bool
     contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
     hiddens: Tensor | None = None  # (T, d) the s_t
-    probabilities: tuple[float, ...] = ()  # p of each id, and what the layers did for it: only
-    traces: tuple[Trace, ...] = ()  # where an explanation was asked for
-    others: tuple[
-        Hypothesis, ...
-    ] = ()  # the next best, where more than one was asked for, best first
+    # where an explanation was asked for: p of each id, and what the layers did for it
+    probabilities: tuple[float, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    # the next best, where more than one was asked for, best first
+    others: tuple[Hypothesis, ...] = ()
 
     @property
     def per_subword(self) -> float:
@@ -70,11 +69,11 @@ class Hypothesis:
 
 @dataclass
 class Live:
-    """The rows that are still decoded: K consecutive rows a sentence."""
+    """The rows that are still decoded: b consecutive rows a sentence."""
 
     sentence: Tensor  # (n,) which of the batch's sentences
     max_len: Tensor  # (n,) longest output, </s> included
-    scores: Tensor  # (n, K) log probability so far; -inf: not a hypothesis
+    scores: Tensor  # (n, b) log probability so far; -inf: not a hypothesis
     prev: Tensor  # (R,)
     state: Any  # of R rows, as the backbone has it
     encoded: Encoded  # n rows, or R when the backbone wants one for each
@@ -130,9 +129,8 @@ class Finished:
         equals the earlier."""
         log_prob = continued.scores.masked_fill(~ends, -torch.inf)
         who, k = live.sentence, self.score.shape[1]
-        scores = torch.cat(
-            [self.score[who], log_prob / (at + 1) ** length_penalty], 1
-        )  # (n, k + W)
+        # (n, k + W)
+        scores = torch.cat([self.score[who], log_prob / (at + 1) ** length_penalty], 1)
         self.score[who], best = (
             part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True)
         )
@@ -203,7 +201,7 @@ def predict(backbone: Backbone, memories: Memories, live: Live, explain: bool) -
 
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
-    """The `width` best of all K V extensions of each sentence: scores (n, K), log_probs (R, V) ->
+    """The `width` best of all b V extensions of each sentence: scores (n, b), log_probs (R, V) ->
     each (n, width).
 
     Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those
@@ -211,7 +209,7 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     n, beam = scores.shape
     if over := -log_probs.shape[1] % BLOCK:
         log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
-    blocks = log_probs.view(n, -1, BLOCK)  # (n, K V / BLOCK, BLOCK)
+    blocks = log_probs.view(n, -1, BLOCK)  # (n, b V / BLOCK, BLOCK)
     per_row = blocks.shape[1] // beam
     heads = blocks.amax(-1).view(n, beam, per_row) + scores[..., None]
     chosen = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
@@ -263,8 +261,8 @@ def _survivors(
     `step.live`."""
     beam, (n, width) = settings.beam, continued.scores.shape
     ends = continued.tokens == EOS
-    order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, K) the best that go on
-    ends[:, beam:] = False  # an end that is not among the K best is no hypothesis
+    order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, b) the best that go on
+    ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
     if ends.any():
         done.take(live, continued, ends, at, settings.length_penalty, eos=True)
     scores = continued.scores.gather(1, order)
@@ -293,8 +291,8 @@ def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: Search
 
     Log probabilities only fall: what a live hypothesis can still reach is its present one over its
     length at the end. That is at most the maximal length, of which callers leave twice what is
-    likely. So once K are finished the best is held against what ends within half of it, or at the
-    next step. To end at K, whatever lives, is wrong: where one hypothesis is nearly certain, as in
+    likely. So once b are finished the best is held against what ends within half of it, or at the
+    next step. To end at b, whatever lives, is wrong: where one hypothesis is nearly certain, as in
     copying, the other rows hold junk, and that ends early."""
     power, ends = settings.length_penalty, live.sentence
     soon = (live.max_len / 2).clamp_min(at + 2)

@@ -40,9 +40,8 @@ class Done:
 
 def confirmed_now(src: str, tgt: str) -> Done:
     """A pair that no memory holds yet."""
-    now = datetime.now(UTC).strftime(
-        "%Y-%m-%dT%H:%M:%S.%fZ"
-    )  # to the microsecond: the last word is the newest
+    # to the microsecond: the last word is the newest
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return Done(src, tgt, changed=now)
 
 

@@ -2,10 +2,10 @@
 *Provenance*).
 
     exact      p(y) = (1 - zeta) p_words(y) + sum over tau of zeta q_tau [y'_tau = y]
-               p_words = (1 - lambda) p_gen + lambda p_recall where the session cache is shallow,
-               else p_gen
-    effects    p_gen = p_plain + (p_cache - p_plain) + (p_gen - p_cache)     in this order: another
-    would differ
+               p_words = (1 - lambda) p_gen + lambda p_recall
+                         where the session cache is shallow, else p_gen
+    effects    p_gen = p_plain + (p_cache - p_plain) + (p_gen - p_cache)
+               in this order: another would differ
 
 The origin is the largest mixture part; a generated token is from `cache` or `memory` only where
 that effect is larger than all the plain model gave."""

@@ -149,9 +149,8 @@ class Translator:
         self.keys = PairKeyStore(
             self.backbone, self.vocab, header.max_subwords, device=device, precomputed=key_files
         )
-        self.in_pieces = (
-            f"had more than {self.longest} subwords, translated in pieces"  # a key of `counts`
-        )
+        # a key of `counts`
+        self.in_pieces = f"had more than {self.longest} subwords, translated in pieces"
         self.longest_whole = longest_whole(model)
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0

@@ -18,9 +18,8 @@ from tmnmt.eval.report.run_folder import SEGMENTS, Node, read_report, read_segme
 class Lines:
     """A test set of a run: its references, one list for each, and what every system wrote."""
 
-    keys: list[tuple[str, tuple[str, ...]]] = field(
-        default_factory=list
-    )  # (source, references) of every segment
+    # (source, references) of every segment
+    keys: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     systems: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, line: Node) -> None:

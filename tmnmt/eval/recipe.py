@@ -55,9 +55,8 @@ class SystemConfig:
     name: Name
     model: str = ""  # the first model where it is not given
     memories: tuple[Name, ...] = ()  # names; "own" is that of the test set
-    pairs: Literal["nearest", "random"] = (
-        "nearest"  # random: as many that have nothing to do with the text
-    )
+    # random: as many that have nothing to do with the text
+    pairs: Literal["nearest", "random"] = "nearest"
     # what is confirmed after every segment, before the next is translated: its references, or, as
     # a control, what the next document was translated to
     confirmed: Literal["references", "next"] = "references"
@@ -189,9 +188,8 @@ def _check(recipe: Recipe) -> None:
         raise UsageError(f"memory: the name {OWN!r} means that of the test set")
     for memory in recipe.memory:
         if is_address(memory.path):
-            parse_address(
-                memory.path
-            )  # before it is written down: a wrong one may have a password in it
+            # before it is written down: a wrong one may have a password in it
+            parse_address(memory.path)
     for test in recipe.test:
         if bool(test.files) == bool(test.src and test.references):
             raise UsageError(f"test {test.name!r}: give either files, or src and references")

@@ -102,9 +102,8 @@ class Run:
     out: Path
     memories: dict[str, Memory] = field(default_factory=dict)
     models: dict[str, tuple[Model, Memories | None]] = field(default_factory=dict)
-    kept: dict[Path, Kept] = field(
-        default_factory=dict
-    )  # systems that differ in name only share one
+    # systems that differ in name only share one
+    kept: dict[Path, Kept] = field(default_factory=dict)
 
     def __call__(self, sha256: str) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""

@@ -18,9 +18,8 @@ from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
 from tmnmt.text import words
 
-FORMAT = (
-    3  # of the file and of what a translation is: counts up when the same settings give another one
-)
+# of the file and of what a translation is: counts up when the same settings give another one
+FORMAT = 3
 UNIT = 64  # segments noted at a time where there is no session cache
 GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))

@@ -106,12 +106,10 @@ class _Cutter:
         self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
         self._data, self._at, self._ended = b"", 0, False
         self._line, self._counted = 1, 0
-        self._inside: tuple[int, int] | None = (
-            None  # an element whose end is not in the buffer: start, searched up to
-        )
-        self._unclosed: dict[
-            bytes, tuple[int, int]
-        ] = {}  # no such closing mark begins between these places
+        # an element whose end is not in the buffer: start, searched up to
+        self._inside: tuple[int, int] | None = None
+        # no such closing mark begins between these places
+        self._unclosed: dict[bytes, tuple[int, int]] = {}
 
     def run(self) -> Iterator[Element]:
         while True:

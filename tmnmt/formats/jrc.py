@@ -1,9 +1,9 @@
 """The JRC-Acquis alignments (Steinberger et al. 2006): TEI.2, one <div n="celex"> a document, with
 text or without.
 
-    <TEI.2 select="en fr"> ... <div n="31958D1006(01)"> ... <link
-    type="1:1"><s1>..</s1><s2>..</s2></link>
-    as published, without:                                  <link type="2:1" xtargets="20 21;21"/>
+    <TEI.2 select="en fr"> ... <div n="31958D1006(01)"> ...
+    <link type="1:1"><s1>..</s1><s2>..</s2></link>    with text
+    <link type="2:1" xtargets="20 21;21"/>            without, as published
 
 s1 is in the first language of `select`, s2 in the second; either may be the source. A link without
 text points to paragraphs of jrc-<lang>.tgz, which must lie beside the file (`tei.py`). Several

@@ -37,9 +37,8 @@ class _Share:
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
         self._file = -1
-        self._open: list[
-            tuple[BinaryIO, int]
-        ] = []  # what is read of the file, packed as it lies there, and its bytes
+        # what is read of the file, packed as it lies there, and its bytes
+        self._open: list[tuple[BinaryIO, int]] = []
         self._bytes = 0  # of all its sources
 
     def begin(self, sources: Sequence[Source]) -> None:

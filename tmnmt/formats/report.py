@@ -52,12 +52,10 @@ class Report:
     )
     warnings: list[str] = field(default_factory=list)
     languages: set[str] = field(default_factory=set)  # found in the path being read
-    links: dict[str, int] = field(
-        default_factory=dict
-    )  # of alignments, by how many paragraphs each side has: "1-1"
-    beside: list[Path] = field(
-        default_factory=list
-    )  # files read besides those named: what an alignment points to
+    # of alignments, by how many paragraphs each side has: "1-1"
+    links: dict[str, int] = field(default_factory=dict)
+    # files read besides those named: what an alignment points to
+    beside: list[Path] = field(default_factory=list)
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0

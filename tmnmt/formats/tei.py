@@ -1,9 +1,9 @@
 """The JRC-Acquis texts of one language (Steinberger et al. 2006): jrc-<lang>.tgz, TEI documents,
 never unpacked.
 
-    en/1970/jrc21970A0720_01-en.xml:  <TEI.2 id="jrc21970A0720_01-en" n="21970A0720(01)" lang="en">
-    ...
-    <text><body><head n="1">..</head><div type="body"><p n="2">..</p> ...
+    en/1970/jrc21970A0720_01-en.xml:
+        <TEI.2 id="jrc21970A0720_01-en" n="21970A0720(01)" lang="en"> ...
+        <text><body><head n="1">..</head><div type="body"><p n="2">..</p> ...
 
 The corpus writes its own escapes, %quot% %amp% %eacute%: they are resolved.
 """
@@ -41,9 +41,8 @@ class Paragraphs:
     where)."""
 
     def __init__(self) -> None:
-        self._db = sqlite3.connect(
-            "", isolation_level=None
-        )  # a private file on disk that no kill leaves behind
+        # a private file on disk that no kill leaves behind
+        self._db = sqlite3.connect("", isolation_level=None)
         self._allowances: dict[int, Allowance] = {}
         self._db.execute("PRAGMA journal_mode = OFF")
         self._db.execute(

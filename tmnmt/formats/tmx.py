@@ -56,9 +56,8 @@ _RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPE
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
 _PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
-_LONGEST_POSITION = (
-    18  # digits; more are no place in a document, and no number that an index can hold
-)
+# digits; more are no place in a document, and no number that an index can hold
+_LONGEST_POSITION = 18
 _LONGEST_LANGUAGE = 100
 
 Properties = list[tuple[str, str]]

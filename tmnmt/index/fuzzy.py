@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-SLACK = (
-    1e-9  # added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
-)
+# added to thresholds before they become whole numbers of tokens: ceil(.55 * 100) is 56
+SLACK = 1e-9
 
 Tag = Literal["equal", "replace", "insert", "delete"]
 

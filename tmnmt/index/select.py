@@ -1,6 +1,6 @@
-"""Which of the retrieved pairs are taken: the K best, or fewer that say the same twice.
+"""Which of the retrieved pairs are taken: the k best, or fewer that say the same twice.
 
-Gu et al. 2017 name top-1 and top-K, whose pairs hold "much redundancy", and leave the remedy open.
+Gu et al. 2018 name top-1 and top-k, whose pairs hold "much redundancy", and leave the remedy open.
 Greedy is as in neural fuzzy repair, walk a variant of it; contrastive is of Cheng et al. 2022."""
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def select_contrastive(
 
         value(x) = score(q, x) - alpha / |S| * sum of sim(x, s) over the sources s chosen so far
 
-    (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-K."""
+    (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-k."""
     likeness = _SIMILARITIES[similarity]([match_tokens(match.segment.src) for match in matches])
     scores, alike = (
         np.array([match.score for match in matches]),

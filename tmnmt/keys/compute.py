@@ -40,9 +40,8 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
 
-BLOCK_POSITIONS = (
-    1 << 14
-)  # computed between two writes: what a kill can lose, some seconds on a CPU
+# computed between two writes: what a kill can lose, some seconds on a CPU
+BLOCK_POSITIONS = 1 << 14
 SEGMENTS_READ = 500
 MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
 PART = "part-{}-of-{}"

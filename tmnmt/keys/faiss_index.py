@@ -1,13 +1,12 @@
 """FAISS over all keys c' of a memory, by inner product: building, extending and loading the file
 faiss.index.
 
-    flat     no file: every key is compared, blockwise, from c.f16 (see `key_search`); exact, for
-    small memories
-    ivf      inverted lists of fp16 keys: the keys of the nearest lists are compared         2 l + 8
-    bytes a key
+    flat     no file: every key is compared, blockwise, from c.f16 (see `search.py`);
+             exact, for small memories
+    ivf      inverted lists of fp16 keys, 2 l + 8 bytes a key: the keys of the
+             nearest lists are compared
     ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.f16
-    hnsw     a graph over fp16 keys                                                          2 l +
-    272 bytes a key
+    hnsw     a graph over fp16 keys, 2 l + 272 bytes a key
 
 The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the
 CRC-32 of all before them, which FAISS does not read. Douze et al. 2024, "The Faiss library"."""

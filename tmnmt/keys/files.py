@@ -1,12 +1,12 @@
 """The keys of a memory's pairs on disk: c', z', y' of every target position, computed once with one
 model.
 
-    INDEX/keys/<model hash>/keys.json    what the keys belong to
-                            c.f16        (N, l) contexts c', raw: M is folded into the query
-                            z.f16        (N, d) states z'
-                            y.i32        (N,)   subword ids y', </s> too
-                            offsets      which rows are whose: frames of records, each frame with
-                            its checksums
+    INDEX/keys/<model hash>/
+        keys.json    what the keys belong to
+        c.f16        (N, l) contexts c', raw: M is folded into the query
+        z.f16        (N, d) states z'
+        y.i32        (N,)   subword ids y', </s> too
+        offsets      which rows are whose: frames of records, each frame with its checksums
 
 All but keys.json only grow. A block's rows are on disk before the frame that names them: what a
 killed writer left behind the last whole frame was never there, readers stop before it and the next
@@ -44,12 +44,12 @@ MOST_HEADER_BYTES = 1 << 13  # of keys.json
 LONGEST_NAME = 100  # of a model
 LARGEST = 1 << 20  # of l, d and where pairs are cut
 MOST_ROWS = 1 << 40
+# of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
-)  # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
-_FRAME = np.dtype(
-    [("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")]
-)  # CRC-32: of its records; of both
+)
+# CRC-32: of its records; of both
+_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])
 _END = b"\n"  # behind the records of a frame
 _CHECKSUM = "checksum"  # in keys.json, of all else in it
 
@@ -310,9 +310,8 @@ def _read_records(folder: Path) -> tuple[Array, int]:
         count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
         end = start + count * RECORD.itemsize
         whole = content[at:start] == _frame_of(count, checksum)
-        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(
-            content
-        )  # the end, or its sector
+        # the end, or its sector
+        unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(content)
         if whole and end + len(_END) > len(content) and unwritten:
             break  # half a frame: never acknowledged
         if (

@@ -16,9 +16,8 @@ def train(index: Any, sample: Any) -> None:
 
     if _helps(index):
         assigning = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(index.d))
-        index.clustering_index = (
-            assigning  # of every key to its nearest centroid: all that takes time
-        )
+        # of every key to its nearest centroid: all that takes time
+        index.clustering_index = assigning
         index.train(sample)
         index.clustering_index = None
     else:

@@ -13,9 +13,8 @@ from tmnmt.keys.faiss_index import BLOCK, Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
 from tmnmt.segments import Segment
 
-Known = dict[
-    int, Segment | None
-]  # by number of a distinct pair: a segment that still has it, None where none has
+# by number of a distinct pair: a segment that still has it, None where none has
+Known = dict[int, Segment | None]
 CANDIDATES = 8  # times k keys of a compressed index are scored again
 
 
@@ -42,9 +41,8 @@ class KeySearch:
         self.kind, self._faiss = open_faiss(files)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
         few = self._faiss is None and files.positions <= BLOCK
-        self._compared = (
-            files.contexts.astype(np.float32) if few else files.contexts
-        )  # else converted at every search
+        # else converted at every search
+        self._compared = files.contexts.astype(np.float32) if few else files.contexts
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -108,9 +106,8 @@ class KeySearch:
         if self._faiss is None:
             return later
         _, positions = self._faiss.search(queries, min(k * self._widened, self._indexed))
-        rows = self.files.contexts[np.maximum(positions, 0)].astype(
-            np.float32
-        )  # (n, candidates, l)
+        # (n, candidates, l)
+        rows = self.files.contexts[np.maximum(positions, 0)].astype(np.float32)
         scores = np.einsum("nl,ncl->nc", queries, rows)
         scores[positions < 0] = -np.inf
         return best(np.hstack([scores, later[0]]), np.hstack([positions, later[1]]), k)

@@ -1,28 +1,27 @@
 """The session cache: what the decoder did earlier in the same document (Tu et al. 2018, section 3).
 
-read     P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))                       eq. 5
-match    c k; or c A k (footnote 2); or OURS, of a shallow cache: (Q [c, s]) (K [k, v]), and m is of
-K [k, v]
-deep     lambda = sigmoid(U s + V c + W m + b)    s~ = (1 - lambda) s + lambda m         eq. 6, 8;
-or one lambda for s
-shallow  p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y            section
-4.4, lambda a scalar
-empty    lambda sigmoid(b (sum P_m cos(k', k) - a)) for lambda, k' the key that a slot written now
-would get     OURS
-write    after a whole sentence, word by word: an empty slot is taken, else the least recently
-written one;
-         with overwriting the slot of the same word, where there is one, is averaged with (c, s)
+    read       P_m = softmax(match + kappa g)    m = sum P_m (v + E e(y))          eq. 5
+    match      c k; or c A k (footnote 2); or OURS, of a shallow cache:
+               (Q [c, s]) (K [k, v]), and m is of K [k, v]
+    deep       lambda = sigmoid(U s + V c + W m + b), or one lambda for all of s
+               s~ = (1 - lambda) s + lambda m                                      eq. 6, 8
+    shallow    p(y) = (1 - lambda) p_gen(y) + lambda sum of P_m over the slots of y,
+               lambda a scalar                                                     section 4.4
+    empty      lambda sigmoid(b (sum P_m cos(k', k) - a)) for lambda,
+               k' the key that a slot written now would get                        OURS
+    write      after a whole sentence, word by word: an empty slot is taken, else
+               the least recently written one; with overwriting the slot of the
+               same word, where there is one, is averaged with (c, s)
 
 E e(y) is OURS: a state precedes its word and does not know it, so the slot's word is added to what
-is read of it.
-OURS, too: Q and K, by which states match beside contexts, and a slot is a few numbers; one lambda
-for all of s, in place of the vector of eq. 8; the sum over all slots of a word in a shallow cache
-(with overwriting off there may be several), where the paper's formula has one slot; the signs that
-the gate of a shallow cache is shown; the empty slot beside the others, which leaves the word to the
-model: without it P_m is 1 where there is a single slot, whether it matches or not; the less like
-this position what is recalled, the more it takes; that P_m prefers, as far as training finds it
-right, slots whose word came after the word that has just been written, too, when it was written
-last (g); and that </s> is not written, of which the paper says nothing."""
+is read of it. OURS, too: Q and K, by which states match beside contexts, and a slot is a few
+numbers; one lambda for all of s, in place of the vector of eq. 8; the sum over all slots of a word
+in a shallow cache (with overwriting off there may be several), where the paper's formula has one
+slot; the signs that the gate of a shallow cache is shown; the empty slot beside the others, which
+leaves the word to the model: without it P_m is 1 where there is a single slot, whether it matches
+or not; the less like this position what is recalled, the more it takes; that P_m prefers, as far as
+training finds it right, slots whose word came after the word that has just been written, too, when
+it was written last (g); and that </s> is not written, of which the paper says nothing."""
 
 from __future__ import annotations
 
@@ -70,36 +69,31 @@ class CacheKind:
 
     fusion: CacheFusion = "deep"
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
-    matching: CacheMatching = (
-        "dot"  # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
-    )
+    # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
+    matching: CacheMatching = "dot"
     # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
     combining: Combining = "interpolate"
-    gate: CacheGate = (
-        "elements"  # of the state as in the paper, or scalar (OURS): one for all of it; deep only
-    )
+    # of the state as in the paper, or scalar (OURS): one for all of it; deep only
+    gate: CacheGate = "elements"
     follows: bool = False  # OURS: kappa g, so that words go on as they did
     signs: bool = False  # OURS: the gate is shown how well the slots match; shallow only
     rank: int = 64  # of Q and K: numbers a slot; joint only
     size: int = 25  # slots that it has learned with, and has where nothing else is said
     overwrite: bool = True  # likewise, whether a word that has a slot is averaged into it
-    empty: bool = (
-        False  # OURS: an empty slot takes what is unlike this position, for the model; shallow only
-    )
+    # OURS: an empty slot takes what is unlike this position, for the model; shallow only
+    empty: bool = False
 
 
 class Matched(NamedTuple):
     """How the slots match, of the rows with a filled cache."""
 
     scores: Tensor  # (R', C) the match
-    follows: (
-        Tensor | None
-    )  # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
+    # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
+    follows: Tensor | None
     weights: Tensor  # (R', C) P_m, the empty slot left out
     level: Tensor  # (R',) log sum exp of the energies, match + kappa g
-    meant: (
-        Tensor | None
-    )  # (R',) log odds that one of these is meant and not the empty slot; None: there is none
+    # (R',) log odds that one of these is meant and not the empty slot; None: there is none
+    meant: Tensor | None
 
     def signs(self, context: Tensor) -> Tensor:
         """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2,
@@ -329,9 +323,8 @@ class CacheContents:
         self.size, self.overwrite = size, overwrite
         self._keys = torch.zeros(size, key_size, device=device)
         self._values = torch.zeros(size, value_size, device=device)
-        self._words: OrderedDict[int, int] = (
-            OrderedDict()
-        )  # slot -> subword id, least recently written first
+        # slot -> subword id, least recently written first
+        self._words: OrderedDict[int, int] = OrderedDict()
         self._slots: dict[int, int] = {}  # subword id -> slot
         # of every slot the subword, and that before it
         self._ids = torch.zeros(2, size, dtype=torch.int64, device=device)

@@ -40,9 +40,8 @@ class Slots:
     keys: Tensor  # (N, C, l); or, where the cache has K, (N, C, rank)
     values: Tensor  # (N, C, d); likewise (N, C, 0)
     ids: Tensor  # (N, C) int64: the word of every slot
-    before: (
-        Tensor  # (N, C) int64: the word before it where it was written last, <s> before the first
-    )
+    # (N, C) int64: the word before it where it was written last, <s> before the first
+    before: Tensor
     mask: Tensor  # (N, C) bool
 
 

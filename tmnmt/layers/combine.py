@@ -45,9 +45,8 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
     "off": ("cache",),
 }
 READS_TM = ("copy", "fusion", "both")
-BEFORE = {
-    "pointer": False
-}  # what a file says nothing of that was written before there was such a thing
+# what a file says nothing of that was written before there was such a thing
+BEFORE = {"pointer": False}
 
 
 @dataclass(frozen=True)

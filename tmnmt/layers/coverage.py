@@ -1,14 +1,12 @@
 """What was read of a position already, and how much that counts against reading it again (Gu et
-al., eq. 6).
+al. 2018, eq. 6). The last two kinds are as in the authors' code.
 
     off      nothing is kept
-    plain    beta += q, energy - lambda beta            all that was looked at
-    gated    beta += zeta q, energy - lambda beta       only what was really used (as in the
-    authors' code)
-    gru      C = GRU(zeta q, C), energy - w C           ten numbers a position (as in the authors'
-    code)
+    plain    beta += q, energy - lambda beta         all that was looked at
+    gated    beta += zeta q, energy - lambda beta    only what was really used
+    gru      C = GRU(zeta q, C), energy - w C        ten numbers a position
 
-R: rows   P: positions   W: numbers a position
+    R: rows    P: positions    W: numbers a position
 """
 
 from __future__ import annotations

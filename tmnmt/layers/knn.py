@@ -1,13 +1,14 @@
 """kNN interpolation: what the words of the nearest keys weigh, and how much they count beside the
 model's own.
 
-    p_r(y) ~ sum of exp(-D / T) over those of the r nearest that hold y, D = |c - c'|^2 + |s - z'|^2
-    vanilla   p(y) = w p_k(y) + (1 - w) p_model(y), w fixed                        Khandelwal et al.
-    2021, eq. 3, 4
-    adaptive  p(y) = sum of p(r) p_r(y) over r = 0, 1, 2, 4, ..., k, p_0 = p_model            Zheng
-    et al. 2021
+    distance    D = |c - c'|^2 + |s - z'|^2
+    votes       p_r(y) ~ sum of exp(-D / T) over those of the r nearest that hold y
+    vanilla     p(y) = w p_k(y) + (1 - w) p_model(y), w fixed
+                Khandelwal et al. 2021, eq. 3, 4
+    adaptive    p(y) = sum of p(r) p_r(y) over r = 0, 1, 2, 4, ..., k, p_0 = p_model
+                Zheng et al. 2021
 
-R: rows   k: neighbours of a row, nearest first; an infinite distance where there are fewer
+    R: rows    k: neighbours of a row, nearest first; an infinite distance where there are fewer
 """
 
 from __future__ import annotations
@@ -36,9 +37,8 @@ MOST_K = 1024
 WIDTH = 32  # hidden units, as in the paper
 DROPOUT = 0.1
 START = 3.0  # at first the neighbours together have a weight of sigmoid(-3) = 0.05
-FARTHEST = (
-    10.0  # T: farther keys weigh nothing, and are shown to the network as if they stood there
-)
+# T: farther keys weigh nothing, and are shown to the network as if they stood there
+FARTHEST = 10.0
 
 
 class Nearest(NamedTuple):
@@ -56,9 +56,8 @@ def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Ne
     _, positions = datastore.search(contexts, CANDIDATES * k)
     positions = np.pad(positions, ((0, 0), (0, max(0, k - positions.shape[1]))), constant_values=-1)
     entries = datastore.entries(positions)
-    distances = squared(entries.contexts, contexts) + squared(
-        entries.hiddens, hiddens
-    )  # (R, candidates)
+    # (R, candidates)
+    distances = squared(entries.contexts, contexts) + squared(entries.hiddens, hiddens)
     distances[positions < 0] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]
     chosen = (
@@ -143,9 +142,8 @@ class AdaptiveKNN(nn.Module):
         try:
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise ValueError("no regular file")  # a pipe would be waited for
-            path.open(
-                "rb"
-            ).close()  # safetensors says of every file that cannot be read that there is none
+            # safetensors says of every file that cannot be read that there is none
+            path.open("rb").close()
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {})["adaptive knn"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}

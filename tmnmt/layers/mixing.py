@@ -16,9 +16,8 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
 
     A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
     logarithm. Without gradients it is written in place of log p_gen."""
-    p_copy = (
-        torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
-    )  # (R, P) all occurrences of the word
+    # (R, P) all occurrences of the word
+    p_copy = torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
     copied, log_rest = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
     if not (log_gen.requires_grad or copied.requires_grad):
         log_gen += log_rest

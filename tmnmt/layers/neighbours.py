@@ -1,13 +1,13 @@
 """Neighbours: at every step the keys of the whole memory that are nearest to the row's query
 (docs/neighbours.md).
 
-    copy, fusion   the k keys of the greatest c M c' are further positions beside those of the
-    pairs, under one softmax
-    knn            the words of the k nearest keys are mixed into the model's probabilities, see
-    `knn.py`
+    copy, fusion    the k keys of the greatest c M c' are further positions
+                    beside those of the pairs, under one softmax
+    knn             the words of the k nearest keys are mixed into the model's
+                    probabilities, see `knn.py`
 
-R: rows   N: sentences   k: neighbours of a row   H: neighbours of its steps so far   W: see
-`Coverage`
+    R: rows    N: sentences    k: neighbours of a row
+    H: neighbours of its steps so far    W: see `Coverage`
 """
 
 from __future__ import annotations

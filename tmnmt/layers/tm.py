@@ -1,22 +1,26 @@
 """The translation memory in the decoder: one attention over the words of all retrieved pairs (Gu et
-al. 2017).
+al. 2018).
 
-    E = c M c' - lambda beta + mu f + nu e + kappa g + rho r     q = softmax(E / eta)     z~ = sum q
-    z'     eq. 6, 7
-    copy      p(y) = zeta (sum of q over the positions that hold y) + (1 - zeta) p_gen(y)
-    fusion    h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual              eq. 8
-    coverage  beta += zeta q: only what was really used counts; other kinds in `coverage.py`
+    energy      c M c' - lambda beta + mu f + nu e + kappa g + rho r
+    attention   q = softmax(energy / eta)    z~ = sum q z'                            eq. 6, 7
+    copy        p(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p_gen(y)
+    fusion      h = zeta (z~ + sum q E e(y')) + (1 - zeta) s~, read out as usual      eq. 8
+    coverage    beta += zeta q: only what was really used counts; others in `coverage.py`
 
-c, s: this step's context and hidden state   c', z', y': contexts, hidden states and words of pairs
-beta: mass used so far
-OURS: E prefers, as far as training finds it right, better pairs (f: fuzzy score of the position's
-pair), pairs of the
-very same source (e: f = 1), and words that follow, in their pair, the word just written (g:
-y'_{tau-1} = y_{t-1}). Of
-those r prefers the one whose predecessor was just read, r = g q_{t-1}(tau - 1), the greatest made
-1: where a subword
-stands twice in a pair, g alone does not know after which of the two to go on, and copying skips
-what is between them.
+    c, s          this step's context and hidden state
+    c', z', y'    contexts, hidden states and words of the pairs
+    beta          mass used so far
+    f             fuzzy score of the position's pair
+    e             1 where the pair has the very same source (f = 1)
+    g             1 where the position follows, in its pair, the word just written:
+                  y'_{tau-1} = y_{t-1}
+    r             g q_{t-1}(tau - 1), the greatest made 1
+    E e(y')       a learned map of the word's embedding (`words.py`)
+
+OURS: the energy prefers, as far as training finds it right, better pairs (f), pairs of the very
+same source (e), and words that follow the word just written (g). Of those r prefers the one whose
+predecessor was just read. Where a subword stands twice in a pair, g alone does not know after which
+of the two to go on, and copying skips what is between them.
 """
 
 from __future__ import annotations
@@ -106,16 +110,13 @@ class TMKind:
     fusion: bool = True
     matching: Matching = "diagonal"  # M
     coverage: CoverageKind = "gated"
-    fusion_gate: FusionGate = (
-        "elements"  # one for every element of the state, or one scalar as in the paper
-    )
-    gate_signs: bool = (
-        True  # gates see f, e, g, match and agreement; False: zeta = f(c, s, z~) as in the paper
-    )
+    # one for every element of the state, or one scalar as in the paper
+    fusion_gate: FusionGate = "elements"
+    # gates see f, e, g, match and agreement; False: zeta = f(c, s, z~) as in the paper
+    gate_signs: bool = True
     preferences: bool = True  # mu f + nu e + kappa g; False: the paper's energy
-    pointer: bool = (
-        True  # + rho r; False: of several words that follow the word just written none is preferred
-    )
+    # + rho r; False: of several words that follow the word just written none is preferred
+    pointer: bool = True
     words: bool = True  # E e(y'); False: states only, as in the paper
 
 
@@ -245,12 +246,10 @@ class TranslationMemory(MemoryLayer[TMReady]):
         start = starts[kind.matching]
         self.M = nn.Parameter(start) if start is not None else None
         self.coverage = Coverage(kind.coverage)
-        self.preferences = (
-            nn.Parameter(torch.zeros(3)) if kind.preferences else None
-        )  # mu, nu, kappa
-        self.pointer = (
-            nn.Parameter(torch.zeros(())) if kind.preferences and kind.pointer else None
-        )  # rho
+        # mu, nu, kappa
+        self.preferences = nn.Parameter(torch.zeros(3)) if kind.preferences else None
+        # rho
+        self.pointer = nn.Parameter(torch.zeros(())) if kind.preferences and kind.pointer else None
         self.log_eta = nn.Parameter(torch.zeros(()))
         outputs = hidden_size if kind.fusion_gate == "elements" else 1
         sizes, signs = (context_size, hidden_size), kind.gate_signs

@@ -1,8 +1,8 @@
 """The backbone contract: whatever exposes a context and a state at every step can carry every
 memory.
 
-d: hidden size   l: context size   V: vocabulary size   B: rows (sentences x beam)   S: source
-length   T: target length
+    d: hidden size    l: context size    V: vocabulary size    B: rows (sentences x beam)
+    S: source length    T: target length
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ class Encoded(Protocol):
         """The first `length` positions of every source."""
 
 
-Inject = Callable[
-    [Tensor, Tensor, Tensor], Tensor
-]  # (prev, state, context) -> extra input of the state update (B, d)
+# (prev, state, context) -> extra input of the state update (B, d)
+Inject = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 E = TypeVar("E", default=Any)  # what `encode` gives
@@ -47,9 +46,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     context_size: int  # l
     vocab_size: int  # V
     word_size: int  # of a word's embedding
-    shares_encoded: bool = (
-        False  # `step` takes one encoded row for the consecutive rows of a sentence's beam
-    )
+    # `step` takes one encoded row for the consecutive rows of a sentence's beam
+    shares_encoded: bool = False
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:

@@ -6,8 +6,9 @@ everything else (input projections, weight gradients, gradients of the annotatio
 product before or after the loop. Products run in `dtype` (bfloat16 in training), everything else in
 the precision of the inputs.
 
-Gates are in the order reset r, update z, candidate n:  h' = (1 - z) n + z h,  n = tanh(x_n + r (W_n
-h + b_n)).
+Gates are in the order reset r, update z, candidate n:
+
+    h' = (1 - z) n + z h    n = tanh(x_n + r (W_n h + b_n))
 """
 
 from __future__ import annotations
@@ -94,17 +95,24 @@ class BidirectionalGRU(torch.autograd.Function):
 class AttendingDecoder(torch.autograd.Function):
     """The decoder over a whole target, teacher-forced (Bahdanau et al. 2015, conditional GRU):
 
-        s'_t = GRU1(s_{t-1}, y_{t-1});  alpha = softmax(v tanh(W_q s'_t + K));  c_t = alpha H;  s_t
-        = GRU2(s'_t, c_t)
+        s'_t  = GRU1(s_{t-1}, y_{t-1})
+        alpha = softmax(v tanh(W_q s'_t + K))
+        c_t   = alpha H
+        s_t   = GRU2(s'_t, c_t)
 
-    x: (T, B, 3d) projected y_{t-1}; start: (B, d); values H: (B, S, e); keys K: (B, S, a); bias:
-    (B, S) 0 or -inf;
-    w1: (d, 3d); b1: (3d,); w_state: (d, a + 3d) = [W_q, GRU2's recurrent part]; b2: (3d,); v: (a,);
-    w_context: (e, 3d);
-    b_context: (3d,) -> contexts (T, B, e), states (T, B, d).
+        x          (T, B, 3d) projected y_{t-1}
+        start      (B, d)
+        values     (B, S, e) H
+        keys       (B, S, a) K
+        bias       (B, S) 0 or -inf
+        w1, b1     (d, 3d), (3d,)
+        w_state    (d, a + 3d) = [W_q, GRU2's recurrent part]
+        b2         (3d,)
+        v          (a,)
+        w_context, b_context    (e, 3d), (3d,)
+        result     contexts (T, B, e), states (T, B, d)
 
-    tanh(x) = 2 u - 1 with u = sigmoid(2 x), which costs a third and, in the softmax, leaves 2 v
-    u."""
+    tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs a third and, in the softmax, leaves 2 v u."""
 
     @staticmethod
     def forward(
@@ -242,9 +250,8 @@ class OutputLoss(torch.autograd.Function):
             if smoothing:
                 total -= smoothing * (log_p.mean(1, keepdim=True) * real[rows]).sum()
             torch.exp(log_p.to(grad.dtype), out=grad[rows])
-        grad[torch.arange(len(ids), device=ids.device), ids] += (
-            smoothing - 1
-        )  # scatter_add_ copies all of bf16
+        # scatter_add_ copies all of bf16
+        grad[torch.arange(len(ids), device=ids.device), ids] += smoothing - 1
         if smoothing:
             grad -= smoothing / w.shape[0]
         grad *= real

@@ -180,9 +180,8 @@ class RNNsearch(Trainable[Annotations, Tensor]):
         )
 
     def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(
-            0, 1
-        )  # (T, B, 3d)
+        # (T, B, 3d)
+        x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(0, 1)
         bias = encoded.values.new_zeros(encoded.mask.shape).masked_fill(~encoded.mask, -torch.inf)
         contexts, hiddens = AttendingDecoder.apply(
             x,
@@ -205,9 +204,8 @@ class RNNsearch(Trainable[Annotations, Tensor]):
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
         contexts, hiddens = self.forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
-        real = F.pad(
-            real, (0, -len(real) % OutputLoss.BLOCK), value=0
-        )  # few shapes: see token_batches
+        # few shapes: see token_batches
+        real = F.pad(real, (0, -len(real) % OutputLoss.BLOCK), value=0)
         ids = tgt.flatten()[real]
         ids[int((tgt != PAD).sum()) :] = PAD
         hidden = self._before_output(

@@ -2,12 +2,12 @@
 before every part, one table of embeddings for source, target and output. Layer norms after every
 part and tables of their own are what Marian models have.
 
-Memories match with the input of the last
-feed-forward layer (`context`: of the vectors a decoder has, it finds the right word among retrieved
-pairs best) and mix into the sum that the final norm reads (`hidden`).
+Memories match with the input of the last feed-forward layer (`context`: of the vectors a decoder
+has, it finds the right word among retrieved pairs best) and mix into the sum that the final norm
+reads (`hidden`).
 
-d: hidden size   f: feed-forward size   H: heads   k: d / H   B: rows   S: source length   T: target
-length
+    d: hidden size    f: feed-forward size    H: heads    k: d / H    B: rows
+    S: source length    T: target length
 """
 
 from __future__ import annotations
@@ -92,9 +92,8 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
     else in fp32."""
 
     shares_encoded = True
-    products: dict[nn.Module | None, Product] | None = (
-        None  # for_decoding: its layers, None: output
-    )
+    # for_decoding: its layers, None: output
+    products: dict[nn.Module | None, Product] | None = None
 
     def __init__(
         self,

@@ -48,9 +48,8 @@ class DataConfig:
     max_subwords: Count = 80  # as the papers; longer pairs are not trained on
     # of subword counts, where the longer side has more than ten: misaligned pairs teach noise
     max_ratio: Ratio = 2.0
-    dev_segments: Count = (
-        500  # of all dev documents, evenly spaced, for loss and BLEU during training
-    )
+    # of all dev documents, evenly spaced, for loss and BLEU during training
+    dev_segments: Count = 500
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,8 @@ class TrainingConfig:
     learning_rate: AboveZero = 1e-3
     warmup: Count = 400  # updates of linear warm-up
     decay: Share = 0.2  # the last share of the updates decays linearly to zero
-    inverse_sqrt: bool = (
-        False  # before that: with 1 / sqrt(update) after the warm-up, instead of constant
-    )
+    # before that: with 1 / sqrt(update) after the warm-up, instead of constant
+    inverse_sqrt: bool = False
     growth: Ratio = 1.0  # an epoch's updates hold so many times the batches of the epoch before,
     grown: Ratio = 8.0  # at most so many times those of the first
     clip: AboveZero = 1.0  # largest norm of the gradient

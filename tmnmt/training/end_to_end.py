@@ -1,4 +1,4 @@
-"""The base trained together with the translation memory, end to end (Gu et al. 2017).
+"""The base trained together with the translation memory, end to end (Gu et al. 2018).
 
 The keys of the pairs depend on the base's weights: they are computed anew for every update and
 differentiated through. A share of the sentences has no pair at all, so that the base stays good

@@ -81,9 +81,8 @@ def train_memories(
     is not given, DataError where there is nothing to learn from."""
     check(config)
     data = MemoryData(documents, dev_documents, vocab, folder, config, languages)
-    stretches = (
-        data.stretches(config.cache_pairs) if config.cache else None
-    )  # what they lack is told before all else
+    # what they lack is told before all else
+    stretches = data.stretches(config.cache_pairs) if config.cache else None
     make_folder(folder)
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size

@@ -35,94 +35,71 @@ class MemoryConfig:
     cache: bool = True
     matching: Matching = "diagonal"  # M: identity, diagonal or full
     coverage: CoverageKind = "gated"  # off, plain, gated (only what was used counts) or gru
-    fusion_gate: FusionGate = (
-        "elements"  # one for every element of the state, or scalar as in the paper
-    )
+    # one for every element of the state, or scalar as in the paper
+    fusion_gate: FusionGate = "elements"
     # gates see how good the pairs are and how well they match; false: f(c, s, z~) (the paper)
     gate_signs: bool = True
-    preferences: bool = (
-        True  # of better pairs, exact matches and words that follow; false: the paper's energy
-    )
+    # of better pairs, exact matches and words that follow; false: the paper's energy
+    preferences: bool = True
     # and, of those, of the one after what was just read; false: of none more than the others
     pointer: bool = True
     # fusion and cache blend words with the states that led to them; false: states only (papers)
     words: bool = True
-    cache_fusion: CacheFusion = (
-        "shallow"  # words are mixed in (Tu et al., section 4.4); or deep: their states
-    )
-    cache_matching: CacheMatching = (
-        "joint"  # OURS: contexts and states; learned: footnote 2; dot, as in the paper
-    )
+    # words are mixed in (Tu et al., section 4.4); or deep: their states
+    cache_fusion: CacheFusion = "shallow"
+    # OURS: contexts and states; learned: footnote 2; dot, as in the paper
+    cache_matching: CacheMatching = "joint"
     cache_rank: Count = 64  # joint: numbers of a slot
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
-    cache_gate: CacheGate = (
-        "elements"  # of the state, one for every element as in the paper, or scalar (OURS); deep
-    )
-    cache_follows: bool = (
-        True  # OURS: slots are preferred whose word came after the word just written
-    )
+    # of the state, one for every element as in the paper, or scalar (OURS); deep
+    cache_gate: CacheGate = "elements"
+    # OURS: slots are preferred whose word came after the word just written
+    cache_follows: bool = True
     cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match
-    cache_empty: bool = (
-        True  # OURS: an empty slot takes, for the model, what is unlike this position; shallow only
-    )
-    cache_history: History = (
-        "confirmed"  # what it is filled with: references, or own: what the base says (the paper)
-    )
+    # OURS: an empty slot takes, for the model, what is unlike this position; shallow only
+    cache_empty: bool = True
+    # what it is filled with: references, or own: what the base says (the paper)
+    cache_history: History = "confirmed"
     k: Count = 4  # pairs a sentence, as in decoding
-    select: Select = (
-        "topk"  # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
-    )
-    similarity: Similarity = (
-        "fuzzy"  # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
-    )
-    alpha: AtLeastZero | None = (
-        None  # of contrastive: how much likeness to the pairs taken counts against; 0.1
-    )
+    # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
+    select: Select = "topk"
+    # what ranks them: fuzzy, or bleu over the 100 best by fuzzy score
+    similarity: Similarity = "fuzzy"
+    # of contrastive: how much likeness to the pairs taken counts against; 0.1
+    alpha: AtLeastZero | None = None
     threshold: Share = 0.5  # fuzzy score of a pair that decoding would use
-    weak_threshold: Share = (
-        0.3  # sentences without such a pair are shown pairs down to this score, to learn doubt
-    )
-    share_weak: ShareBelowOne = (
-        0.3  # of the sentences: so that pairs of little use, or of none, do no harm
-    )
-    share_irrelevant: ShareBelowOne = (
-        0.2  # of the sentences, anew in every epoch, get random pairs: the gate learns to close
-    )
+    # sentences without such a pair are shown pairs down to this score, to learn doubt
+    weak_threshold: Share = 0.3
+    # of the sentences: so that pairs of little use, or of none, do no harm
+    share_weak: ShareBelowOne = 0.3
+    # of the sentences, anew in every epoch, get random pairs: the gate learns to close
+    share_irrelevant: ShareBelowOne = 0.2
     # OURS: of the sentences, anew in every epoch, get their own pair too: exact matches come back
     share_exact: ShareBelowOne = 0.1
-    end_to_end: bool = (
-        False  # the base is trained with the TM: the keys of the pairs are differentiated through
-    )
-    share_no_pair: ShareBelowOne = (
-        0.2  # end to end, of the sentences get no pair: the base stays good without a memory
-    )
-    base_learning_rate: AboveZero = (
-        1e-4  # end to end, of the base: a tenth of what it was trained with
-    )
-    share_noise: ShareBelowOne = (
-        0.0  # of the sentences get pairs with wrong words; 0, since no gain was shown
-    )
-    max_pairs: Count = (
-        20_000  # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
-    )
+    # the base is trained with the TM: the keys of the pairs are differentiated through
+    end_to_end: bool = False
+    # end to end, of the sentences get no pair: the base stays good without a memory
+    share_no_pair: ShareBelowOne = 0.2
+    # end to end, of the base: a tenth of what it was trained with
+    base_learning_rate: AboveZero = 1e-4
+    # of the sentences get pairs with wrong words; 0, since no gain was shown
+    share_noise: ShareBelowOne = 0.0
+    # sentences the TM is trained on: some 0.7 M subwords for 0.5 M parameters
+    max_pairs: Count = 20_000
     tm_epochs: Count = 2  # the best on dev is kept
-    cache_size: Count = (
-        1000  # slots, in decoding too where nothing is said; 25 in the paper's experiments
-    )
-    cache_overwrite: bool = (
-        False  # a word that has a slot is averaged into it, as in the paper; in decoding too
-    )
+    # slots, in decoding too where nothing is said; 25 in the paper's experiments
+    cache_size: Count = 1000
+    # a word that has a slot is averaged into it, as in the paper; in decoding too
+    cache_overwrite: bool = False
     cache_pairs: Count = 20_000  # sentences the cache is trained on
     cache_epochs: Count = 1  # the paper has 5 on a much smaller corpus of documents
-    stretch: AtLeastTwo = (
-        100  # OURS: longest part of a document with one cache: those side by side are of one length
-    )
+    # OURS: longest part of a document with one cache: those side by side are of one length
+    stretch: AtLeastTwo = 100
     documents_together: Count = 32
     batch_tokens: Count = 2000  # padded target or source tokens of one update of the TM
     max_subwords: Count = 100  # of a sentence on either side; longer ones are not trained on
-    dev_segments: Count = (
-        600  # of all dev documents, for the TM; as many in stretches for the cache
-    )
+    # of all dev documents, for the TM; as many in stretches for the cache
+    dev_segments: Count = 600
     learning_rate: AboveZero = 1e-3  # of the TM
     cache_learning_rate: AboveZero = 2e-3  # of the session cache; a deep one wants less: 5e-4
     validate_every: Count = 200  # updates

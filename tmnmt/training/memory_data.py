@@ -22,9 +22,8 @@ from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
 
-SEARCHED_A_SENTENCE = (
-    1.5  # seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
-)
+# seven sentences of law in ten have a pair of 0.5: so many are searched for each wanted
+SEARCHED_A_SENTENCE = 1.5
 Documents = Sequence[Sequence[Segment]]
 
 

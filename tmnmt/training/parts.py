@@ -32,9 +32,8 @@ WARMUP = 50  # updates
 DECAY = 0.3  # the last share of a part's units decays linearly to zero
 UPDATES_A_LINE = 20
 
-Unit = list[
-    int
-]  # what is trained on between two places where one can stop: numbers that the part understands
+# what is trained on between two places where one can stop: numbers that the part understands
+Unit = list[int]
 
 
 class Part(ABC):

@@ -61,13 +61,11 @@ class Outcome:
     `Watched`."""
 
     lines: list[str] = field(default_factory=list)
-    seconds: float = (
-        0.0  # of decoding, reading and writing the cache; without the time it took to watch
-    )
+    # of decoding, reading and writing the cache; without the time it took to watch
+    seconds: float = 0.0
     matching: list[Mean] = field(default_factory=list)
-    gates: dict[str, Mean] = field(
-        default_factory=dict
-    )  # "frequent word, in the cache" and the like
+    # "frequent word, in the cache" and the like
+    gates: dict[str, Mean] = field(default_factory=dict)
     by_segment: list[Mean] = field(default_factory=list)  # gate and number of subwords
 
     @property

@@ -66,12 +66,10 @@ class Matrix:
 class Watched:
     """What was seen of subwords that had a filled cache to read."""
 
-    matching: list[Mean] = field(
-        default_factory=list
-    )  # P_m by age: how many slots were written later
-    gates: dict[tuple[str, bool], Mean] = field(
-        default_factory=lambda: defaultdict(Mean)
-    )  # class, has it a slot
+    # P_m by age: how many slots were written later
+    matching: list[Mean] = field(default_factory=list)
+    # class, has it a slot
+    gates: dict[tuple[str, bool], Mean] = field(default_factory=lambda: defaultdict(Mean))
     by_segment: dict[int, Mean] = field(default_factory=lambda: defaultdict(Mean))  # gate
     matrix: Matrix | None = None  # of the sentence seen last
 

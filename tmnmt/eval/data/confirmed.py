@@ -11,9 +11,8 @@ from tmnmt.formats.clean import too_long
 from tmnmt.text import match_tokens
 
 Pair = tuple[str, str]
-WRITES = (
-    3  # counts up when what is confirmed, or when, gives another translation with the same settings
-)
+# counts up when what is confirmed, or when, gives another translation with the same settings
+WRITES = 3
 
 
 def confirmed_by(

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from tmnmt.eval.measures.metrics import Counts
 
-Units = NDArray[
-    np.int64
-]  # (segments,): the number of every segment's unit, from 0 in the order of the first
+# (segments,): the number of every segment's unit, from 0 in the order of the first
+Units = NDArray[np.int64]
 
 
 def units_of(sources: Sequence[str], references: Sequence[Sequence[str]]) -> Units:

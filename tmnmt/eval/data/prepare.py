@@ -55,13 +55,11 @@ class Settings:
 
     regime: Literal["research", "translator"] = "research"
     segments: int = 2500  # of dev and of test, about
-    splits: Path | None = (
-        None  # a folder with lists of dev and test documents, instead of a fresh split
-    )
+    # a folder with lists of dev and test documents, instead of a fresh split
+    splits: Path | None = None
     max_length: int = 80  # as the papers
-    max_ratio: float = (
-        2.0  # of the lengths, where the longer side has more than ten, as in training
-    )
+    # of the lengths, where the longer side has more than ten, as in training
+    max_ratio: float = 2.0
     vocab: Path | None = None  # a sentencepiece model
 
     def record(self) -> dict[str, Any]:
@@ -138,9 +136,8 @@ class _Pairs:
 
     def __init__(self, reader: Reader, path: Path) -> None:
         self.sizes: Counter[str] = Counter()
-        self._runs: list[
-            tuple[str, int, int]
-        ] = []  # document, first and last id of consecutive segments
+        # document, first and last id of consecutive segments
+        self._runs: list[tuple[str, int, int]] = []
         path.mkdir()
         with closing(NewStore(path)) as store:
             for run in in_runs(self._watched(reader)):

@@ -51,9 +51,8 @@ class Terms:
     def __init__(self, sources: Sequence[str], documents: Sequence[str], common: Set[str]) -> None:
         self.common = common
         self.sources = [tokens(src) for src in sources]
-        places_of: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(
-            list
-        )  # (segment, position), in order
+        # (segment, position), in order
+        places_of: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         for segment, (words, document) in enumerate(zip(self.sources, documents, strict=True)):
             for position, word in enumerate(words):
                 if is_term(word, common):

@@ -113,9 +113,8 @@ def bleu_of(sums: Counts, effective_order: bool = False, smooth: bool = True) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         missed = (matches == 0) & (totals > 0)
         smoothed = 0.5 ** np.cumsum(missed, 1) if smooth else 0.0
-        logs = np.log(
-            np.where(missed, smoothed, matches) / totals
-        )  # nan where there is no n-gram of the order
+        # nan where there is no n-gram of the order
+        logs = np.log(np.where(missed, smoothed, matches) / totals)
         orders = (totals > 0).sum(1) if effective_order else np.full(len(sums), ORDER)
         logs = np.where(totals > 0, logs, 0.0 if effective_order else -np.inf)
         brevity = np.minimum(0.0, 1 - lengths[:, 1] / lengths[:, 0])

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from tmnmt.eval.measures.metrics import Counts, Metric
 
 BOOTSTRAP = "paired bootstrap"
-FEWEST_UNITS = (
-    30  # of what is drawn, for a p of the bootstrap: resamples of few units are too much alike
-)
+# of what is drawn, for a p of the bootstrap: resamples of few units are too much alike
+FEWEST_UNITS = 30
 SEED = 12345  # sacrebleu's
 RESAMPLES = 1000
 TRIALS = 10_000

@@ -127,9 +127,8 @@ class _Scale:
         values = [v for point in points for v in (point.y, point.low, point.high) if v is not None]
         values += [] if plot.level is None else [plot.level]
         low, high = min(values), max(values)
-        room = max(
-            0.5 - (high - low) / 2, 0
-        )  # a plot of nearly equal values does not blow their difference up
+        # a plot of nearly equal values does not blow their difference up
+        room = max(0.5 - (high - low) / 2, 0)
         xs = [float(i) for i in range(len(plot.places))] or log_ticks(
             min(p.x for p in points), max(p.x for p in points)
         )

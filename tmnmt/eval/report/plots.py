@@ -12,9 +12,8 @@ from tmnmt.eval.report.markup import UNKNOWN, e, figure, table
 from tmnmt.eval.report.run_folder import Node
 
 METRIC = "BLEU"  # what is plotted
-OUTPUTS = (
-    "translations"  # a setting that says where outputs are kept, and nothing of how they were made
-)
+# a setting that says where outputs are kept, and nothing of how they were made
+OUTPUTS = "translations"
 TALLEST_BAR = 0.35  # of the plot's height, for the largest band
 
 

@@ -17,9 +17,8 @@ from tmnmt.errors import UsageError
 PREFIX = "elasticsearch+"
 PORT = 9200
 _FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
-_NAME = re.compile(
-    r"[a-z0-9][a-z0-9._-]{0,199}"
-)  # what Elasticsearch allows, and no more letters than everybody reads
+# what Elasticsearch allows, and no more letters than everybody reads
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
 
 

@@ -50,9 +50,8 @@ REQUESTS_KEPT = 100
 KEPT_EMPTY = "1h"  # longer than anybody waits for an answer, and than clocks differ
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
-Refresh = Literal[
-    "wait_for", False
-]  # whether a request returns when its changes can be found, or at once
+# whether a request returns when its changes can be found, or at once
+Refresh = Literal["wait_for", False]
 
 
 @dataclass
@@ -61,9 +60,8 @@ class _Document:
     in another one."""
 
     name: str
-    version: dict[
-        str, int
-    ]  # the condition that it is as it was read; empty where there is none yet
+    # the condition that it is as it was read; empty where there is none yet
+    version: dict[str, int]
     pairs: dict[int, Segment]
     moving: dict[int, Segment]
     corrected: set[int]
@@ -249,9 +247,8 @@ class Writer:
                 change(entry, number)
             # a new name in every round: a segment may come into a document that the round before
             # has changed already
-            taken = self._write(
-                documents.values(), waiting, _new_request()
-            )  # a move is seen before anything of it is
+            # a move is seen before anything of it is
+            taken = self._write(documents.values(), waiting, _new_request())
             self._finish([name for name in taken if documents[name].moving])
             left = {number for number, entry in held_by.items() if entry.name not in taken}
         return gone
@@ -290,9 +287,8 @@ class Writer:
                 return held_by
             if up_to_date:
                 waiting.pause(f"others change segment {unclear[0]} too fast")
-            self._ask(
-                self._server.client.indices.refresh
-            )  # what has moved since is found where it is
+            # what has moved since is found where it is
+            self._ask(self._server.client.indices.refresh)
             up_to_date = True
 
     def _finish(self, names: Sequence[str]) -> None:
@@ -321,9 +317,8 @@ class Writer:
                     if target := targets.get(_name(new)):
                         target.put(new)
             grown = [target for target in targets.values() if target.pairs != before[target.name]]
-            there = targets.keys() - {
-                target.name for target in grown
-            }  # written again, a cycle would never end
+            # written again, a cycle would never end
+            there = targets.keys() - {target.name for target in grown}
             arrived = there | self._write(grown, waiting)
             for origin in origins.values():
                 origin.arrived(arrived)

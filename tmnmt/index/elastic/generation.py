@@ -19,9 +19,8 @@ HITS_A_PAGE = 1000
 KEPT_OPEN = "10m"  # between two pages: whoever reads them may be slow
 SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it does by itself
 HOLDS_PAIRS = {"exists": {"field": "ids"}}
-MOVING = {
-    "exists": {"field": "moving"}
-}  # documents with pairs that are about to become pairs of another one
+# documents with pairs that are about to become pairs of another one
+MOVING = {"exists": {"field": "moving"}}
 BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
 
 Hit = Mapping[str, Any]

@@ -1,12 +1,12 @@
 """What lies on the server: one document a distinct token sequence, the pairs of that source inside
 it, newest first.
 
-NAME            alias: the generation that answers
-NAME-7          concrete index: documents {tokens, n, ids, pairs}, the manifest in the mapping's
-_meta
-NAME-7-only     alias of this generation for ever. Changes are written to it: once the generation is
-gone nothing makes
-                it again, and what was meant for one generation never reaches the next
+    NAME           alias: the generation that answers
+    NAME-7         concrete index: documents {tokens, n, ids, pairs}, the manifest in
+                   the mapping's _meta
+    NAME-7-only    alias of this generation for ever. Changes are written to it: once
+                   the generation is gone nothing makes it again, and what was meant
+                   for one generation never reaches the next
 """
 
 from __future__ import annotations

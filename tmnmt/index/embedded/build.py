@@ -63,9 +63,8 @@ def build(
     with writing(index_dir, seconds_to_wait):
         try:
             _check_place(index_dir, force)
-            _check_whole(
-                index_dir, force
-            )  # here: until the lock is ours it may be one that is being built
+            # here: until the lock is ours it may be one that is being built
+            _check_whole(index_dir, force)
             return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
         except BaseException:
             if made and not (index_dir / MANIFEST_FILE).exists():

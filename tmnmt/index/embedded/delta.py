@@ -12,9 +12,8 @@ from tmnmt.index.fuzzy import SLACK, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
-RAPIDFUZZ_SLACK = (
-    1e-3  # with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
-)
+# with 1e-9 its cutoff loses half of the scores that equal it, such as 0.6 of 5 tokens
+RAPIDFUZZ_SLACK = 1e-3
 _UNKNOWN = "\0"
 _MOST_TOKENS = 0x10FFFF
 

@@ -22,9 +22,8 @@ from tmnmt.segments import Segment
 if TYPE_CHECKING:
     from tmnmt.index.kernels.inversion import Int32, Int64
 
-MOST_COLUMNS = (
-    512  # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
-)
+# so many of the most frequent features are columns: 64 bytes a group, whatever the memory
+MOST_COLUMNS = 512
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
 
 

@@ -67,9 +67,8 @@ class Journal:
                 raise self._damaged(f"damaged at byte {size:,}")
             with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
                 if size != self._synced:
-                    _sync(
-                        file.fileno()
-                    )  # its writer may not have done it yet, or was killed before
+                    # its writer may not have done it yet, or was killed before
+                    _sync(file.fileno())
                 file.seek(self.offset)
                 content = file.read(size - self.offset)
         except FileNotFoundError:

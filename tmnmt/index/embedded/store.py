@@ -25,9 +25,8 @@ _SCHEMA = """CREATE TABLE segments (
     document TEXT NOT NULL, origin TEXT NOT NULL, changed TEXT NOT NULL, user TEXT NOT NULL
 )"""
 STEPS = 100_000  # of SQLite's machine between two looks at how long a query takes
-STEPS_A_SEGMENT = (
-    1000  # a query needs some 20 of them; one that needs more reads what no build wrote
-)
+# a query needs some 20 of them; one that needs more reads what no build wrote
+STEPS_A_SEGMENT = 1000
 _INSERT = "INSERT INTO segments (id, document, origin, changed, user) VALUES (?, ?, ?, ?, ?)"
 
 

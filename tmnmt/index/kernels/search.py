@@ -74,15 +74,11 @@ Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
-_WORD, _WORD_BITS, _BLOCK_BITS = (
-    np.uint64(WORDS),
-    np.uint64(6),
-    np.uint64(9),
-)  # 64 groups a word, 512 a block
+# 64 groups a word, 512 a block
+_WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)
 LOW = 5  # planes in registers: counts up to 31
-SPARE_PLANES = (
-    64  # behind the last counter: it overflows into them where damaged postings repeat a group
-)
+# behind the last counter: it overflows into them where damaged postings repeat a group
+SPARE_PLANES = 64
 TABLE, JOB = 2 * (len(Arrays._fields) + len(Words._fields)), len(Job._fields)
 AHEAD = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
@@ -93,9 +89,8 @@ class Room(NamedTuple):
     caller, of `room_needed` words."""
 
     sorted: Int32  # (tokens of the query,) the query's numbers, ascending
-    columns: (
-        Int32  # (tokens + 3,) of the query, rarest first, filled up to fours with the empty one
-    )
+    # (tokens + 3,) of the query, rarest first, filled up to fours with the empty one
+    columns: Int32
     rare: Int32  # (tokens,) features of the query that have postings
     distinct: Int32  # (tokens,) its known tokens, ascending
     bits: UInt64  # (distinct tokens, words of 64 positions), flat: where each stands
