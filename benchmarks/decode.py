@@ -39,7 +39,7 @@ import torch
 
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import translator as engine
-from tmnmt.engine.opened import load_memories, load_on
+from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.schedule import InOrder, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
@@ -49,7 +49,7 @@ from tmnmt.index import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.layers import combine, contract, tm
 from tmnmt.layers.cache import SessionCache
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -77,7 +77,7 @@ PARTS: list[tuple[str, Any, str]] = [
     ("gates", tm, "copy_logit"),
     ("gates", tm, "fusion_gate"),
     ("copy", contract, "mix_copy"),
-    ("other of memories", Memories, "step"),
+    ("other of memories", MemoryLayers, "step"),
     ("candidates", decode, "continuations"),
     ("beam", decode, "_survivors"),
     ("results", decode, "_results"),
@@ -239,7 +239,7 @@ def measure(
 ) -> None:
     """Prints every system's row, then every profile."""
     device, as_json = chosen.device, chosen.json
-    memories = load_memories(model, device)
+    memories = load_layers(model, device)
     words = sum(len(text.split()) for document in documents for text in document)
 
     def translator(settings: Settings) -> Timed:

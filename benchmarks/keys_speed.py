@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from tmnmt import __version__
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -154,7 +154,7 @@ def up_to(segments: Iterator[Segment], model: Model, keys: int) -> Iterator[Segm
 def held_out(model: Model, options: argparse.Namespace) -> Array:
     """(n, l) c M of positions drawn from held-out pairs."""
     pairs = list(read_memories([options.held_out], "en", "fr"))
-    memories = load_memories(model, "cpu")
+    memories = load_layers(model, "cpu")
     tm = memories.tm if memories is not None else None
     chosen = random.Random(0).sample(pairs, min(len(pairs), options.queries // 8))
     queries = np.concatenate([queries_of(model, tm, s.src, s.tgt)[0] for s in chosen])

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from tmnmt.config.options import Selection
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score
@@ -39,7 +39,7 @@ GROUP = 64  # segments between two notes of what is done
 def main() -> None:
     options = arguments()
     model = load_model(options.model)
-    parameters = load_memories(model, "cpu")
+    parameters = load_layers(model, "cpu")
     with open_memory(options.memory, "en", "fr") as index:
         dev = list(islice(choosable(index, dev_segments(options), options), options.segments))
         rows = []

@@ -30,14 +30,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache.watch import frequent_words
 from tmnmt.formats import read_memory
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, shift
@@ -100,7 +100,7 @@ def main() -> int:
 
 def table(options: argparse.Namespace) -> None:
     model = load_model(options.model)
-    shipped = load_memories(model, "cpu")
+    shipped = load_layers(model, "cpu")
     if shipped is None or shipped.cache is None or shipped.tm is None or shipped.tm.fusion is None:
         raise DataError(f"{options.model}: a model with TM fusion and a session cache is wanted")
     languages = model.config["src_lang"], model.config["tgt_lang"]
@@ -132,7 +132,7 @@ def table(options: argparse.Namespace) -> None:
         print(f"| {name} | {told(with_it - plain)} | {raised:.0%} | {told(with_it - without)} |")
 
 
-def kinds(learned: Memories) -> list[tuple[str, Memories, TranslationMemory | None]]:
+def kinds(learned: MemoryLayers) -> list[tuple[str, MemoryLayers, TranslationMemory | None]]:
     """What the model's cache may hold: its name, the memories that read it, and the TM that fuses
     the states."""
     assert learned.cache is not None
@@ -147,22 +147,22 @@ def kinds(learned: Memories) -> list[tuple[str, Memories, TranslationMemory | No
     ]
 
 
-def without_words(memories: Memories) -> Memories:
+def without_words(memories: MemoryLayers) -> MemoryLayers:
     """The same with states only in the cache, as in the paper; the gate was learned with words."""
     assert memories.cache is not None
     bare = copy.deepcopy(memories.cache)
     bare.kind, bare.word = replace(bare.kind, words=False), None
-    return Memories(memories.tm, bare)
+    return MemoryLayers(memories.tm, bare)
 
 
-def shallow(model: Model, gate: float) -> Memories:
+def shallow(model: Model, gate: float) -> MemoryLayers:
     """A shallow cache whose lambda is `gate` whatever is read."""
     base = model.backbone
     cache = SessionCache(base.context_size, base.hidden_size, base.word_size, CacheKind("shallow"))
     for layer in (cache.U, cache.V, cache.W):
         torch.nn.init.zeros_(layer.weight)
     torch.nn.init.constant_(cache.U.bias, math.log(gate / (1 - gate)))
-    return Memories(None, cache)
+    return MemoryLayers(None, cache)
 
 
 def events(model: Model, segments: Sequence[Segment]) -> Iterator[Event]:
@@ -219,7 +219,7 @@ def force(model: Model, segment: Segment) -> Forced:
 
 def log_probs(
     model: Model,
-    memories: Memories,
+    memories: MemoryLayers,
     found: Sequence[Event],
     tm: TranslationMemory | None,
     left_out: bool,

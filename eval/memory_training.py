@@ -40,7 +40,7 @@ from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import train_layers
 
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
 CACHE = {
@@ -100,7 +100,7 @@ def main() -> None:
         assert isinstance(model.backbone, RNNsearch)
         memory = replace(config.memory, seed=seed, **WAYS[way])
         folder = options.out / f"{way}-{seed}"
-        memories, _ = train_memories(
+        memories, _ = train_layers(
             model.backbone, model.vocab, corpora.train, corpora.dev, folder, memory, True, languages
         )
         save_model(folder, model.backbone, model.vocab, model.config)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import NEIGHBOURS, Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score
@@ -120,7 +120,7 @@ def compare(
     index: MemoryIndex, model: Model, segments: Sequence[Segment], options: argparse.Namespace
 ) -> None:
     """The table: systems that read no neighbours once, the others with every kind of search."""
-    memories = load_memories(model, "cpu")
+    memories = load_layers(model, "cpu")
     files = KeyFiles.open(index.path, model.hash)
     knn = {"knn_weight": options.knn_weight, "knn_temperature": options.knn_temperature}
     plain = Settings(beam=options.beam, verbatim=False)

@@ -164,7 +164,7 @@ def read_along(
     its matches. Nothing where there is none."""
     piece = Piece(source, tuple(translator.vocab.encode_source(source)), source, 0, 0)
     (piece,) = translator.retrieve([piece])
-    memories, backbone = translator.memories, translator.backbone
+    memories, backbone = translator.layers, translator.backbone
     if not piece.matches or memories is None:
         return (), ()
     scores = [match.score for match in piece.matches]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model, save_model, stamp
 
 
@@ -23,7 +23,7 @@ def main(run: Path, out: Path) -> None:
     config = {key: value for key, value in model.config.items() if key != "format"}
     save_model(out, model.backbone, model.vocab, config, half=True)
     if (run / "memory.safetensors").exists():
-        memories = Memories.load(run / "memory.safetensors", model.backbone)
+        memories = MemoryLayers.load(run / "memory.safetensors", model.backbone)
         memories.save(out / "memory.safetensors", dtype=torch.float16)
     shutil.copyfile(run / "train.jsonl", out / "train.jsonl")
     for path in sorted(out.iterdir()):

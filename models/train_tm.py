@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.training.checkpoint import digest_of
@@ -95,12 +95,12 @@ def train(config_file: Path, folder: Path, run: Path, every: int, resume: bool) 
     if trainer.path("last").exists() and resume:
         trainer.restore()
     trainer.run()
-    Memories(tm).save(run / "tm.safetensors")
+    MemoryLayers(tm).save(run / "tm.safetensors")
 
 
 def begun(folder: Path, base: torch.nn.Module) -> TranslationMemory:
     """The TM of the folder with a pointer."""
-    held = Memories.load(folder / "memory.safetensors", base).train().tm  # type: ignore[arg-type]
+    held = MemoryLayers.load(folder / "memory.safetensors", base).train().tm  # type: ignore[arg-type]
     assert held is not None
     sizes = base.context_size, base.hidden_size, base.word_size
     torch.manual_seed(1)
@@ -114,8 +114,8 @@ def begun(folder: Path, base: torch.nn.Module) -> TranslationMemory:
 def put(folder: Path, run: Path) -> None:
     """The TM of `run` beside the session cache of `folder`, in fp16 as it ships."""
     base = load_model(folder).backbone
-    memories = Memories.load(folder / "memory.safetensors", base)
-    memories.tm = Memories.load(run / "tm.safetensors", base).tm
+    memories = MemoryLayers.load(folder / "memory.safetensors", base)
+    memories.tm = MemoryLayers.load(run / "tm.safetensors", base).tm
     memories.save(folder / "memory.safetensors", dtype=torch.float16)
     log = folder / "train.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines()

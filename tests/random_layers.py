@@ -8,7 +8,7 @@ from torch import nn
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import Slots
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 
@@ -31,11 +31,11 @@ def random_base(words: int, size: int) -> RNNsearch:
     return model
 
 
-def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> Memories:
+def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> MemoryLayers:
     """As after training: nothing is at its start, the gates are half open, and what was read is not
     read again."""
     torch.manual_seed(1)
-    memories = Memories(
+    memories = MemoryLayers(
         TranslationMemory(size, size, WORD, kind), SessionCache(size, size, WORD, cache)
     )
     with torch.no_grad():
@@ -54,7 +54,7 @@ def learned(kind: TMKind = STANDARD, cache: CacheKind = DEEP, size: int = D) -> 
     return memories
 
 
-def gates(memories: Memories) -> list[nn.Parameter]:
+def gates(memories: MemoryLayers) -> list[nn.Parameter]:
     """Their biases: -inf closes them, where their weights are zero."""
     assert memories.tm is not None and memories.cache is not None
     return [gate.out.bias for gate in (memories.tm.copy, memories.tm.fusion) if gate] + [

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import PairsReady
 from tmnmt.layers.trace import Part, Trace
@@ -16,7 +16,7 @@ from tmnmt.models.base import Backbone
 
 
 def step(
-    memories: Memories,
+    memories: MemoryLayers,
     backbone: Backbone,
     prev: Tensor,
     hidden: Tensor,

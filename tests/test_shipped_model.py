@@ -37,7 +37,7 @@ def bleu(translator: Translator) -> float:
 
 def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
     translator = Translator.load(MODEL, [index])
-    assert translator.memories is not None and translator.memories.modes == (
+    assert translator.layers is not None and translator.layers.modes == (
         "copy",
         "fusion",
         "both",

@@ -10,7 +10,7 @@ import torch
 from stepping import step
 from torch import Tensor
 
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.combine import MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import shift
@@ -68,7 +68,7 @@ def learned(tm: TranslationMemory) -> TranslationMemory:
 
 
 def by_steps(
-    memories: Memories, backbone: RNNsearch, batch: ForcedBatch, memory: Collated, mode: Mode
+    memories: MemoryLayers, backbone: RNNsearch, batch: ForcedBatch, memory: Collated, mode: Mode
 ) -> dict[tuple[int, int], Tensor]:
     """log p of the references' words by the decoder's own step, one position after the other."""
     found = {}

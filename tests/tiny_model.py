@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.layers.cache import CacheKind, SessionCache
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import save_model
 from tmnmt.models.rnnsearch import RNNsearch
@@ -56,7 +56,7 @@ def write_tiny_model(folder: Path, memories: bool = True, cache: CacheKind | Non
     )
     if memories:
         torch.manual_seed(7)
-        parts = Memories(
+        parts = MemoryLayers(
             TranslationMemory(HIDDEN, HIDDEN, 16),
             SessionCache(HIDDEN, HIDDEN, 16, cache or CacheKind()),
         )

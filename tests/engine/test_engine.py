@@ -24,7 +24,7 @@ from torch import Tensor
 from tmnmt import Translator
 from tmnmt.config.options import ConfirmTo, Decoding, Remember, Remembering, Search
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.opened import devices, load_memories
+from tmnmt.engine.opened import devices, load_layers
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.engine.settings import Settings
@@ -418,7 +418,7 @@ def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(
         Translator.load(folder, remembering=Remembering(cache=6, cache_overwrite=False)).session(
             path
         )
-    model, memories = load_model(folder), load_memories(load_model(folder), "cpu")
+    model, memories = load_model(folder), load_layers(load_model(folder), "cpu")
     assert memories is not None and memories.cache is not None
     with pytest.raises(ModelError, match=f"was saved with model {model.hash}, this one is another"):
         Translator(replace(model, hash="another"), memories, [], Settings(cache=6)).session(path)
@@ -444,7 +444,7 @@ def joint(tmp_path: Path) -> Path:
         empty=True,
     )
     model = write_tiny_model(tmp_path / "joint", cache=kind)
-    memories = load_memories(load_model(model), "cpu")
+    memories = load_layers(load_model(model), "cpu")
     assert memories is not None and memories.cache is not None
     torch.nn.init.zeros_(memories.cache.U.bias)
     assert memories.cache.empty is not None
@@ -477,7 +477,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     ).session()
     averaging.confirm(*PAIRS[0])
     assert len(averaging.cache) == len(set(ids))
-    model, memories = load_model(joint), load_memories(load_model(joint), "cpu")
+    model, memories = load_model(joint), load_layers(load_model(joint), "cpu")
     assert memories is not None and memories.cache is not None and memories.cache.K is not None
     torch.nn.init.zeros_(
         memories.cache.signs.weight if memories.cache.signs is not None else memories.cache.U.bias

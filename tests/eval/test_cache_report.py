@@ -15,7 +15,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, UsageError
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def analysis(model: Path, runs: Path) -> Analysis:
     loaded = load_model(model)
-    memories = load_memories(loaded, "cpu")
+    memories = load_layers(loaded, "cpu")
     assert memories is not None
     return Analysis(loaded, memories, "tiny", SEGMENTS, Settings(beam=2), runs)
 
@@ -60,7 +60,7 @@ def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
     folder = write_tiny_model(tmp_path / "model", cache=CacheKind(fusion))  # type: ignore[arg-type]
     model = load_model(folder)
     watching = Watching(
-        model, load_memories(model, "cpu"), Settings(cache=4, beam=2, remember="own"), frozenset()
+        model, load_layers(model, "cpu"), Settings(cache=4, beam=2, remember="own"), frozenset()
     )
     texts = [src for src, _ in PAIRS[:3]]
     watched = list(watching.stream([texts], explain=True))

@@ -14,9 +14,9 @@ import torch
 from places import ROOT
 from tiny_model import PAIRS, write_tiny_model
 
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.layers.cache import CacheFusion, CacheKind
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 
@@ -37,10 +37,10 @@ def script() -> ModuleType:
     return module
 
 
-def loaded(folder: Path, fusion: CacheFusion = "deep") -> tuple[Model, Memories]:
+def loaded(folder: Path, fusion: CacheFusion = "deep") -> tuple[Model, MemoryLayers]:
     torch.set_num_threads(1)
     model = load_model(write_tiny_model(folder, cache=CacheKind(fusion)))
-    memories = load_memories(model, "cpu")
+    memories = load_layers(model, "cpu")
     assert memories is not None and memories.cache is not None and memories.tm is not None
     return model, memories
 

@@ -25,7 +25,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering, Search
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.engine.schedule import InOrder
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
@@ -294,7 +294,7 @@ def open_cache(folder: Path) -> None:
     """A model whose session cache is worth half of what it says."""
     write_tiny_model(folder)
     model = load_model(folder)
-    memories = load_memories(model, "cpu")
+    memories = load_layers(model, "cpu")
     assert memories is not None and memories.cache is not None
     torch.nn.init.zeros_(memories.cache.U.bias)
     memories.save(folder / "memory.safetensors")

@@ -497,7 +497,7 @@ def test_wrong_usage_is_one_line(
 
 
 def test_a_query_is_the_context_through_m(index: MemoryIndex, folder: Path, model: Model) -> None:
-    tm = Translator.load(folder).memories.tm  # type: ignore[union-attr]
+    tm = Translator.load(folder).layers.tm  # type: ignore[union-attr]
     assert tm is not None and tm.M is not None
     with torch.no_grad():
         tm.M.copy_(torch.linspace(-1, 1, 32))

@@ -14,7 +14,7 @@ from tiny_neighbours import with_keys
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Header, Keys, KeyWriter, digest_of, keys_dir
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 
@@ -24,7 +24,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its memories as after training: coverage, preferences and temperature count."""
     folder = write_tiny_model(tmp_path_factory.mktemp("model"))
     loaded = load_model(folder)
-    memories = Memories.load(folder / "memory.safetensors", loaded.backbone)
+    memories = MemoryLayers.load(folder / "memory.safetensors", loaded.backbone)
     assert (
         memories.tm is not None
         and memories.tm.coverage.weight is not None

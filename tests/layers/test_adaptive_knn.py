@@ -21,7 +21,7 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
 from tmnmt.keys.datastore import Datastore
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN, distinct, knn_weights
 from tmnmt.layers.neighbours import Asked, Voters
@@ -53,7 +53,14 @@ def knn_step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, 
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
         log_p, _, trace = step(
-            Memories(), TwoWords(), torch.tensor([0]), hidden, context, memory, "knn", explain=True
+            MemoryLayers(),
+            TwoWords(),
+            torch.tensor([0]),
+            hidden,
+            context,
+            memory,
+            "knn",
+            explain=True,
         )
     assert trace is not None
     return log_p.exp(), trace

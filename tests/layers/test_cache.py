@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tmnmt.layers.cache import CacheContents, CacheKind, Combining, SessionCache, collate_caches
 from tmnmt.layers.collated import Slots
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import At, Collated
 from tmnmt.layers.view import Positions
 from tmnmt.models.rnnsearch import RNNsearch
@@ -230,7 +230,7 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     hidden = torch.randn(2, 2)
     context = torch.tensor([[math.log(3), 0.0]] * 2)
     log_probs, _, trace = step(
-        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
+        MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     # P_m = (3/4, 1/4) of the words 5 and 6
@@ -335,7 +335,7 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
     prev, hidden, context = torch.tensor([4]), torch.randn(1, 2), torch.tensor([[math.log(3), 0.0]])
     state = Collated(slots=collate_caches([contents]))
     log_probs, _, trace = step(
-        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
+        MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     # P_m = (3/4, 1/4), so the mean cosine is 3/4, and the log odds against the empty slot 10 * 0.2
     # * (3/4 - 1/2) = 1/2
@@ -448,12 +448,12 @@ def backbone() -> RNNsearch:
 
 def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
-    memories = Memories(None, cache)
+    memories = MemoryLayers(None, cache)
     collated = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
     state = beams(memories.ready(collated, backbone, "off"), 2, 2)
     prev, hidden, context = torch.tensor([4, 5, 6, 7]), torch.randn(4, 2), torch.randn(4, 2)
     log_probs, _, trace = step(
-        Memories(None, cache), backbone, prev, hidden, context, state, "off", explain=True
+        MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
     plain = backbone.readout(prev, hidden, context).log_softmax(-1)
     assert torch.equal(log_probs[:2], plain[:2])
@@ -469,7 +469,7 @@ def test_gradients_stay_finite_beside_an_empty_cache(backbone: RNNsearch) -> Non
     cache, contents = by_hand()
     state = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
     prev, hidden, context = torch.tensor([4, 5]), torch.randn(2, 2), torch.randn(2, 2)
-    log_probs, _, _ = step(Memories(None, cache), backbone, prev, hidden, context, state, "off")
+    log_probs, _, _ = step(MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off")
     log_probs[:, 5].sum().backward()
     for layer in (cache.U, cache.V, cache.W):
         assert (

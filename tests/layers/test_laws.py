@@ -32,7 +32,7 @@ from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheKind
 from tmnmt.layers.collated import Pairs, collate
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import CoverageKind
 from tmnmt.layers.tm import Gate, Matching, PairsReady, TMKind
@@ -75,7 +75,7 @@ def first_with(pairs: list[PairKeys], scores: list[float]) -> Pairs | None:
 
 
 def search(
-    backbone: Backbone, memories: Memories | None, state: Collated, mode: Mode, beam: int = 4
+    backbone: Backbone, memories: MemoryLayers | None, state: Collated, mode: Mode, beam: int = 4
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = backbone.encode(SRC, LENGTHS)
@@ -87,7 +87,7 @@ def search(
 
 def replay(
     backbone: Backbone,
-    memories: Memories,
+    memories: MemoryLayers,
     ids: tuple[int, ...],
     sentence: int,
     state: Collated,
@@ -339,7 +339,7 @@ TARGET = torch.tensor([[5, 6, 6, 2], [7, 5, 2, PAD]])
 
 def forced_pairs(
     kind: TMKind, cache: CacheKind
-) -> tuple[RNNsearch, Memories, Collated, ForcedBatch]:
+) -> tuple[RNNsearch, MemoryLayers, Collated, ForcedBatch]:
     """Two sentences along references whose words stand in their pairs, with states at random."""
     base, memories = random_base(FEW, SMALL).double(), learned(kind, cache, SMALL).double()
     words = [

@@ -14,7 +14,7 @@ from torch import Tensor
 from tmnmt.layers import combine
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import OUTPUTS, Memories, Mode
+from tmnmt.layers.combine import OUTPUTS, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated, MemoryLayer
 from tmnmt.layers.tm import TMKind, TranslationMemory
 
@@ -66,7 +66,7 @@ def test_a_layer_more_is_one_more_in_the_order() -> None:
     class Louder(SessionCache):
         """A second cache, after the first."""
 
-    class Three(Memories):
+    class Three(MemoryLayers):
         again: SessionCache
 
         @property

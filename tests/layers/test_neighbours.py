@@ -24,7 +24,7 @@ from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import KeyFiles
 from tmnmt.keys.search import KeySearch
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, knn_weights
 from tmnmt.layers.neighbours import Asked, NeighbourState, Voters
@@ -79,7 +79,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
         neighbours=Neighbours(neighbours=4, knn_weight=0.4),
         decoding=Decoding(mode=mode, verbatim=False),
     )
-    memories, datastore = translator.memories, translator.datastore
+    memories, datastore = translator.layers, translator.datastore
     assert memories is not None and datastore is not None
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)
@@ -174,7 +174,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     state = Collated(voters=Voters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     log_probs, _, trace = step(
-        Memories(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
+        MemoryLayers(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
     )
     torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.742423, 0.257577]]))
     assert trace is not None

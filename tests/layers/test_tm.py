@@ -18,7 +18,7 @@ from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.collated import collate as collate_scored
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import mix_copy
@@ -40,9 +40,9 @@ def backbone() -> RNNsearch:
 
 
 @pytest.fixture
-def memories() -> Memories:
+def memories() -> MemoryLayers:
     torch.manual_seed(1)
-    return Memories(learned(TMKind()), SessionCache(L, D, WORD))
+    return MemoryLayers(learned(TMKind()), SessionCache(L, D, WORD))
 
 
 def learned(kind: TMKind) -> TranslationMemory:
@@ -89,7 +89,7 @@ def plain(backbone: RNNsearch, prev: Tensor, hidden: Tensor, context: Tensor) ->
     return backbone.readout(prev, hidden, context).log_softmax(-1)
 
 
-def set_gates(memories: Memories, logit: float) -> None:
+def set_gates(memories: MemoryLayers, logit: float) -> None:
     assert memories.tm is not None
     for gate in (memories.tm.copy, memories.tm.fusion):
         assert gate is not None
@@ -127,7 +127,7 @@ def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, Pairs]:
 
 
 def read_so_far(
-    memories: Memories, pairs: Pairs, coverage: list[float], mode: Mode = "both"
+    memories: MemoryLayers, pairs: Pairs, coverage: list[float], mode: Mode = "both"
 ) -> Ready:
     """The pairs, of which so much was read."""
     ready = memories.ready(Collated(pairs), TwoWords(), mode)
@@ -138,13 +138,13 @@ def read_so_far(
 Step = tuple[Tensor, Tensor, Tensor]  # prev, hidden, context
 
 
-def by_hand() -> tuple[Memories, Pairs, Step]:
+def by_hand() -> tuple[MemoryLayers, Pairs, Step]:
     """Gates of 3/4; the pairs are read after `READ`."""
     tm, pairs = three_words(TMKind(words=False), 0.3)
     with torch.no_grad():
         for trust in tm.trusts:
             trust.copy_(torch.tensor([0.0, 1e4]))  # any score above 0 is trusted
-    memories = Memories(tm)
+    memories = MemoryLayers(tm)
     set_gates(memories, math.log(3))  # zeta = 3/4
     at = torch.tensor([0]), torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
     return memories, pairs, at
@@ -170,7 +170,7 @@ def test_copy_by_hand() -> None:
 PAPER = TMKind(fusion_gate="scalar", gate_signs=False, preferences=False, words=False)
 
 
-def papers_gates(kind: TMKind, score: float) -> tuple[Memories, Pairs, Step]:
+def papers_gates(kind: TMKind, score: float) -> tuple[MemoryLayers, Pairs, Step]:
     """As `by_hand` with s = (0, ln 2), and gates of which one unit is at work, for a pair of this
     score.
 
@@ -193,7 +193,7 @@ def papers_gates(kind: TMKind, score: float) -> tuple[Memories, Pairs, Step]:
             if gate.signs is not None:
                 gate.signs.weight.zero_()
     at = torch.tensor([0]), torch.tensor([[0.0, math.log(2)]]), torch.tensor([[1.0, 0.0]])
-    return Memories(tm), pairs, at
+    return MemoryLayers(tm), pairs, at
 
 
 def papers_zeta() -> float:
@@ -253,20 +253,20 @@ def test_the_file_says_which_gates_there_are_and_one_of_before_has_ours(
     from safetensors.torch import save_file
 
     path = tmp_path / "memory.safetensors"
-    Memories(learned(PAPER)).save(path)
+    MemoryLayers(learned(PAPER)).save(path)
     with safe_open(path, "pt") as file:
         assert not [name for name in file.keys() if "signs" in name or "trust" in name]
-    loaded = Memories.load(path, backbone).tm
+    loaded = MemoryLayers.load(path, backbone).tm
     assert loaded is not None and loaded.kind == PAPER
 
-    written = Memories(learned(TMKind()))
+    written = MemoryLayers(learned(TMKind()))
     written.save(path)
     with safe_open(path, "pt") as file:
         tensors, told = {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata())
     kinds = json.loads(told["kinds"])
     assert kinds["tm"].pop("gate_signs") is True
     save_file(tensors, path, told | {"kinds": json.dumps(kinds)})
-    read = Memories.load(path, backbone)
+    read = MemoryLayers.load(path, backbone)
     assert read.tm is not None and read.tm.kind == TMKind()
     assert all(
         torch.equal(tensor, read.state_dict()[name])
@@ -280,7 +280,7 @@ def prefer(tm: TranslationMemory, mu: float, nu: float, kappa: float) -> None:
         tm.preferences.copy_(torch.tensor([mu, nu, kappa]))
 
 
-def scored(memories: Memories, pairs: Pairs, scores: list[float]) -> PairsReady:
+def scored(memories: MemoryLayers, pairs: Pairs, scores: list[float]) -> PairsReady:
     """The pairs with other fuzzy scores of their positions."""
     marks = torch.tensor([[[score, float(score == 1)] for score in scores]])
     return pairs_in(read_so_far(memories, replace(pairs, marks=marks), READ))
@@ -344,7 +344,9 @@ def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_
     )  # nothing follows: r is 0
 
 
-def test_a_step_keeps_what_it_read_for_the_next(backbone: RNNsearch, memories: Memories) -> None:
+def test_a_step_keeps_what_it_read_for_the_next(
+    backbone: RNNsearch, memories: MemoryLayers
+) -> None:
     state = Collated(collate([[pair(6, 1), pair(4, 2)], [], [pair(5, 3)]]))
     _, after, trace = step(memories, backbone, *rows(3), state, "copy", explain=True)
     assert trace is not None
@@ -363,13 +365,13 @@ def test_memories_of_a_file_from_before_there_was_a_pointer_have_none(
     from safetensors.torch import save_file
 
     path = tmp_path / "memory.safetensors"
-    Memories(learned(TMKind(pointer=False))).save(path)
+    MemoryLayers(learned(TMKind(pointer=False))).save(path)
     with safe_open(path, "pt") as file:
         tensors, told = {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata())
     kinds = json.loads(told["kinds"])
     assert kinds["tm"].pop("pointer") is False and "tm.pointer" not in tensors
     save_file(tensors, path, told | {"kinds": json.dumps(kinds)})
-    read = Memories.load(path, backbone).tm
+    read = MemoryLayers.load(path, backbone).tm
     assert read is not None and read.pointer is None and not read.kind.pointer
 
 
@@ -436,7 +438,7 @@ def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> No
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_probabilities_sum_to_one(backbone: RNNsearch, memories: Memories, mode: Mode) -> None:
+def test_probabilities_sum_to_one(backbone: RNNsearch, memories: MemoryLayers, mode: Mode) -> None:
     pairs = Collated(pairs=collate([[pair(5), pair(3, 1)], [pair(4, 2)]]))
     state = beams(memories.ready(pairs, backbone, mode), 2, 2)
     prev, hidden, context = rows(4)
@@ -446,7 +448,7 @@ def test_probabilities_sum_to_one(backbone: RNNsearch, memories: Memories, mode:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_closed_gate_is_the_plain_model_bit_for_bit(
-    backbone: RNNsearch, memories: Memories, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
 ) -> None:
     set_gates(memories, -torch.inf)
     prev, hidden, context = rows(2)
@@ -456,7 +458,7 @@ def test_a_closed_gate_is_the_plain_model_bit_for_bit(
     assert not pairs_in(after).coverage.any()
 
 
-def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: Memories) -> None:
+def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: MemoryLayers) -> None:
     set_gates(memories, torch.inf)
     prev, hidden, context = rows(1)
     keys = pair(5)
@@ -475,7 +477,7 @@ def test_an_open_copy_gate_only_copies(backbone: RNNsearch, memories: Memories) 
 
 
 def test_an_open_fusion_gate_reads_out_the_memory_alone(
-    backbone: RNNsearch, memories: Memories
+    backbone: RNNsearch, memories: MemoryLayers
 ) -> None:
     set_gates(memories, torch.inf)
     prev, hidden, context = rows(1)
@@ -490,7 +492,7 @@ def test_an_open_fusion_gate_reads_out_the_memory_alone(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_without_pairs_are_the_plain_model_bit_for_bit(
-    backbone: RNNsearch, memories: Memories, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
 ) -> None:
     prev, hidden, context = rows(4)
     pairs = Collated(pairs=collate([[], [pair(4)]]))
@@ -506,7 +508,7 @@ def test_no_pairs_at_all_is_no_state() -> None:
     assert collate([[], []]) is None
 
 
-def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: Memories) -> None:
+def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: MemoryLayers) -> None:
     prev, hidden, context = rows(1)
     log_probs, _, _ = step(
         memories, backbone, prev, hidden, context, Collated(pairs=collate([[pair(4)]])), "off"
@@ -516,7 +518,7 @@ def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: Memories) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_order_of_pairs_does_not_matter(
-    backbone: RNNsearch, memories: Memories, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
 ) -> None:
     prev, hidden, context = rows(1)
     one, other = pair(5), pair(3, 1)
@@ -531,7 +533,7 @@ def test_the_order_of_pairs_does_not_matter(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_row_does_not_see_its_neighbours(
-    backbone: RNNsearch, memories: Memories, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
 ) -> None:
     prev, hidden, context = rows(3)
     pairs = [[pair(5), pair(2, 3)], [], [pair(9, 1)]]
@@ -552,7 +554,7 @@ def test_a_row_does_not_see_its_neighbours(
         )
 
 
-def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: Memories) -> None:
+def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: MemoryLayers) -> None:
     prev, hidden, context = rows(4)
     pairs = Collated(pairs=collate([[pair(5)], [pair(4, 1)]]))
     state = beams(memories.ready(pairs, backbone, "copy"), 2, 2)
@@ -566,7 +568,7 @@ def test_reordered_rows_give_reordered_results(backbone: RNNsearch, memories: Me
 
 
 def test_sentences_that_nobody_reads_are_dropped_without_a_change(
-    backbone: RNNsearch, memories: Memories
+    backbone: RNNsearch, memories: MemoryLayers
 ) -> None:
     prev, hidden, context = rows(4)
     pairs = Collated(pairs=collate([[pair(5)], [pair(4, 1)], [pair(3, 2)], [pair(6, 3)]]))
@@ -626,7 +628,7 @@ def test_mixing_equals_the_dense_mixture_with_its_gradient() -> None:
 
 
 def test_gradients_stay_finite_beside_rows_without_pairs(
-    backbone: RNNsearch, memories: Memories
+    backbone: RNNsearch, memories: MemoryLayers
 ) -> None:
     prev, hidden, context = rows(2)
     for mode in MODES:
@@ -639,7 +641,9 @@ def test_gradients_stay_finite_beside_rows_without_pairs(
         assert gradients and all(g.isfinite().all() for g in gradients)
 
 
-def test_an_explanation_sums_to_the_probability(backbone: RNNsearch, memories: Memories) -> None:
+def test_an_explanation_sums_to_the_probability(
+    backbone: RNNsearch, memories: MemoryLayers
+) -> None:
     prev, hidden, context = rows(2)
     state = Collated(pairs=collate([[pair(4)], [pair(5, 1)]]))
     log_probs, _, trace = step(
@@ -673,16 +677,16 @@ def test_the_file_says_which_parts_there_are(
         if copy is not None
         else None
     )
-    memories = Memories(tm, SessionCache(L, D, WORD) if cache else None)
+    memories = MemoryLayers(tm, SessionCache(L, D, WORD) if cache else None)
     memories.save(tmp_path / "memory.safetensors")
-    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
+    loaded = MemoryLayers.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == memories.modes
     for name, tensor in memories.state_dict().items():
         assert torch.equal(tensor, loaded.state_dict()[name])
     assert loaded.state_dict().keys() == memories.state_dict().keys()
 
 
-def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Memories) -> None:
+def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: MemoryLayers) -> None:
     from safetensors import safe_open
 
     memories.save(tmp_path / "memory.safetensors", dtype=torch.float16)
@@ -691,7 +695,7 @@ def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Mem
 
 
 def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(
-    memories: Memories,
+    memories: MemoryLayers,
 ) -> None:
     reading: list[tuple[Mode, bool]] = [
         ("off", False),
@@ -715,31 +719,33 @@ def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(
         some = {(mode, cache) for mode, cache in reading if mode in modes.split()}
         assert changed == ({one for one in some if one[1]} if name.startswith("cache.") else some)
     assert (
-        Memories(memories.tm).digest("copy", True)
+        MemoryLayers(memories.tm).digest("copy", True)
         == memories.digest("copy", False)
         != memories.digest("copy", True)
     )
 
 
-def test_parameters_of_another_base_are_one_clear_error(tmp_path: Path, memories: Memories) -> None:
+def test_parameters_of_another_base_are_one_clear_error(
+    tmp_path: Path, memories: MemoryLayers
+) -> None:
     memories.save(tmp_path / "memory.safetensors")
     for sizes, said in (
         ({"embedding": WORD, "hidden": 20}, "d 20"),
         ({"embedding": 6, "hidden": D}, "words of 6"),
     ):
         with pytest.raises(ModelError, match=said) as error:
-            Memories.load(tmp_path / "memory.safetensors", RNNsearch(V, attention=8, **sizes))
+            MemoryLayers.load(tmp_path / "memory.safetensors", RNNsearch(V, attention=8, **sizes))
         assert "\n" not in str(error.value)
 
 
 def test_a_file_that_is_none_is_an_error(tmp_path: Path, backbone: RNNsearch) -> None:
     (tmp_path / "memory.safetensors").write_bytes(b"no tensors")
     with pytest.raises(ModelError, match=r"memory\.safetensors"):
-        Memories.load(tmp_path / "memory.safetensors", backbone)
+        MemoryLayers.load(tmp_path / "memory.safetensors", backbone)
 
 
 def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None:
-    memories = Memories(TranslationMemory(L, D, WORD, TMKind(copy=False)))
+    memories = MemoryLayers(TranslationMemory(L, D, WORD, TMKind(copy=False)))
     prev, hidden, context = rows(1)
     with pytest.raises(UsageError, match="mode copy"):
         step(memories, backbone, prev, hidden, context, Collated(), "copy")
@@ -775,7 +781,7 @@ def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
 
 @pytest.mark.parametrize("kind", get_args(CoverageKind))
 def test_gradients_reach_every_parameter(backbone: RNNsearch, kind: CoverageKind) -> None:
-    memories = Memories(learned(TMKind(coverage=kind, matching="full")))
+    memories = MemoryLayers(learned(TMKind(coverage=kind, matching="full")))
     prev, hidden, context = rows(2)
     state: Collated | Ready = Collated(pairs=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
     assert memories.tm is not None

@@ -25,7 +25,7 @@ from tmnmt.errors import DataError, MemoryIndexError, ModelError
 from tmnmt.keys.files import _read_records
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.cache_file import load_caches
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
@@ -139,7 +139,7 @@ def test_a_file_that_was_replaced_is_read_once_its_checksum_is_written(folder: P
     (folder / MEMORY).write_bytes(packed(other, told))
     assert "damaged, or another file" in refusal(folder)
     stamp(folder)
-    memories = Translator.load(folder).memories
+    memories = Translator.load(folder).layers
     assert (
         memories is not None
         and memories.tm is not None
@@ -161,14 +161,14 @@ def test_a_file_that_was_replaced_is_read_once_its_checksum_is_written(folder: P
     stamp(folder)
     assert (
         MEMORY not in (folder / "config.toml").read_text()
-        and Translator.load(folder).memories is None
+        and Translator.load(folder).layers is None
     )
 
 
 def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(
     folder: Path, tmp_path: Path
 ) -> None:
-    memories = Translator.load(folder).memories
+    memories = Translator.load(folder).layers
     assert memories is not None
     contents = set()
     for number in range(8):  # safetensors alone writes the notes in any order
@@ -179,17 +179,17 @@ def test_equal_weights_are_equal_bytes_and_all_files_have_one_mode(
 
 
 KINDS = [
-    Memories(TranslationMemory(8, 8, 4), SessionCache(8, 8, 4)),
-    Memories(
+    MemoryLayers(TranslationMemory(8, 8, 4), SessionCache(8, 8, 4)),
+    MemoryLayers(
         TranslationMemory(8, 8, 4, TMKind(matching="full", coverage="gru", fusion_gate="scalar"))
     ),
-    Memories(
+    MemoryLayers(
         None,
         SessionCache(
             8, 8, 4, CacheKind("shallow", matching="joint", signs=True, follows=True, rank=3)
         ),
     ),
-    Memories(
+    MemoryLayers(
         None, SessionCache(8, 8, 4, CacheKind(matching="learned", combining="add", gate="scalar"))
     ),
 ]
@@ -197,11 +197,11 @@ KINDS = [
 
 @pytest.mark.parametrize("memories", KINDS)
 def test_what_is_loaded_is_what_was_saved_and_nothing_is_left_without_numbers(
-    tmp_path: Path, memories: Memories
+    tmp_path: Path, memories: MemoryLayers
 ) -> None:
     base = RNNsearch(20, 4, 8, 4)
     memories.save(tmp_path / MEMORY)
-    loaded = Memories.load(tmp_path / MEMORY, base)
+    loaded = MemoryLayers.load(tmp_path / MEMORY, base)
     assert_same(loaded, memories)
 
 
@@ -346,7 +346,7 @@ def test_memories_that_the_folder_lists_are_missed(folder: Path, now: str) -> No
     assert refusal(folder) == f"{path}: cannot be read: {reason}"
     if now == "gone":
         stamp(folder)
-        assert Translator.load(folder).memories is None
+        assert Translator.load(folder).layers is None
 
 
 @pytest.mark.parametrize("name", ["config.toml", "spm.model", BASE, MEMORY])
@@ -385,7 +385,7 @@ def test_a_memory_file_from_before_the_empty_slot_loads_without_one_and_another_
     del kinds["cache"]["empty"]
     save_file(tensors, folder / MEMORY, {"format": "5", "kinds": json.dumps(kinds)})
     stamp(folder)
-    memories = Translator.load(folder).memories
+    memories = Translator.load(folder).layers
     assert memories is not None and memories.cache is not None and memories.cache.empty is None
     kinds["cache"] |= {"empty": True, "fusion": "shallow"}
     save_file(tensors, folder / MEMORY, {"format": "6", "kinds": json.dumps(kinds)})

@@ -285,7 +285,7 @@ def test_which_pairs_are_learned_from_is_an_option(
         asked.append(arguments[5])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tmnmt.training.adapt.train_memories", told)
+    monkeypatch.setattr("tmnmt.training.adapt.train_layers", told)
     options = ("--top-k", "2", "--select", "contrastive", "--alpha", "0.3", "--similarity", "bleu")
     assert adapt(model, index, tmp_path / "out", *options) == 130
     (config,) = asked

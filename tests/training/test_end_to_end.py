@@ -14,12 +14,12 @@ from tiny_memory_training import CONFIG, base, documents, interrupt_at, log_of, 
 from torch import Tensor
 
 from tmnmt.errors import UsageError
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training.end_to_end import EVERYWHERE, EndToEndPart
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.retrieve import Found, Shares
 from tmnmt.training.run import train
@@ -121,7 +121,7 @@ def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
     data = documents()[:5], documents()[5:]
     whole_base = base(vocab, dropout=0.2)
     before = {name: value.clone() for name, value in whole_base.state_dict().items()}
-    whole, reached = train_memories(whole_base, vocab, *data, tmp_path / "whole", E2E)
+    whole, reached = train_layers(whole_base, vocab, *data, tmp_path / "whole", E2E)
     plain = log_of(tmp_path / "whole", "tm", "dev_plain")
     everywhere = log_of(tmp_path / "whole", "tm", f"dev_{EVERYWHERE}")
     assert (
@@ -132,10 +132,10 @@ def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
     assert not torch.equal(whole_base.encoder_weight, before["encoder_weight"])
     interrupt_at(monkeypatch, 4)
     with pytest.raises(KeyboardInterrupt):
-        train_memories(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", E2E)
+        train_layers(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", E2E)
     monkeypatch.undo()
     again = base(vocab, dropout=0.2)
-    resumed, reached_again = train_memories(
+    resumed, reached_again = train_layers(
         again, vocab, *data, tmp_path / "broken", E2E, resume=True
     )
     assert reached_again == reached
@@ -160,7 +160,7 @@ def test_the_model_folder_holds_the_changed_base_with_its_memories(tmp_path: Pat
         torch.equal(value, best[f"model.base.{name}"].half()) for name, value in held.items()
     )
     model = load_model(folder)
-    memories = Memories.load(folder / "memory.safetensors", model.backbone)
+    memories = MemoryLayers.load(folder / "memory.safetensors", model.backbone)
     assert memories.tm is not None and torch.equal(memories.tm.log_eta, best["model.tm.log_eta"])
     files = {name: load_file(folder / name) for name in ("base.safetensors", "memory.safetensors")}
     train(run_of(tmp_path, memory), resume=True)
@@ -202,4 +202,4 @@ def test_what_does_not_go_together_is_a_usage_error(
 ) -> None:
     vocab = Vocabulary.train([s.src for s in sentences()], 300)
     with pytest.raises(UsageError, match=message):
-        train_memories(base(vocab), vocab, [[Segment("a", "b")]], [], tmp_path, config)
+        train_layers(base(vocab), vocab, [[Segment("a", "b")]], [], tmp_path, config)

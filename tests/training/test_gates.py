@@ -26,14 +26,14 @@ from torch import Tensor
 
 from tmnmt.errors import UsageError
 from tmnmt.layers.cache import CacheKind, SessionCache, collate_caches
-from tmnmt.layers.combine import Memories, Mode
+from tmnmt.layers.combine import MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.cache import SideBySide
 from tmnmt.training.forced import force_references
 from tmnmt.training.gates import GatesPart, PairedStretches
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import Found, Shares
@@ -73,7 +73,7 @@ def test_the_batched_forward_with_both_memories_equals_repeated_steps(
         read = pairs_of(fresh_keys(backbone, vocab, 50, together.device), pairs)
         log_p = tm_log_probs(tm, backbone, batch, read, together.remembered(batch, contents))[mode]
         state = Collated(read, collate_caches(contents))
-        expected = by_steps(Memories(tm, cache), backbone, batch, state, mode)
+        expected = by_steps(MemoryLayers(tm, cache), backbone, batch, state, mode)
         plain = tm_log_probs(tm, backbone, batch, None)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(
@@ -95,7 +95,7 @@ def test_every_unit_has_its_updates_and_all_together_what_was_asked_for(
     data = PairedStretches(
         stretches, PairedSentences(flat, found, range(10), flat, 2, shares, 50, 1)
     )
-    memories = Memories(TranslationMemory(16, 16, 8), SessionCache(16, 16, 8))
+    memories = MemoryLayers(TranslationMemory(16, 16, 8), SessionCache(16, 16, 8))
     part = GatesPart(memories.tm, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)  # type: ignore[arg-type]
     units = part.units(0)
     assert units == part.units(0) and sum(unit[1] for unit in units) == 17
@@ -137,7 +137,7 @@ def test_the_papers_gates_are_tuned_too(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
 ) -> None:
     config = replace(GATES, tune_gates=2, **asdict(PAPER))
-    train_memories(backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config)
+    train_layers(backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config)
     both = log_of(tmp_path / "run", "gates", "dev_copy and cache")
     assert both[-1] != both[0]
 
@@ -160,11 +160,11 @@ def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(
         (documents()[:4], documents()[4:]),
         replace(GATES, cache_fusion=fusion, cache_matching=matching),  # type: ignore[arg-type]
     )
-    separate = train_memories(
+    separate = train_layers(
         backbone, vocab, *data, tmp_path / "separate", replace(config, tune_gates=0)
     )
-    whole = train_memories(backbone, vocab, *data, tmp_path / "whole", config)
-    before, after = separate.memories.state_dict(), whole.memories.state_dict()
+    whole = train_layers(backbone, vocab, *data, tmp_path / "whole", config)
+    before, after = separate.layers.state_dict(), whole.layers.state_dict()
     moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
     assert set(before) - moved >= FIXED | {fixed}
     assert {name.split(".")[1] for name in moved} == {"copy", "fusion", "U", "V", "W"} | tuned
@@ -178,11 +178,11 @@ def test_only_the_gates_move_and_a_resumed_run_equals_an_unbroken_one(
     assert min(both) < both[0]
     _interrupt_in_gates(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        train_memories(backbone, vocab, *data, tmp_path / "broken", config)
+        train_layers(backbone, vocab, *data, tmp_path / "broken", config)
     monkeypatch.undo()
-    resumed = train_memories(backbone, vocab, *data, tmp_path / "broken", config, resume=True)
+    resumed = train_layers(backbone, vocab, *data, tmp_path / "broken", config, resume=True)
     assert all(
-        torch.equal(value, after[name]) for name, value in resumed.memories.state_dict().items()
+        torch.equal(value, after[name]) for name, value in resumed.layers.state_dict().items()
     )
 
 
@@ -205,7 +205,7 @@ def test_gates_that_make_dev_worse_are_not_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     data = documents()[:4], documents()[4:]
-    separate = train_memories(
+    separate = train_layers(
         backbone, vocab, *data, tmp_path / "separate", replace(GATES, tune_gates=0)
     )
     losses = GatesPart.losses
@@ -216,11 +216,11 @@ def test_gates_that_make_dev_worse_are_not_kept(
 
     monkeypatch.setattr(GatesPart, "losses", opposite)
     with caplog.at_level(logging.WARNING):
-        tuned = train_memories(backbone, vocab, *data, tmp_path / "tuned", GATES)
+        tuned = train_layers(backbone, vocab, *data, tmp_path / "tuned", GATES)
     assert "gates: left as each memory had trained its own" in caplog.text
-    before = separate.memories.state_dict()
+    before = separate.layers.state_dict()
     assert all(
-        torch.equal(value, before[name]) for name, value in tuned.memories.state_dict().items()
+        torch.equal(value, before[name]) for name, value in tuned.layers.state_dict().items()
     )
 
 
@@ -231,4 +231,4 @@ def test_without_both_memories_there_is_nothing_to_tune(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, config: MemoryConfig
 ) -> None:
     with pytest.raises(UsageError, match="tune_gates needs cache and one of copy and fusion"):
-        train_memories(backbone, vocab, [], [], tmp_path, config)
+        train_layers(backbone, vocab, [], [], tmp_path, config)

@@ -32,7 +32,7 @@ from tmnmt.index import fuzzy_score
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import Memories, Mode, Ready
+from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
@@ -41,7 +41,7 @@ from tmnmt.text import match_tokens
 from tmnmt.training.cache import CachePart, SideBySide, Told, stretches
 from tmnmt.training.forced import force_references
 from tmnmt.training.history import own_words
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import Found, Shares, choose, draw, noisy, retrieve
@@ -127,7 +127,7 @@ def test_the_batched_forward_equals_repeated_steps(
         assert state is not None
         batch = force_references(backbone, vocab, segments, "cpu")
         log_p = tm_log_probs(tm, backbone, batch, state)[mode]
-        expected = by_steps(Memories(tm), backbone, batch, Collated(pairs=state), mode)
+        expected = by_steps(MemoryLayers(tm), backbone, batch, Collated(pairs=state), mode)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(
         log_p, torch.stack([expected[b, t] for b, t in positions]), atol=1e-5, rtol=0
@@ -173,7 +173,7 @@ def test_the_cache_forward_equals_repeated_steps(
         batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
         log_p = part.log_probs(batch, contents)
         state = Collated(slots=collate_caches(contents))
-        expected = by_steps(Memories(None, part.documents.cache), backbone, batch, state, "off")
+        expected = by_steps(MemoryLayers(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
     torch.testing.assert_close(
@@ -432,7 +432,7 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = documents()[:5], documents()[5:]
-    whole, reached = train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+    whole, reached = train_layers(backbone, vocab, *data, tmp_path / "whole", CONFIG)
     assert set(reached) == {"copy", "copy irrelevant", "fusion", "fusion irrelevant", "cache"}
     for name, (plain, with_it, before) in reached.items():
         assert before is None
@@ -451,31 +451,31 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
     )
     interrupt_at(monkeypatch, 8)
     with pytest.raises(KeyboardInterrupt):
-        train_memories(backbone, vocab, *data, tmp_path / "broken", CONFIG)
+        train_layers(backbone, vocab, *data, tmp_path / "broken", CONFIG)
     monkeypatch.undo()
-    resumed, reached_again = train_memories(
+    resumed, reached_again = train_layers(
         backbone, vocab, *data, tmp_path / "broken", CONFIG, resume=True
     )
     assert reached_again == reached
     for name, parameter in whole.state_dict().items():
         assert torch.equal(parameter, resumed.state_dict()[name]), name
     resumed.save(tmp_path / "memory.safetensors")
-    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
+    loaded = MemoryLayers.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.modes == ("copy", "fusion", "both", "knn", "off") and loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
-        train_memories(backbone, vocab, *data, tmp_path / "whole", CONFIG)
+        train_layers(backbone, vocab, *data, tmp_path / "whole", CONFIG)
 
 
 def test_the_papers_form_is_trained_as_it_stands(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
 ) -> None:
     config = replace(CONFIG, cache=False, tm_epochs=2, **asdict(PAPER))
-    made, reached = train_memories(
+    made, reached = train_layers(
         backbone, vocab, documents()[:5], documents()[5:], tmp_path / "run", config
     )
     assert reached["copy"][1] < reached["copy"][0] - 0.1
     made.save(tmp_path / "memory.safetensors")
-    loaded = Memories.load(tmp_path / "memory.safetensors", backbone)
+    loaded = MemoryLayers.load(tmp_path / "memory.safetensors", backbone)
     assert loaded.tm is not None and loaded.tm.kind == PAPER and not loaded.tm.trusts
 
 
@@ -501,13 +501,13 @@ def test_a_cache_that_is_interrupted_within_a_document_goes_on_as_if_it_had_not_
 ) -> None:
     config = replace(CONFIG, copy=False, fusion=False, cache_history=history)  # type: ignore[arg-type]
     data = documents()[:5], documents()[5:]
-    whole, _ = train_memories(backbone, vocab, *data, tmp_path / "whole", config)
+    whole, _ = train_layers(backbone, vocab, *data, tmp_path / "whole", config)
     assert whole.cache is not None and whole.cache.kind.matching == "joint"
     _interrupt_before(monkeypatch, {2, 3, 7})
     for resume in (False, True, True):
         with pytest.raises(KeyboardInterrupt):
-            train_memories(backbone, vocab, *data, tmp_path / "broken", config, resume)
-    resumed, _ = train_memories(backbone, vocab, *data, tmp_path / "broken", config, True)
+            train_layers(backbone, vocab, *data, tmp_path / "broken", config, resume)
+    resumed, _ = train_layers(backbone, vocab, *data, tmp_path / "broken", config, True)
     for name, value in whole.state_dict().items():
         assert torch.equal(resumed.state_dict()[name], value), name
     names = {path.name for path in (tmp_path / "whole").iterdir()}
@@ -519,11 +519,11 @@ def test_a_cache_of_another_kind_is_trained_anew(
 ) -> None:
     config = replace(CONFIG, copy=False, fusion=False, cache_size=50)
     data = documents()[:5], documents()[5:]
-    train_memories(backbone, vocab, *data, tmp_path / "run", config)
+    train_layers(backbone, vocab, *data, tmp_path / "run", config)
     other = replace(config, cache_size=5)
-    again, _ = train_memories(backbone, vocab, *data, tmp_path / "run", other, True)
+    again, _ = train_layers(backbone, vocab, *data, tmp_path / "run", other, True)
     assert "or is of another kind; the part is trained anew" in caplog.text
-    alone, _ = train_memories(backbone, vocab, *data, tmp_path / "alone", other)
+    alone, _ = train_layers(backbone, vocab, *data, tmp_path / "alone", other)
     for name, value in alone.state_dict().items():
         assert torch.equal(again.state_dict()[name], value), name
 
@@ -539,7 +539,7 @@ def test_settings_of_the_cache_that_do_not_go_together_are_usage_errors(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary, changed: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        train_memories(backbone, vocab, [], [], tmp_path, MemoryConfig(**changed))
+        train_layers(backbone, vocab, [], [], tmp_path, MemoryConfig(**changed))
 
 
 @pytest.mark.parametrize("damage", [lambda lines: lines[:-1], lambda lines: [*lines[:-1], "1"]])
@@ -568,14 +568,14 @@ def test_nothing_to_learn_from_is_one_clear_error(
         [Segment("And that", "Et cela", "b")],
     ]
     with pytest.raises(DataError, match="none of 2 training sentences"):
-        train_memories(backbone, vocab, lonely, lonely, tmp_path, replace(CONFIG, cache=False))
+        train_layers(backbone, vocab, lonely, lonely, tmp_path, replace(CONFIG, cache=False))
 
 
 def test_a_table_that_trains_nothing_is_a_usage_error(
     tmp_path: Path, backbone: RNNsearch, vocab: Vocabulary
 ) -> None:
     with pytest.raises(UsageError, match="nothing is to be trained"):
-        train_memories(
+        train_layers(
             backbone, vocab, [], [], tmp_path, MemoryConfig(copy=False, fusion=False, cache=False)
         )
 

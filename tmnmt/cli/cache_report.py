@@ -71,7 +71,7 @@ def cache_report(
 
     import torch
 
-    from tmnmt.engine.opened import load_memories, load_on
+    from tmnmt.engine.opened import load_layers, load_on
     from tmnmt.engine.settings import Settings, check
     from tmnmt.eval.cache.files import SCORES, score_lines, write_report
     from tmnmt.eval.cache.report import Analysis, Arm, arms_of, sizes_of
@@ -79,17 +79,16 @@ def cache_report(
     if threads:
         torch.set_num_threads(threads)
     loaded = load_on(model, "cpu")
-    memories = load_memories(loaded, "cpu")
-    if memories is None or memories.cache is None:
+    layers = load_layers(loaded, "cpu")
+    if layers is None or layers.cache is None:
         raise UsageError(f"{model}: this model has no parameters for a session cache")
-    at, overwrite = at or memories.cache.kind.size, memories.cache.kind.overwrite
+    at, overwrite = at or layers.cache.kind.size, layers.cache.kind.overwrite
     settings = Settings(beam=beam, length_penalty=length_penalty, remember="own")
-    check(replace(settings, cache=at, cache_best=best), memories, loaded)
+    check(replace(settings, cache=at, cache_best=best), layers, loaded)
     sets = _read(test, loaded.config["src_lang"], loaded.config["tgt_lang"])
     runs = output / "runs"
     analyses = [
-        Analysis(loaded, memories, name, segments, settings, runs)
-        for name, segments in sets.items()
+        Analysis(loaded, layers, name, segments, settings, runs) for name, segments in sets.items()
     ]
     if segment is not None:
         for analysis in analyses:
@@ -105,7 +104,7 @@ def cache_report(
         raise
     about = {
         "model": loaded.hash,
-        "parameters": sizes_of(loaded, memories),
+        "parameters": sizes_of(loaded, layers),
         "beam": beam,
         "length_penalty": length_penalty,
     }

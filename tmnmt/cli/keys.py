@@ -143,14 +143,12 @@ def _size(work: Plan) -> str:
 
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
-    from tmnmt.engine.opened import load_memories
+    from tmnmt.engine.opened import load_layers
     from tmnmt.keys.compute import queries_of
     from tmnmt.keys.search import KeySearch
 
-    memories = load_memories(model, device)
-    queries, ids = queries_of(
-        model, memories.tm if memories is not None else None, src, tgt, device
-    )
+    layers = load_layers(model, device)
+    queries, ids = queries_of(model, layers.tm if layers is not None else None, src, tgt, device)
     search = KeySearch.open(index, model.hash)
     scores, positions = search.search(queries, k)
     for t, subword in enumerate(ids.tolist()):

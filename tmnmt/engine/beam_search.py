@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.layers.combine import Memories, Ready, Stepped
+from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.vocab import BOS, EOS, PAD, UNK
@@ -147,7 +147,7 @@ class Finished:
 
 def beam_search(
     backbone: Backbone,
-    memories: Memories | None,
+    layers: MemoryLayers | None,
     encoded: Encoded,
     memory: Ready,
     max_len: Sequence[int],
@@ -159,12 +159,12 @@ def beam_search(
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
     never produced."""
     with torch.inference_mode():
-        memories = Memories() if memories is None else memories
+        layers = MemoryLayers() if layers is None else layers
         live = _begin(backbone, encoded, memory, max_len, settings.beam)
         done = Finished(len(max_len), settings.n_best, encoded.mask.device)
         history: list[Step] = []
         while live.sentence.numel():
-            stepped = predict(backbone, memories, live, settings.explain)
+            stepped = predict(backbone, layers, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
             candidates = continuations(live.scores, log_probs, 2 * settings.beam)
             parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
@@ -192,9 +192,9 @@ def beam_search(
         return _results(history, done)
 
 
-def predict(backbone: Backbone, memories: Memories, live: Live, explain: bool) -> Stepped:
+def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool) -> Stepped:
     """A step of all rows, with what can never be produced at -inf."""
-    stepped = memories.step(backbone, live.prev, live.state, live.encoded, live.memory, explain)
+    stepped = layers.step(backbone, live.prev, live.state, live.encoded, live.memory, explain)
     never = NEVER.to(stepped.log_probs.device)
     stepped.log_probs.index_fill_(1, never, -torch.inf)
     return stepped

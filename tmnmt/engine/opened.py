@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from tmnmt.errors import UsageError
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import CHECKSUMS, Model, load_model
 
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
@@ -49,10 +49,10 @@ def devices() -> list[str]:
     ]
 
 
-def load_memories(model: Model, device: str) -> Memories | None:
+def load_layers(model: Model, device: str) -> MemoryLayers | None:
     """The memories' parameters of a model folder, if it has any. Raises ModelError where its
     config.toml lists them and they are gone."""
     path = model.folder / "memory.safetensors"
     if not path.exists() and path.name not in model.config[CHECKSUMS]:
         return None
-    return Memories.load(path, model.backbone, device)
+    return MemoryLayers.load(path, model.backbone, device)

@@ -16,7 +16,7 @@ from tmnmt.config.options import (
     Selection,
 )
 from tmnmt.errors import UsageError
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.models.folder import Model
 
@@ -59,7 +59,7 @@ class Settings(Neighbours, Remembering, Selection, Search, Decoding):
         return self.mode not in ("off", "knn") and self.top_k > 0
 
 
-def settled(groups: Iterable[Options], parameters: Memories | None, mode: Mode) -> Settings:
+def settled(groups: Iterable[Options], parameters: MemoryLayers | None, mode: Mode) -> Settings:
     """The options of all groups. What is left open: `mode` is the one given here; the cache has as
     many slots as it has learned with, where something is written to it; 16 neighbours are read in
     mode knn, else none."""
@@ -76,7 +76,7 @@ def settled(groups: Iterable[Options], parameters: Memories | None, mode: Mode) 
     return with_cache if written else replace(with_cache, cache=0)
 
 
-def check(settings: Settings, memories: Memories | None, model: Model) -> None:
+def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None:
     """Raises UsageError for settings that do not go together, or that the model, which is named by
     its folder, cannot serve."""
     words = len(model.vocab)
@@ -101,13 +101,13 @@ def check(settings: Settings, memories: Memories | None, model: Model) -> None:
         )
     check_neighbours(settings)
     knn_of(settings, model, "cpu")
-    served = memories.modes if memories is not None else ("off", "knn")
+    served = layers.modes if layers is not None else ("off", "knn")
     if settings.mode not in served:
         raise UsageError(
             f"{model.folder}: this model has no parameters for mode {settings.mode}; it serves "
             f"{', '.join(served)}"
         )
-    if settings.cache and (memories is None or memories.cache is None):
+    if settings.cache and (layers is None or layers.cache is None):
         raise UsageError(
             f"{model.folder}: this model has no parameters for a session cache; use cache 0"
         )

@@ -32,7 +32,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.confirmed import confirmable, text_of
 from tmnmt.engine.named_memories import Named, check_memory, open_memories, open_to_write
-from tmnmt.engine.opened import load_memories, load_on
+from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.pieces import fits, pieces
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
@@ -53,7 +53,7 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, padded
 from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import Memories, Ready
+from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.folder import Model
@@ -114,24 +114,22 @@ class Translator:
     def __init__(
         self,
         model: Model,
-        memories: Memories | None,
+        layers: MemoryLayers | None,
         indexes: Sequence[Index],
         settings: Settings,
         device: str = "cpu",
         writable: WritableIndex | None = None,
     ) -> None:
-        check(settings, memories, model)
+        check(settings, layers, model)
         if settings.mode == "knn":
-            memories = memories or Memories()
+            layers = layers or MemoryLayers()
         self.settings = settings
-        self.memories = memories
+        self.layers = layers
         self.device = device
         self.writable = writable
         self.lock = threading.RLock()
         self.model_hash = model.hash
-        learned = (
-            memories.cache.slots_by if memories is not None and memories.cache is not None else ""
-        )
+        learned = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
         self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
         self.vocab = model.vocab
         self.src_lang = model.config["src_lang"]
@@ -205,7 +203,7 @@ class Translator:
             torch.set_num_threads(threads)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         loaded = load_on(Path(model), device)
-        parameters = load_memories(loaded, device)
+        parameters = load_layers(loaded, device)
         reads = (parameters is not None and "copy" in parameters.modes) or (
             memory and not decoding.verbatim
         )
@@ -480,9 +478,9 @@ class Translator:
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = backbone.encode(padded(ids, self.device), src_len)
             ready = Ready()
-            if self.memories is not None:
-                ready = self.memories.ready(collated, backbone, settings.mode)
-            return beam_search(backbone, self.memories, encoded, ready, longest, search)
+            if self.layers is not None:
+                ready = self.layers.ready(collated, backbone, settings.mode)
+            return beam_search(backbone, self.layers, encoded, ready, longest, search)
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed
@@ -499,11 +497,11 @@ class Translator:
         """An empty session cache of so many slots, or of those set."""
         slots = self.settings.cache if slots is None else slots
         overwrite = self.settings.cache_overwrite
-        if self.memories is None or self.memories.cache is None:
+        if self.layers is None or self.layers.cache is None:
             return CacheContents(
                 0, self.backbone.context_size, self.backbone.hidden_size, device=self.device
             )
-        cache = self.memories.cache
+        cache = self.layers.cache
         return CacheContents(
             slots,
             *cache.slot_sizes,
@@ -515,8 +513,8 @@ class Translator:
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
         """A translated sentence into a document's cache: contexts (T, l), hiddens (T,
         d), ids (T,)."""
-        if cache.size and self.memories is not None and self.memories.cache is not None:
-            cache.write(*self.memories.cache.slots_of(contexts, hiddens), ids)
+        if cache.size and self.layers is not None and self.layers.cache is not None:
+            cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
     def _remember(self, caches: Sequence[CacheContents], hypotheses: Sequence[Hypothesis]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of

@@ -17,7 +17,7 @@ from typing import Any
 
 from tmnmt.config.options import Remember
 from tmnmt.counted import counted
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import Settings, check, settled
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
@@ -35,7 +35,7 @@ from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import keys_state
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
@@ -101,7 +101,7 @@ class Run:
     recipe: Recipe
     out: Path
     memories: dict[str, Memory] = field(default_factory=dict)
-    models: dict[str, tuple[Model, Memories | None]] = field(default_factory=dict)
+    models: dict[str, tuple[Model, MemoryLayers | None]] = field(default_factory=dict)
     # systems that differ in name only share one
     kept: dict[Path, Kept] = field(default_factory=dict)
 
@@ -171,7 +171,7 @@ class Run:
                 continue
             if system.model not in self.models:
                 model = load_model(Path(self.recipe.path_of("model", system.model)))
-                self.models[system.model] = model, load_memories(model, "cpu")
+                self.models[system.model] = model, load_layers(model, "cpu")
             model, memories = self.models[system.model]
             try:
                 check(settings_of(system, memories), memories, model)
@@ -414,7 +414,7 @@ class Job:
         return {"memories": ", ".join(self.memory_names)}
 
 
-def settings_of(system: SystemConfig, learned: Memories | None) -> Settings:
+def settings_of(system: SystemConfig, learned: MemoryLayers | None) -> Settings:
     """What the engine is told."""
     groups = (
         system.decoding,

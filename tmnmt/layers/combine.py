@@ -36,7 +36,7 @@ from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
 FORMAT = "6"  # of memory.safetensors
 READ = ("5", FORMAT)  # 5: a session cache has no empty slot
-# what each mode asks of the layers, which read in the order of `Memories.layers`
+# what each mode asks of the layers, which read in the order of `MemoryLayers.layers`
 OUTPUTS: dict[Mode, tuple[str, ...]] = {
     "copy": ("cache", "copy"),
     "fusion": ("cache", "fusion"),
@@ -75,7 +75,7 @@ class Stepped(NamedTuple):
     trace: Trace | None  # where it was asked for
 
 
-class Memories(nn.Module):
+class MemoryLayers(nn.Module):
     """The memory layers that a model has: `cache` and `tm` (copy, fusion or both gates); None: not
     trained. `knn` has no parameters."""
 
@@ -199,7 +199,7 @@ class Memories(nn.Module):
             stamp(path.parent)
 
     @classmethod
-    def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> Memories:
+    def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> MemoryLayers:
         """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read
         from the file.
 
@@ -222,18 +222,18 @@ class Memories(nn.Module):
                     f"format {shown(metadata['format'])}, this version reads {' and '.join(READ)}"
                 )
             with without_numbers():
-                memories = cls._of(json.loads(metadata["kinds"]), base)
-            fill(memories, {_module_name(name): tensor for name, tensor in tensors.items()})
+                layers = cls._of(json.loads(metadata["kinds"]), base)
+            fill(layers, {_module_name(name): tensor for name, tensor in tensors.items()})
         except UNREADABLE as error:
             reason = reason_of(error)
             sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
             raise ModelError(
                 f"{path}: no memory parameters for this base ({sizes}): {reason}"
             ) from error
-        return memories.to(device).eval()
+        return layers.to(device).eval()
 
     @classmethod
-    def _of(cls, kinds: dict[str, Any], base: Backbone) -> Memories:
+    def _of(cls, kinds: dict[str, Any], base: Backbone) -> MemoryLayers:
         sizes = base.context_size, base.hidden_size, base.word_size
         tm, cache = kinds["tm"], kinds["cache"]
         return cls(

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from tmnmt.counted import counted
 from tmnmt.durable import rename, sync_tree
-from tmnmt.engine.opened import load_memories
+from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import VOCABULARY_FILES, Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
 from tmnmt.training.log import LOG_FILE
-from tmnmt.training.memory import Reached, train_memories
+from tmnmt.training.memory import Reached, train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.tm import IRRELEVANT
 
@@ -71,21 +71,21 @@ def adapt(
             "the memory is too small: nothing is left to learn from, or nothing to hold out"
         )
     languages = model.config["src_lang"], model.config["tgt_lang"]
-    begun = load_memories(model, str(next(model.backbone.parameters()).device)) or Memories()
-    memories, reached = train_memories(
+    begun = load_layers(model, str(next(model.backbone.parameters()).device)) or MemoryLayers()
+    layers, reached = train_layers(
         model.backbone, model.vocab, train, dev, work, config, resume, languages, begun
     )
     refuse_worse(reached, work)
     left = unimproved(reached)
-    if memories.tm is None or left & {"copy", "fusion"}:
-        memories.tm = begun.tm
-    if memories.cache is None or "cache" in left:
-        memories.cache = begun.cache
-    _put_out(model, memories, work, output)
+    if layers.tm is None or left & {"copy", "fusion"}:
+        layers.tm = begun.tm
+    if layers.cache is None or "cache" in left:
+        layers.cache = begun.cache
+    _put_out(model, layers, work, output)
     return list(_told(reached, left))
 
 
-def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None:
+def _put_out(model: Model, layers: MemoryLayers, work: Path, output: Path) -> None:
     """The model folder from what lies in `work`, which is there until the whole folder
     is on disk."""
     made = work / "made"
@@ -94,7 +94,7 @@ def _put_out(model: Model, memories: Memories, work: Path, output: Path) -> None
     for name in FILES:
         if (model.folder / name).exists():
             shutil.copyfile(model.folder / name, made / name)
-    memories.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml
+    layers.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml
     shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
     sync_tree(made)
     rename(made, output)

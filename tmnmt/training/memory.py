@@ -17,7 +17,7 @@ from torch import nn
 from tmnmt.durable import make_folder
 from tmnmt.errors import UsageError
 from tmnmt.layers.cache import CacheKind, SessionCache
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
@@ -53,11 +53,11 @@ class Reached(NamedTuple):
 class Trained(NamedTuple):
     """`reached`: for every part; for copy and fusion with irrelevant pairs, too."""
 
-    memories: Memories
+    layers: MemoryLayers
     reached: dict[str, Reached]
 
 
-def train_memories(
+def train_layers(
     backbone: Backbone,
     vocab: Vocabulary,
     documents: Sequence[Sequence[Segment]],
@@ -66,7 +66,7 @@ def train_memories(
     config: MemoryConfig,
     resume: bool = False,
     languages: tuple[str, str] = ("en", "fr"),
-    begun: Memories | None = None,
+    begun: MemoryLayers | None = None,
 ) -> Trained:
     """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
     memories, and before them the base where it was trained with them, end to end.
@@ -87,21 +87,21 @@ def train_memories(
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
-    begun = begun or Memories()
+    begun = begun or MemoryLayers()
     kind = _tm_kind(config, begun.tm)
     tm = TranslationMemory(*sizes, _as_begun(kind, folder)) if kind.copy or kind.fusion else None
     cache = SessionCache(*sizes, _cache_kind(config, begun.cache)) if config.cache else None
     for layer, other in ((tm, begun.tm), (cache, begun.cache)):
         if layer is not None and other is not None:
             _take_up(layer, other)
-    memories = Memories(tm, cache).to(next(backbone.parameters()).device)
+    layers = MemoryLayers(tm, cache).to(next(backbone.parameters()).device)
     reached: dict[str, Reached] = {}
     if tm is not None:
         begun_from = _digest(backbone, begun.tm)
         standing = _train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from)
         reached |= _reached(standing, config, begun)
         backbone.eval().requires_grad_(False)
-        memories.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
+        layers.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
@@ -113,9 +113,9 @@ def train_memories(
         )
         reached |= _reached(_train(part, folder, config, resume, begun_from), config, begun)
         if config.tune_gates and tm is not None:
-            _tune(tm, memories, documents_of, data, folder, config, resume)
+            _tune(tm, layers, documents_of, data, folder, config, resume)
     data.close()
-    return Trained(memories.eval(), reached)
+    return Trained(layers.eval(), reached)
 
 
 def _tm_part(
@@ -152,7 +152,7 @@ def _told(
 
 def _tune(
     tm: TranslationMemory,
-    memories: Memories,
+    layers: MemoryLayers,
     documents: SideBySide,
     data: MemoryData,
     folder: Path,
@@ -161,7 +161,7 @@ def _tune(
 ) -> None:
     """The gates together; they stay as they were where that makes dev no better."""
     most = min(config.cache_pairs, config.tune_gates * config.documents_together)
-    begun_from = digest_of(documents.backbone, memories)
+    begun_from = digest_of(documents.backbone, layers)
     part = GatesPart(tm, documents, *data.paired_stretches(most), config.tune_gates, config.seed)
     standing = _train(part, folder, config, resume, begun_from)
     if standing.best >= standing.at_start["criterion"]:
@@ -252,7 +252,7 @@ def _train(
     return standing
 
 
-def _reached(standing: Standing, config: MemoryConfig, begun: Memories) -> dict[str, Reached]:
+def _reached(standing: Standing, config: MemoryConfig, begun: MemoryLayers) -> dict[str, Reached]:
     losses, first = standing.at_best, standing.at_start
     there = {*begun.modes, *(["cache"] if begun.cache is not None else [])}
     return {

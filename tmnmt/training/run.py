@@ -25,7 +25,7 @@ from tmnmt.models.kinds import make
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.low_score import low_score
-from tmnmt.training.memory import train_memories
+from tmnmt.training.memory import train_layers
 from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer
 from tmnmt.vocab import Vocabulary
@@ -83,7 +83,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     _save(folder, trainer, vocab, config)
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
-        memories, _ = train_memories(
+        layers, _ = train_layers(
             trainer.model,
             vocab,
             corpora.train,
@@ -95,7 +95,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
         )
         if config.memory.end_to_end:
             _save(folder, trainer, vocab, config)
-        memories.save(folder / "memory.safetensors")
+        layers.save(folder / "memory.safetensors")
     return folder
 
 

@@ -43,7 +43,7 @@ def tm_log_probs(
 ) -> dict[str, Tensor]:
     """log p of every reference word (n,), in order of (sentence, position): "plain", that is
     without pairs, and for the gates that there are "copy" and "fusion"; with `remembered`, all
-    after the session cache. Equal to `Memories.step` repeated along the references; only the
+    after the session cache. Equal to `MemoryLayers.step` repeated along the references; only the
     coverage runs over t."""
     real = batch.real
     remembered = remembered or Remembered(batch.hiddens[real])

@@ -25,7 +25,7 @@ from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.scores import Scores, score
 from tmnmt.eval.measures.significance import Scored, binomial_two_sided, signs
 from tmnmt.eval.report.run_folder import Node, parsed
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, parameters
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -178,14 +178,14 @@ class Analysis:
     def __init__(
         self,
         model: Model,
-        memories: Memories,
+        layers: MemoryLayers,
         name: str,
         segments: Sequence[Segment],
         settings: Settings,
         runs: Path,
     ) -> None:
         self.model = model
-        self.memories = memories
+        self.layers = layers
         self.name = name
         self.segments = segments
         self.runs = runs
@@ -253,7 +253,7 @@ class Analysis:
         """Names all that an arm's translations, and what is counted of them, depend on."""
         made_of = [
             self.model.hash,
-            self.memories.digest("off", arm.size > 0),
+            self.layers.digest("off", arm.size > 0),
             asdict(arm),
             asdict(self.settings),
             [(s.document, s.src, s.tgt) for s in self.segments],
@@ -312,7 +312,7 @@ class Analysis:
         settings = replace(
             self.settings, cache=arm.size, cache_overwrite=overwrite, cache_best=arm.best
         )
-        return Watching(self.model, self.memories, settings, self.frequent)
+        return Watching(self.model, self.layers, settings, self.frequent)
 
     def _translated(self, arm: Arm, documents: Sequence[Sequence[Segment]]) -> Outcome:
         translator = self._translator(arm)
@@ -334,11 +334,11 @@ def arms_of(sizes: Sequence[int], at: int, best: int, overwrite: bool) -> list[A
     return arms + [Arm(at, not overwrite)] + [Arm(at, overwrite, best)] * (best > 1)
 
 
-def sizes_of(model: Model, memories: Memories) -> dict[str, int]:
+def sizes_of(model: Model, layers: MemoryLayers) -> dict[str, int]:
     """Parameters of the base and, on top of it, of the session cache."""
     return {
         "base": parameters(model.backbone),
-        "cache": parameters(memories.cache) if memories.cache else 0,
+        "cache": parameters(layers.cache) if layers.cache else 0,
     }
 
 

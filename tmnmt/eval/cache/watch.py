@@ -21,7 +21,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Slots
-from tmnmt.layers.combine import Memories
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import At, Collated
 from tmnmt.models.folder import Model
 from tmnmt.segments import Translation
@@ -82,9 +82,9 @@ class Watching(Translator):
     from "decode"."""
 
     def __init__(
-        self, model: Model, memories: Memories | None, settings: Settings, frequent: Set[str]
+        self, model: Model, layers: MemoryLayers | None, settings: Settings, frequent: Set[str]
     ) -> None:
-        super().__init__(model, memories, [], settings)
+        super().__init__(model, layers, [], settings)
         self.frequent, self.watched = frequent, Watched()
         self._latest: Sequence[list[int]] = ()
 
@@ -103,7 +103,7 @@ class Watching(Translator):
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
     ) -> list[Hypothesis]:
         hypotheses = super().decode(pieces, collated, explain)
-        cache = self.memories.cache if self.memories is not None else None
+        cache = self.layers.cache if self.layers is not None else None
         if cache is not None and collated.slots is not None:
             with self._timed("watch"), torch.inference_mode():
                 self._watch(pieces, hypotheses, cache, collated.slots)
