@@ -29,6 +29,7 @@ LAYERS = (
     ),
     ("config",),
     ("formats",),
+    ("files",),
     ("index",),
     ("models",),
     ("keys",),

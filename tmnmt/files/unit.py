@@ -1,0 +1,74 @@
+"""What every kind of file is to those who translate it: units in documents, and the same bytes with
+other targets in them.
+
+    file = opened(path)                           tmnmt/files/opening.py
+    for document in file.documents():             in order; a PO file is one, an XLIFF has one a <file>
+        for unit in document.units: ...           source, target, state
+    file.write(stream, fillings)                  one filling a unit, in order; None leaves it alone
+
+What is not a target is written as it was read, to the byte."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from tmnmt.codes.record import Text
+from tmnmt.segments import Match
+
+State = Literal["new", "draft", "translated", "locked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One segment of a file.
+
+    `state`: "new" has no translation; "draft" has one that somebody has to look at, as a fuzzy one
+    of a PO file; "translated"; "locked" must not be touched. `id`: its name in the file, "" where
+    it has none; `context`: what tells it from another unit of the same source, such as msgctxt.
+    `line`: where it begins in the file, from 1."""
+
+    source: Text
+    target: Text | None = None
+    state: State = "new"
+    id: str = ""
+    context: str = ""
+    notes: tuple[str, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Units that belong together, in order; a session goes through one document."""
+
+    name: str
+    units: Iterable[Unit]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What is put into a unit. `origin` is that of the translation: "model", "memory" for an exact
+    match, "confirmed"; `matches` are told where a format has a place for them, best first."""
+
+    target: Text
+    origin: str
+    matches: tuple[Match, ...] = ()
+
+
+class TranslatableFile(ABC):
+    """A file of one kind. Languages are codes as "en", "" where the file does not say them."""
+
+    kind: str
+    src_lang: str
+    tgt_lang: str
+
+    @abstractmethod
+    def documents(self) -> Iterator[Document]:
+        """Raises FormatError with file and line for what cannot be read."""
+
+    @abstractmethod
+    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+        """The file with these targets: one for every unit of every document, in order; None leaves
+        a unit as it is. Raises ValueError for another number of them."""
