@@ -1,10 +1,10 @@
 """What every kind of file is to those who translate it: units in documents, and the same bytes with
 other targets in them.
 
-    file = opened(path)                           tmnmt/files/opening.py
-    for document in file.documents():             in order; a PO file is one, an XLIFF has one a <file>
-        for unit in document.units: ...           source, target, state
-    file.write(stream, fillings)                  one filling a unit, in order; None leaves it alone
+    file = opened(path)                       tmnmt/files/opening.py
+    for document in file.documents():         in order; a PO file is one, an XLIFF has many
+        for unit in document.units: ...       source, target, state
+    file.write(stream, fillings)              one for every unit, in order; None leaves it alone
 
 What is not a target is written as it was read, to the byte."""
 
