@@ -103,15 +103,6 @@ def test_the_end_of_a_sentence_is_never_written() -> None:
     assert cache.ids.tolist() == [5]
 
 
-def test_clearing_forgets_everything() -> None:
-    cache = CacheContents(2, L, D)
-    write(cache, 5, 6, 7)
-    cache.clear()
-    assert len(cache) == 0 and collate_caches([cache]) is None
-    write(cache, 6)
-    assert cache.ids.tolist() == [6] and cache.keys.tolist() == [[6.0] * L]
-
-
 def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
     cache = CacheContents(2, L, D)
     write(cache, 5)

@@ -359,11 +359,6 @@ class CacheContents:
         """The filled slots, the one written last first."""
         return list(reversed(self._words))
 
-    def clear(self) -> None:
-        """Forget everything: a new document starts."""
-        self._words.clear()
-        self._slots.clear()
-
     def record(self) -> dict[str, Any]:
         """All but keys and values, for JSON: size, and every slot with its word and the one before
         it, least recently written first."""

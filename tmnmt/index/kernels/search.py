@@ -126,8 +126,8 @@ def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Roo
     bits = after + 8 * size * spots
     left = bits + 16 * spots
     touched = left + 8 * (WORDS + counters)
-    found = touched + 8 * (blocks // 2 + 1)
-    starts = found + 5 * many
+    first_group = touched + 8 * (blocks // 2 + 1)
+    starts = first_group + 5 * many
     return starts + 8 * ((longest + size) // 2 + 2), Room(
         array_of(at, size, np.int32),
         array_of(at + few, size + 3, np.int32),
@@ -139,11 +139,11 @@ def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Roo
         array_of(left, WORDS, np.uint64),
         array_of(left + 8 * WORDS, counters, np.uint64),
         array_of(touched, blocks, np.int32),
-        array_of(found, groups, np.int32),
-        array_of(found + many, groups, np.int32),
-        array_of(found + 2 * many, groups, np.int32),
-        array_of(found + 3 * many, groups, np.int32),
-        array_of(found + 4 * many, groups, np.int32),
+        array_of(first_group, groups, np.int32),
+        array_of(first_group + many, groups, np.int32),
+        array_of(first_group + 2 * many, groups, np.int32),
+        array_of(first_group + 3 * many, groups, np.int32),
+        array_of(first_group + 4 * many, groups, np.int32),
         array_of(starts, longest + size + 2, np.int32),
     )
 
@@ -306,9 +306,9 @@ def collect(
     at: int,
     needed: int,
     room: Room,
-    found: int,
+    count: int,
 ) -> int:
-    """Appends the groups of a block that can reach `least`; how many are found then. `room.left`
+    """Appends the groups of a block that can reach `least`; how many there are then. `room.left`
     has all of them, and some outside the window [first, end) or too long; `length` is the block's
     least."""
     for word in range(WORDS):
@@ -326,11 +326,11 @@ def collect(
                 missed = ~room.counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE
                 shared += int(missed) << plane
             if shared >= math.ceil(least * max(query.size, length)):
-                room.groups[found] = group
-                room.lengths[found] = length
-                room.shared[found] = shared
-                found += 1
-    return found
+                room.groups[count] = group
+                room.lengths[count] = length
+                room.shared[count] = shared
+                count += 1
+    return count
 
 
 @inner
@@ -342,7 +342,7 @@ def candidates(
     first, end = arrays.length_start[shortest], arrays.length_start[longest + 1]
     if first >= end:
         return 0
-    start, width, length, found = first // BLOCK, width_of(arrays), shortest, 0
+    start, width, length, count = first // BLOCK, width_of(arrays), shortest, 0
     blocks, size = (end - 1) // BLOCK + 1 - start, query.planes * WORDS
     for place in range(blocks * size):
         room.counters[place] = _ZERO
@@ -360,10 +360,10 @@ def candidates(
         if (needed <= query.many or room.touched[block]) and add_columns(
             arrays.columns, width, query, begin // 64, room.counters, at, spare, room.left
         ):
-            found = collect(
-                arrays, query, least, first, end, begin, length, at, needed, room, found
+            count = collect(
+                arrays, query, least, first, end, begin, length, at, needed, room, count
             )
-    return found
+    return count
 
 
 @hot
@@ -483,51 +483,51 @@ class Best(NamedTuple):
 
 
 @inner
-def too_late(best: Best, held: int, score: float, rank: int) -> bool:
+def too_late(best: Best, ranked: int, score: float, rank: int) -> bool:
     """Whether a segment of this score and rank, or of a worse one, has no place among the best any
     more."""
     last = best.scores.size - 1
-    return held > last and (
+    return ranked > last and (
         score < best.scores[last] or (score == best.scores[last] and rank > best.ranks[last])
     )
 
 
 @inner
-def insert(best: Best, held: int, score: float, rank: int, ed: int) -> int:
-    """Puts a segment that is not too late into its place; how many are held afterwards."""
+def insert(best: Best, ranked: int, score: float, rank: int, ed: int) -> int:
+    """Puts a segment that is not too late into its place; how many there are then."""
     scores, ranks, edits = best.scores, best.ranks, best.edits
-    place = held
+    place = ranked
     while place > 0 and (
         scores[place - 1] < score or (scores[place - 1] == score and ranks[place - 1] > rank)
     ):
         place -= 1
     if place == scores.size:
-        return held  # damaged: it is the last of the best once more
-    for i in range(min(held, scores.size - 1), place, -1):
+        return ranked  # damaged: it is the last of the best once more
+    for i in range(min(ranked, scores.size - 1), place, -1):
         scores[i] = scores[i - 1]
         ranks[i] = ranks[i - 1]
         edits[i] = edits[i - 1]
     scores[place] = score
     ranks[place] = rank
     edits[place] = ed
-    return min(held + 1, scores.size)
+    return min(ranked + 1, scores.size)
 
 
 @part
-def fewest_first(size: int, found: int, room: Room) -> None:
+def fewest_first(size: int, count: int, room: Room) -> None:
     """Writes the order in which what the candidates miss of a query of `size` tokens ascends
     (counting sort)."""
     missing, starts, most = room.missing, room.starts, 0
-    for i in range(found):  # below 0: damaged columns
+    for i in range(count):  # below 0: damaged columns
         missing[i] = max(0, max(int(room.lengths[i]), size) - room.shared[i])
         most = max(most, int(missing[i]))
     for number in range(most + 2):
         starts[number] = 0
-    for i in range(found):
+    for i in range(count):
         starts[missing[i] + 1] += 1
     for number in range(most):
         starts[number + 1] += starts[number]
-    for i in range(found):
+    for i in range(count):
         room.order[starts[missing[i]]] = i
         starts[missing[i]] += 1
 
@@ -537,29 +537,29 @@ def verify(
     arrays: Arrays,
     query: Query,
     room: Room,
-    found: int,
+    count: int,
     least: float,
     without_equal: bool,
     without_document: int,
     best: Best,
-    held: int,
+    ranked: int,
 ) -> int:
     """Enters the candidates of score >= `least` into the best, by their edit distance, in the order
-    of what they miss; how many are held then. A candidate whose upper bound comes too late is left
+    of what they miss; how many there are then. A candidate whose upper bound comes too late is left
     out."""
-    for i in range(found):
+    for i in range(count):
         at = room.order[i]
         group, length = int(room.groups[at]), int(room.lengths[at])
         longer = max(length, query.size)
         bound = 1.0 - (longer - room.shared[at]) / longer
-        if held == best.scores.size and bound < best.scores[held - 1]:
+        if ranked == best.scores.size and bound < best.scores[ranked - 1]:
             continue  # most end here, before anything of them is read
         first, end = arrays.member_offsets[group], arrays.member_offsets[group + 1]
         if (
             first >= end
         ):  # damaged, as a rank that no segment has: in front, where the caller sees it
-            return insert(best, held, 2.0, -1, 0)
-        if too_late(best, held, bound, int(arrays.members[first])):
+            return insert(best, ranked, 2.0, -1, 0)
+        if too_late(best, ranked, bound, int(arrays.members[first])):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
         distance = edit_distance(query, arrays.tokens, start, start + length)
@@ -568,13 +568,13 @@ def verify(
             continue
         for member in range(first, end):
             rank = int(arrays.members[member])
-            if too_late(best, held, score, rank):
+            if too_late(best, ranked, score, rank):
                 break
             if not 0 <= rank < arrays.document_of.size:
-                return insert(best, held, 2.0, -1, 0)
+                return insert(best, ranked, 2.0, -1, 0)
             if arrays.document_of[rank] != without_document:
-                held = insert(best, held, score, rank, distance)
-    return held
+                ranked = insert(best, ranked, score, rank, distance)
+    return ranked
 
 
 @inner
@@ -589,11 +589,11 @@ def search_one(
 ) -> int:
     """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
     come first; a k-th best score above `least` takes its place for the others."""
-    size, top, held, enough = query.size, arrays.length_start.size - 2, 0, least
+    size, top, ranked, enough = query.size, arrays.length_start.size - 2, 0, least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
-        if held == best.scores.size:
-            enough = max(least, best.scores[held - 1] - SLACK)
+        if ranked == best.scores.size:
+            enough = max(least, best.scores[ranked - 1] - SLACK)
         bound = max(ring - SLACK, enough) if ring else enough
         shortest, longest = max(1, math.ceil(bound * size)), top
         if bound > 0:
@@ -603,13 +603,13 @@ def search_one(
         for below in (True, False):
             begin, end = (shortest, first - 1) if below else (last + 1, longest)
             if begin <= end:
-                found = candidates(arrays, query, enough, begin, end, room)
-                fewest_first(size, found, room)
-                held = verify(
-                    arrays, query, room, found, least, without_equal, without_document, best, held
+                count = candidates(arrays, query, enough, begin, end, room)
+                fewest_first(size, count, room)
+                ranked = verify(
+                    arrays, query, room, count, least, without_equal, without_document, best, ranked
                 )
         first, last = min(first, shortest), max(last, longest)
-    return held
+    return ranked
 
 
 @inner
@@ -674,10 +674,10 @@ def best_of_each(table_address: int, job_address: int, text_address: int, least:
                 job[NEEDED] = (end - job[ROOM]) // 8
                 return 0
             query = query_of(arrays, numbers, size, room)
-            held = search_one(
+            ranked = search_one(
                 arrays, query, room, least, job[WITHOUT_EQUAL] != 0, queries[3 * i + 2], best
             )
-            for j in range(held):
+            for j in range(ranked):
                 at = 4 * job[FOUND]
                 rows[at] = i
                 rows[at + 1] = best.ranks[j]

@@ -43,14 +43,14 @@ class NewWords:
         self._words = Words(
             np.zeros(0, np.uint8), np.zeros(1, np.int64), np.full(8, UNKNOWN, np.int32)
         )
-        self._held = 0
+        self._size = 0
 
     def __len__(self) -> int:
-        return self._held
+        return self._size
 
     def text(self) -> UInt8:
         """The tokens in UTF-8, one a line."""
-        return self._words.text[: max(0, self._words.start[self._held] - 1)]
+        return self._words.text[: max(0, self._words.start[self._size] - 1)]
 
     def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """The numbers of the match tokens of all texts, end to end, and how many each text has.
@@ -62,8 +62,8 @@ class NewWords:
         numbers, lengths = np.empty(len(text), np.int32), np.empty(len(texts), np.int32)
         done = used = 0
         while done < len(texts):
-            done, used, self._held = enter(
-                self._words, self._held, text, ends, one_a_line, done, used, numbers, lengths
+            done, used, self._size = enter(
+                self._words, self._size, text, ends, one_a_line, done, used, numbers, lengths
             )
             if done < len(texts):
                 self._grow(len(written[done][0]))
@@ -73,7 +73,7 @@ class NewWords:
         text, start, _ = self._words
         start = np.concatenate([start, np.zeros(len(start) + needed, np.int64)])
         text = np.concatenate([text, np.zeros(len(text) + 2 * needed, np.uint8)])
-        self._words = Words(text, start, placed(text, start, self._held, len(start)))
+        self._words = Words(text, start, placed(text, start, self._size, len(start)))
 
 
 @inner
@@ -158,37 +158,37 @@ def encode(
 ) -> int:
     """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a
     line, to `numbers`; how many there are."""
-    held, at = 0, begin
+    written, at = 0, begin
     while at < end:
         cut, after = next_token(text, at, end, one_a_line)
         if cut > at:
-            numbers[held] = number_of(words, text, at, cut)
-            held += 1
+            numbers[written] = number_of(words, text, at, cut)
+            written += 1
         at = after
-    return held
+    return written
 
 
 @inner
-def entered(words: Words, held: int, text: UInt8, begin: int, end: int) -> bool:
-    """Makes a token the one after `held` of them; False where there is no room."""
-    first = words.start[held]
-    if held + 2 > words.start.size or first + end - begin + 1 > words.text.size:
+def entered(words: Words, size: int, text: UInt8, begin: int, end: int) -> bool:
+    """Makes a token the one after `size` of them; False where there is no room."""
+    first = words.start[size]
+    if size + 2 > words.start.size or first + end - begin + 1 > words.text.size:
         return False
     for i in range(end - begin):
         words.text[first + i] = text[begin + i]
     words.text[first + end - begin] = _END
-    words.start[held + 1] = first + end - begin + 1
+    words.start[size + 1] = first + end - begin + 1
     place = place_of(text, begin, end) & (words.slots.size - 1)
     while words.slots[place] != UNKNOWN:
         place = (place + 1) & (words.slots.size - 1)
-    words.slots[place] = held
+    words.slots[place] = size
     return True
 
 
 @compiled
 def enter(
     words: Words,
-    held: int,
+    size: int,
     text: UInt8,
     ends: Int64,
     one_a_line: NDArray[np.bool_],
@@ -198,7 +198,7 @@ def enter(
     lengths: Int32,
 ) -> tuple[int, int, int]:
     """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones,
-    new tokens behind the `held` ones. Returns all three as they are then: fewer than all texts are
+    new tokens behind the `size` ones. Returns all three as they are then: fewer than all texts are
     done where there is no more room."""
     for row in range(done, ends.size):
         at, count = ends[row - 1] if row else 0, 0
@@ -207,12 +207,12 @@ def enter(
             if cut > at:
                 number = number_of(words, text, at, cut)
                 if number == UNKNOWN:
-                    if not entered(words, held, text, at, cut):
-                        return row, used, held
-                    number = held
-                    held += 1
+                    if not entered(words, size, text, at, cut):
+                        return row, used, size
+                    number = size
+                    size += 1
                 numbers[used + count] = number
                 count += 1
             at = after
         lengths[row], used = count, used + count
-    return ends.size, used, held
+    return ends.size, used, size
