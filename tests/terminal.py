@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,16 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         os.write(self.master, keys.encode())
+
+    def stop(self, number: signal.Signals) -> int:
+        """The exit code after a signal. CPython's readline sees one that comes while it reads a key
+        only with the next signal, so it is sent again."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            self.process.send_signal(number)
+            if select.select([self.master], [], [], 10.0)[0]:  # it says that it ends
+                return self.end()
+        return self.end()
 
     def end(self) -> int:
         """The exit code."""

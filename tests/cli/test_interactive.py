@@ -112,8 +112,8 @@ def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool)
         terminal.until("\n> ")
         terminal.press("@@")  # its echo says that the line is being edited
         terminal.until("@@")
-        terminal.process.send_signal(signal.SIGTERM if keeps else signal.SIGINT)
-        assert terminal.end() == (143 if keeps else 130)
+        stopped = terminal.stop(signal.SIGTERM if keeps else signal.SIGINT)
+        assert stopped == (143 if keeps else 130)
     partial = f"{tmp_path / 'out'}.partial"
     again = " ".join(session) if keeps else f"--confirmed {partial}"
     assert (
