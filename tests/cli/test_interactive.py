@@ -233,7 +233,6 @@ def test_a_key_behind_the_draft_is_no_part_of_the_translation(
         (["{text}", "-o", "{new}", "--remember", "own"], "leave out --remember own"),
         (["--session", "{new}"], "--session and --confirmed are of a document: name a file"),
         (["{text}", "{text}", "-o", "{new}"], "name one file"),
-        (["{text}", "-o", "{new}", "--session", "{session}"], "its line 1 is 'Repealed.' there"),
         (
             ["{text}", "-o", "{new}", "--session", "{session}", "--confirmed", "{there}"],
             "is of a document that begins",
@@ -249,9 +248,7 @@ def test_what_does_not_go_together_is_one_line(
     message: str,
 ) -> None:
     monkeypatch.setattr(interactive, "check_terminal", lambda: None)
-    session = Translator.load(folder / "model", decoding=Decoding(beam=2)).session()
-    session.pass_over("Repealed.")
-    session.save(tmp_path / "session")
+    (tmp_path / "session").touch()
     (tmp_path / "there").touch()
     (tmp_path / "begun.partial").touch()
     names = {name: str(tmp_path / name) for name in ("there", "begun", "new", "session")} | {
@@ -261,3 +258,20 @@ def test_what_does_not_go_together_is_one_line(
     assert run([*command, *(a.format(**names) for a in arguments)]) == 2
     err = capsys.readouterr().err
     assert message in err and len(err.splitlines()) == 1
+
+
+def test_a_session_of_another_document_is_refused(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(interactive, "check_terminal", lambda: None)
+    session = Translator.load(folder / "model", decoding=Decoding(beam=2)).session()
+    session.pass_over("Repealed.")
+    session.save(tmp_path / "session")
+    command = ["translate", "--model", str(folder / "model"), "--interactive", "--threads", "1"]
+    of_it = ["--session", str(tmp_path / "session"), "-o", str(tmp_path / "new")]
+    assert run([*command, *of_it, str(folder / "text")]) == 1
+    err = capsys.readouterr().err
+    assert "its line 1 is 'Repealed.' there" in err and len(err.splitlines()) == 1

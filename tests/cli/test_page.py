@@ -276,8 +276,8 @@ def test_interrupted_it_keeps_the_segments_that_were_finished(
 ) -> None:
     whole = Translator.stream
 
-    def stopped(*arguments: Any) -> Iterator[Any]:
-        yield next(whole(*arguments))
+    def stopped(*arguments: Any, **options: Any) -> Iterator[Any]:
+        yield next(whole(*arguments, **options))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Translator, "stream", stopped)

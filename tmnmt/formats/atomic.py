@@ -36,8 +36,8 @@ def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
     is there stays. When the block fails nothing is left and `path` is as it was. `keep_unfinished`:
     what was written until then is kept as PATH.partial, which a note on the exception says; one of
     an earlier run is removed when the block ends well. What is there and no regular file (a device,
-    a pipe) is written to as it is. FormatError when it cannot
-    be written. The same text always gives the same bytes."""
+    a pipe) is written to as it is. FormatError when it cannot be written. The same text always
+    gives the same bytes."""
     with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
         yield text
 
@@ -45,7 +45,7 @@ def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
 def partial_of(path: Path) -> Path:
     """Where an unfinished writing of `path` is kept."""
     target = _target(path)
-    return target.with_name(f"{target.name}.partial")
+    return target.parent / f"{target.name}.partial"
 
 
 @contextmanager
