@@ -38,8 +38,15 @@ def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
     an earlier run is removed when the block ends well. What is there and no regular file (a device,
     a pipe) is written to as it is. FormatError when it cannot be written. The same text always
     gives the same bytes."""
-    with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as text:
+    with writing_bytes(path, keep_unfinished) as packed, _text(packed) as text:
         yield text
+
+
+@contextmanager
+def writing_bytes(path: Path, keep_unfinished: bool = False) -> Iterator[BinaryIO]:
+    """The same of bytes."""
+    with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as raw:
+        yield raw
 
 
 def partial_of(path: Path) -> Path:
@@ -49,18 +56,13 @@ def partial_of(path: Path) -> Path:
 
 
 @contextmanager
-def _written_at_once(path: Path) -> Iterator[TextIO]:
-    with (
-        _errors_named(path),
-        path.open("wb") as raw,
-        _packed(raw, path.name) as packed,
-        _text(packed) as text,
-    ):
-        yield text
+def _written_at_once(path: Path) -> Iterator[BinaryIO]:
+    with _errors_named(path), path.open("wb") as raw, _packed(raw, path.name) as packed:
+        yield packed
 
 
 @contextmanager
-def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
+def _replacing(path: Path, keep_unfinished: bool) -> Iterator[BinaryIO]:
     target, is_begun = _target(path), True
     with _errors_named(path):
         new = new_beside(target)
@@ -68,8 +70,7 @@ def _replacing(path: Path, keep_unfinished: bool) -> Iterator[TextIO]:
         with _errors_named(path), os.fdopen(new.handle, "wb") as raw:
             with _packed(raw, path.name) as packed:
                 try:
-                    with _text(packed) as text:
-                        yield text
+                    yield packed
                 finally:
                     is_begun = packed.tell() > 0
             raw.flush()
