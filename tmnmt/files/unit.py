@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Literal
 
 from tmnmt.codes.record import Text
@@ -28,7 +29,8 @@ class Unit:
     `state`: "new" has no translation; "draft" has one that somebody has to look at, as a fuzzy one
     of a PO file; "translated"; "locked" must not be touched. `id`: its name in the file, "" where
     it has none; `context`: what tells it from another unit of the same source, such as msgctxt.
-    `line`: where it begins in the file, from 1."""
+    `line`: where it begins in the file, from 1. `problem`: why it cannot be translated, in words;
+    such a unit is "locked", and the others are not."""
 
     source: Text
     target: Text | None = None
@@ -37,11 +39,13 @@ class Unit:
     context: str = ""
     notes: tuple[str, ...] = ()
     line: int = 0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Units that belong together, in order; a session goes through one document."""
+    """Units that belong together, in order; a session goes through one document. The units are read
+    while one goes through them, and only once."""
 
     name: str
     units: Iterable[Unit]
@@ -58,11 +62,22 @@ class Filling:
 
 
 class TranslatableFile(ABC):
-    """A file of one kind. Languages are codes as "en", "" where the file does not say them."""
+    """A file of one kind. Languages are codes as "en", "" where the file does not say them; then
+    whoever translates sets them, and `write` puts them where the format has a place for them.
+
+    It is opened by its path. FormatError: it is not of this kind, or its beginning is broken."""
 
     kind: str
     src_lang: str
     tgt_lang: str
+
+    @abstractmethod
+    def __init__(self, path: Path) -> None: ...
+
+    @classmethod
+    @abstractmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """Whether a file that begins so, and is called so, is of this kind."""
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:
@@ -71,4 +86,9 @@ class TranslatableFile(ABC):
     @abstractmethod
     def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
         """The file with these targets: one for every unit of every document, in order; None leaves
-        a unit as it is. Raises ValueError for another number of them."""
+        a unit as it is. Raises ValueError for another number of them, and for a target that
+        `refused` gives a reason for."""
+
+    def refused(self, unit: Unit, target: Text) -> str:
+        """Why this target cannot be put into a unit of this file, in words; "" where it can."""
+        return ""

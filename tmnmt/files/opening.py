@@ -1,0 +1,28 @@
+"""Which kind a file is of that is to be translated: told by how it begins, and by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.files.unit import TranslatableFile
+from tmnmt.files.xliff1 import Xliff1
+from tmnmt.files.xliff2 import Xliff2
+
+HEAD = 1 << 16  # bytes of a file's beginning
+
+# the first that accepts a file opens it
+KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1)
+
+
+def opened(path: Path) -> TranslatableFile:
+    """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    for kind in KINDS:
+        if kind.accepts(head, path):
+            return kind(path)
+    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF")

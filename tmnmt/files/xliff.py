@@ -1,0 +1,369 @@
+"""What XLIFF 1 and 2 have in common: files with units in them, read in constant memory, and written
+with the bytes of other targets spliced in."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from tmnmt.codes.record import Text
+from tmnmt.errors import FormatError, shown
+from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
+from tmnmt.files.xliff_codes import MAX_CODES, Attributes, Form, refusal
+from tmnmt.files.xliff_parts import (
+    Bytes,
+    End,
+    Node,
+    Output,
+    Start,
+    Whole,
+    check_comes_back,
+    encoding_of,
+    parts,
+)
+from tmnmt.formats.clean import MAX_TOKENS, clean_name, too_long
+from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.languages import normal_code
+from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.segments import Match
+
+SUFFIXES = frozenset({".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"})
+XML = "http://www.w3.org/XML/1998/namespace "  # before the name of an attribute
+
+_ROOT = re.compile(rb"""<(?:[\w.-]+:)?xliff(\s(?:[^<>"']|"[^<"]*"|'[^<']*')*+)""")
+_VERSION = re.compile(rb"""\sversion\s*=\s*["'](\d+)""")
+_ATTRIBUTE = re.compile(rb"""(\s+)([^\s=]+)(\s*=\s*)("[^"]*"|'[^']*')""")
+_BLANKS = re.compile(rb"\s*\Z")
+
+
+class Edit(NamedTuple):
+    """Bytes of a unit that others take the place of; where `start` is `end`, they are put in."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What holds for the units inside a file or a group: whether they are to be translated, and why
+    they cannot be."""
+
+    translate: bool = True
+    problem: str = ""
+
+
+class UnitElement:
+    """An element of a file with one segment or more: these as units, and what is to be changed for
+    their fillings. Places are in the bytes of the element."""
+
+    units: tuple[Unit, ...] = ()
+
+    def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        """For at least one filling."""
+        raise NotImplementedError
+
+
+class Xliff(TranslatableFile):
+    """A file of one version of XLIFF. What is read at once is a unit, of 10 MB at most; a longer
+    one is locked."""
+
+    form: Form
+    major: str  # of the version
+    unit_name: str  # of the elements that hold segments
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.src_lang = self.tgt_lang = ""
+        for part in parts(path, self.unit_name):
+            if isinstance(part, Start):
+                if part.name == "xliff":
+                    self._check_version(part)
+                self._take_languages(part)
+                if part.name == "file":
+                    break
+        else:
+            raise FormatError(f"{path}: an XLIFF without a <file>")
+        self._languages = self.src_lang, self.tgt_lang  # as the file says
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the version in the root element."""
+        version = version_of(head)
+        return version == cls.major if version is not None else False
+
+    def documents(self) -> Iterator[Document]:
+        """One for every <file>. Units of a document that is left before its end are kept."""
+        walk = self._walk()
+        number = 0
+        for part, _ in walk:
+            if isinstance(part, Start) and part.name == "file":
+                number += 1
+                said = part.attributes.get("original") or part.attributes.get("id") or ""
+                units = _Units(walk)
+                yield Document(clean_name(said) or f"{self._path.name} {number}", units)
+                units.keep()
+
+    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+        check_comes_back(self._path)
+        given = iter(fillings)
+        untouched = 0
+        first: list[Filling | None] = []
+        for filling in given:
+            if filling is not None:
+                first = [filling]
+                break
+            untouched += 1
+        left = chain((None for _ in range(untouched)), first, given)
+        output = Output(to, encoding_of(self._path))
+        for part, element in self._walk():
+            if isinstance(part, Bytes):
+                output.write(part.data)
+            elif isinstance(part, Start):
+                output.write(self._with_target_language(part) if first else part.data)
+            elif isinstance(part, Whole) and element is not None:
+                own = [_next(left, unit) for unit in element.units]
+                if part.data is not None:
+                    output.write(self._filled(part.data, element, own))
+        if next(left, _NOTHING) is not _NOTHING:
+            raise ValueError(f"more fillings than {self._path} has units")
+        output.end()
+
+    def refused(self, unit: Unit, target: Text) -> str:
+        """Codes that the unit has not, neither in its source nor in its target, and codes around
+        text that are not nested."""
+        if unit.problem:
+            return unit.problem
+        known = unit.source.codes
+        if unit.target is not None:
+            reason = refusal(target, unit.target.codes, self.form)
+            return reason and refusal(target, known, self.form)
+        return refusal(target, known, self.form)
+
+    # --- what the versions differ in
+
+    @abstractmethod
+    def _take_languages(self, start: Start) -> None:
+        """Of the root or the first file. Raises FormatError where no source language is said."""
+
+    @abstractmethod
+    def _with_target_language(self, start: Start) -> bytes:
+        """The tag with `tgt_lang`, where it is the place for it and the file does not say it."""
+
+    @abstractmethod
+    def _language_problem(self, start: Start) -> str:
+        """Why the units of this file cannot be translated with those of the first."""
+
+    @abstractmethod
+    def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
+        """Its units and how to fill them."""
+
+    # --- what they share
+
+    def _error(self, line: int, what: str) -> FormatError:
+        return FormatError(f"{self._path}, line {line}: {what}")
+
+    def _check_version(self, start: Start) -> None:
+        version = start.attributes.get("version", "")
+        if version.partition(".")[0] != self.major:
+            raise self._error(
+                start.line, f"XLIFF version {shown(version)}; allowed: 1.0 to 1.2, 2.0 to 2.2"
+            )
+
+    def _walk(self) -> Iterator[tuple[Bytes | Start | End | Whole, UnitElement | None]]:
+        arounds = [Around()]
+        for part in parts(self._path, self.unit_name):
+            if isinstance(part, Start):
+                arounds.append(self._inside(part, arounds[-1]))
+            elif isinstance(part, End):
+                arounds.pop()
+            elif isinstance(part, Whole):
+                yield part, self._units_of(part, arounds[-1])
+                continue
+            yield part, None
+
+    def _inside(self, start: Start, around: Around) -> Around:
+        translate = around.translate
+        if said := start.attributes.get("translate"):
+            translate = said != "no"
+        problem = self._language_problem(start) if start.name == "file" else around.problem
+        return Around(translate, problem)
+
+    def _units_of(self, whole: Whole, around: Around) -> UnitElement:
+        if whole.data is not None:
+            return self._element(whole, whole.data, around)
+        element = UnitElement()
+        name = whole.node.attributes.get("id", "")
+        problem = f"<{self.unit_name}> is longer than 10 MB"
+        element.units = (
+            Unit(Text(""), state="locked", id=name, line=whole.node.line, problem=problem),
+        )
+        return element
+
+    def _filled(
+        self, data: bytes, element: UnitElement, fillings: Sequence[Filling | None]
+    ) -> bytes:
+        for unit, filling in zip(element.units, fillings, strict=True):
+            if filling is not None and (why := self.refused(unit, filling.target)):
+                raise ValueError(f"{self._path}, line {unit.line}: {why}")
+        if all(filling is None for filling in fillings):
+            return data
+        pieces, at = list[bytes](), 0
+        for edit in sorted(element.edits(fillings), key=lambda edit: edit.start):
+            pieces += (data[at : edit.start], edit.data)
+            at = edit.end
+        return b"".join([*pieces, data[at:]])
+
+
+_NOTHING = object()
+
+
+def _next(fillings: Iterator[Filling | None], unit: Unit) -> Filling | None:
+    found = next(fillings, _NOTHING)
+    if found is _NOTHING:
+        raise ValueError(f"no filling for the unit in line {unit.line}")
+    assert found is None or isinstance(found, Filling)
+    return found
+
+
+class _Units(Iterator[Unit]):
+    """The units from here to the end of the file element; `keep` reads those that are left."""
+
+    def __init__(
+        self, walk: Iterator[tuple[Bytes | Start | End | Whole, UnitElement | None]]
+    ) -> None:
+        self._walk, self._depth = walk, 1
+        self._read = deque[Unit]()
+
+    def __next__(self) -> Unit:
+        while not self._read and self._more():
+            pass
+        if not self._read:
+            raise StopIteration
+        return self._read.popleft()
+
+    def keep(self) -> None:
+        while self._more():
+            pass
+
+    def _more(self) -> bool:
+        if not self._depth:
+            return False
+        part, element = next(self._walk)
+        self._depth += isinstance(part, Start) - isinstance(part, End)
+        if element is not None:
+            self._read.extend(element.units)
+        return True
+
+
+def version_of(head: bytes) -> str | None:
+    """The first number of the version of an XLIFF; "" where it says none, None where it is none."""
+    encoding, length = byte_order_mark(head)
+    if not length and head[:2] in (b"<\x00", b"\x00<"):
+        encoding = "utf-16-le" if head[:1] == b"<" else "utf-16-be"
+    if encoding != "utf-8":
+        head = head[length:].decode(encoding, "replace").encode("utf-8", "replace")
+    root = _ROOT.search(head)
+    if root is None:
+        return None
+    version = _VERSION.search(root[1])
+    return version[1].decode() if version else ""
+
+
+# --- for the versions
+
+
+def with_attributes(tag: bytes, values: Attributes) -> bytes:
+    """A start tag with these attributes, in the places of those that it has, or behind them; an
+    empty value takes one away."""
+    left = dict(values)
+
+    def other(found: re.Match[bytes]) -> bytes:
+        name = found[2].decode()
+        if name not in values:
+            return found[0]
+        left.pop(name, None)
+        return found[1] + found[2] + found[3] + _quoted(values[name]) if values[name] else b""
+
+    tag = _ATTRIBUTE.sub(other, tag)
+    new = b"".join(b" " + name.encode() + b"=" + _quoted(left[name]) for name in left if left[name])
+    if not new:
+        return tag
+    close = b"/>" if tag.endswith(b"/>") else b">"
+    return tag[: -len(close)].rstrip() + new + close
+
+
+def _quoted(value: str) -> bytes:
+    return b'"' + escaped_attribute(value).encode() + b'"'
+
+
+def opened_tag(tag: bytes) -> bytes:
+    """A start tag, where it was <a/>."""
+    return tag[:-2].rstrip() + b">" if tag.endswith(b"/>") else tag
+
+
+def name_of(tag: bytes) -> bytes:
+    """The name in a start tag, with its prefix."""
+    return re.split(rb"[\s/>]", tag[1:], maxsplit=1)[0]
+
+
+def prefix_of(tag: bytes) -> str:
+    """The prefix in a start tag, with its colon; "" where there is none."""
+    prefix, colon, _ = name_of(tag).decode().rpartition(":")
+    return prefix + colon
+
+
+def blanks_before(data: bytes, at: int) -> bytes:
+    """The white space in front of a place."""
+    found = _BLANKS.search(data, max(0, at - 200), at)
+    return found[0] if found else b""
+
+
+def target_attributes(source: Node, tgt_lang: str, prefix: str) -> str:
+    """Of a new <target>: the language and what is to be done with white space, as the source says
+    it of itself."""
+    said = {}
+    if f"{XML}lang" in source.attributes and tgt_lang:
+        said["xml:lang"] = tgt_lang
+    if space := source.attributes.get(f"{XML}space"):
+        said["xml:space"] = space
+    return "".join(f' {name}="{escaped_attribute(value)}"' for name, value in said.items())
+
+
+def text_problem(text: Text) -> str:
+    """Why a text cannot be translated, "" where it can."""
+    if len(text.codes) > MAX_CODES:
+        return f"more than {MAX_CODES:,} codes"
+    return f"more than {MAX_TOKENS:,} tokens" if too_long(text.plain) else ""
+
+
+def locked(unit: Unit, around: Around, problem: str) -> Unit:
+    """The unit, locked where it is not to be translated or cannot be."""
+    problem = around.problem or problem
+    if problem or not around.translate:
+        return replace(unit, state="locked", problem=problem)
+    return unit
+
+
+def has_text(text: Text | None, source: Text) -> bool:
+    """Whether a target has what makes it one: words, or what a source without words has."""
+    if text is None:
+        return False
+    return bool(text.plain) or (not source.plain and len(text.codes) >= len(source.codes))
+
+
+def percent(match: Match) -> int:
+    """The fuzzy score of a match as CAT tools write it: 100 is exact."""
+    return int(match.score * 100 + 1e-9)
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether they are one language, whatever the region; one that is not said is any."""
+    codes = [normal_code(code).partition("-")[0] for code in (one, other)]
+    return codes[0] == codes[1] or "" in codes

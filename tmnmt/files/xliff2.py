@@ -1,0 +1,205 @@
+"""XLIFF 2.0 to 2.2: every <segment> of a <unit> is a unit.
+
+A new target is marked by its origin:
+
+    origin of the filling   state        subState
+    model                   initial      tmnmt:machine
+    memory, confirmed       translated   tmnmt:exact-match
+
+Matches go into the matches module of the unit, with matchQuality, similarity and origin, and refer
+to their segment by its id; one that has none gets one then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tmnmt.codes.record import Text
+from tmnmt.errors import FormatError
+from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.xliff import (
+    Around,
+    Edit,
+    UnitElement,
+    Xliff,
+    blanks_before,
+    has_text,
+    locked,
+    name_of,
+    opened_tag,
+    percent,
+    prefix_of,
+    target_attributes,
+    text_problem,
+    with_attributes,
+)
+from tmnmt.files.xliff_codes import XLIFF2, candidate_of, content_of, plain_of, text_of
+from tmnmt.files.xliff_parts import Node, Start, Whole
+from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.segments import Match
+
+_MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
+_ID = re.compile(rb"""\sid\s*=\s*["']([^"']*)["']""")
+
+
+class Xliff2(Xliff):
+    """A file of XLIFF 2.0, 2.1 or 2.2."""
+
+    kind = "xliff2"
+    form, major, unit_name = XLIFF2, "2", "unit"
+
+    def _take_languages(self, start: Start) -> None:
+        if start.name == "xliff":
+            self.src_lang = start.attributes.get("srcLang", "")
+            self.tgt_lang = start.attributes.get("trgLang", "")
+            if not self.src_lang:
+                raise self._error(start.line, "an <xliff> without srcLang")
+
+    def _with_target_language(self, start: Start) -> bytes:
+        if start.name != "xliff" or start.attributes.get("trgLang"):
+            return start.data
+        if not self.tgt_lang:
+            raise FormatError(f"{self._path}: no target language, and a target needs one: trgLang")
+        return with_attributes(start.data, {"trgLang": self.tgt_lang})
+
+    def _language_problem(self, start: Start) -> str:
+        return ""
+
+    def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
+        return _Unit(whole.node, data, around, self.tgt_lang)
+
+
+class _Unit(UnitElement):
+    def __init__(self, node: Node, data: bytes, around: Around, tgt_lang: str) -> None:
+        self._node, self._data, self._tgt_lang = node, data, tgt_lang
+        self._prefix = prefix_of(data[: node.inside])
+        said = node.attributes.get("translate")
+        self._around = Around(said != "no" if said else around.translate, around.problem)
+        self._notes = tuple(
+            text
+            for notes in node.named("notes")
+            for note in notes.named("note")
+            if (text := plain_of(data[note.inside : note.inside_end])).strip()
+        )
+        self._segments = list(node.named("segment"))
+        there = node.first(f"{_MATCHES} matches")
+        # an empty one is written anew
+        self._matches = there
+        in_use = there is not None and not there.empty
+        self._own = prefix_of(data[there.start : there.inside]) if there and in_use else "mtc:"
+        self.units = tuple(map(self._unit, self._segments))
+
+    # --- reading
+
+    def _unit(self, segment: Node) -> Unit:
+        source, target = segment.first("source"), segment.first("target")
+        problem = ""
+        if source is None:
+            problem = "a <segment> without <source>"
+        elif b"xmlns" in self._data[source.start : source.inside]:
+            problem = "its <source> declares namespaces of its own"
+        text = self._text(source) or Text("")
+        translation = self._text(target)
+        state = _state(segment, text, translation)
+        name, own = self._node.attributes.get("id", ""), segment.attributes.get("id", "")
+        unit = Unit(
+            text,
+            translation if state != "new" else None,
+            state,
+            f"{name}:{own}" if own else name,
+            self._node.attributes.get("name", ""),
+            self._notes,
+            (source or segment).line,
+        )
+        return locked(unit, self._around, problem or text_problem(text))
+
+    def _text(self, node: Node | None) -> Text | None:
+        if node is None:
+            return None
+        return text_of(self._data[node.inside : node.inside_end], self._prefix, XLIFF2)
+
+    # --- writing
+
+    def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        edits, matches = list[Edit](), list[bytes]()
+        ids = {found.decode() for found in _ID.findall(self._data)}
+        for segment, unit, filling in zip(self._segments, self.units, fillings, strict=True):
+            if filling is None:
+                continue
+            values = _new_state(filling)
+            if filling.matches:
+                name = segment.attributes.get("id") or _unused(ids)
+                values["id"] = name
+                ids.add(name)
+                matches += [self._candidate(unit, match, name) for match in filling.matches]
+            start = self._data[segment.start : segment.inside]
+            edits.append(Edit(segment.start, segment.inside, with_attributes(start, values)))
+            edits.append(self._with_target(segment, content_of(filling.target, XLIFF2)))
+        new = [match for match in matches if match not in self._data]  # others: of an earlier run
+        return edits if not new else [*edits, self._with_matches(b"".join(new))]
+
+    def _with_target(self, segment: Node, content: str) -> Edit:
+        target, source = segment.first("target"), segment.first("source")
+        if target is not None:
+            start = opened_tag(self._data[target.start : target.inside])
+            end = b"</" + name_of(start) + b">"
+            return Edit(target.start, target.end, start + content.encode() + end)
+        assert source is not None
+        name = f"{self._prefix}target"
+        space = target_attributes(source, self._tgt_lang, self._prefix)
+        new = f"<{name}{space}>{content}</{name}>".encode()
+        return Edit(source.end, source.end, blanks_before(self._data, source.start) + new)
+
+    def _with_matches(self, new: bytes) -> Edit:
+        there = self._matches
+        if there is not None and not there.empty:
+            return Edit(there.inside_end, there.inside_end, new)
+        whole = f'<{self._own}matches xmlns:mtc="{_MATCHES}">'.encode() + new
+        whole += f"</{self._own}matches>".encode()
+        if there is not None:
+            return Edit(there.start, there.end, whole)
+        blanks = blanks_before(self._data, self._segments[0].start)
+        return Edit(self._node.inside, self._node.inside, blanks + whole)
+
+    def _candidate(self, unit: Unit, match: Match, name: str) -> bytes:
+        prefix, segment = self._prefix, match.segment
+        score = str(percent(match))
+        values = {
+            "ref": f"#{name}",
+            "type": "tm",
+            "matchQuality": score,
+            "similarity": score,
+            "origin": segment.origin,
+        }
+        attributes = "".join(
+            f' {key}="{escaped_attribute(value)}"' for key, value in values.items() if value
+        )
+        texts = (Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes))
+        source, target = (candidate_of(text, unit.source.codes, prefix, XLIFF2) for text in texts)
+        return (
+            f"<{self._own}match{attributes}><{prefix}source>{source}</{prefix}source>"
+            f"<{prefix}target>{target}</{prefix}target></{self._own}match>"
+        ).encode()
+
+
+def _state(segment: Node, source: Text, target: Text | None) -> State:
+    if target is None or not has_text(target, source):
+        return "new"
+    state = segment.attributes.get("state", "")
+    if state == "initial":
+        return "draft"
+    copied = target == source and any(character.isalpha() for character in source.plain)
+    return "draft" if copied and not state else "translated"
+
+
+def _new_state(filling: Filling) -> dict[str, str]:
+    if filling.origin in ("memory", "confirmed"):
+        return {"state": "translated", "subState": "tmnmt:exact-match"}
+    return {"state": "initial", "subState": "tmnmt:machine"}
+
+
+def _unused(ids: set[str]) -> str:
+    number = 1
+    while f"s{number}" in ids:
+        number += 1
+    return f"s{number}"

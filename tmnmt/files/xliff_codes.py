@@ -1,0 +1,264 @@
+"""The inline elements of XLIFF 1 and 2 as codes, and codes as inline elements.
+
+What the standards leave to the tool is decided as for TMX (`tmnmt.formats.tmx_codes`):
+- The content of bpt, ept, ph and it is native code and no text, and so is what stands in a <sub> of
+  theirs. g, pc and mrk are around text.
+- A mrk of type "protected", or that says translate="no", is a placeholder that covers its text.
+- A standalone code covers a space where it is a line break, or stands between two letters or
+  digits, so that words do not run together.
+- Elements of others are standalone codes with all that is in them. Comments and processing
+  instructions are nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.formats.xml_text import escaped, escaped_attribute
+
+MAX_CODES = 1000  # of a text; more than its tokens may be
+
+_ASIDE = r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
+_TAG = r"""<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>"""
+_TOKEN = re.compile(rf"{_ASIDE}|{_TAG}|[^<]++", re.DOTALL)
+_ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
+_REFERENCE = re.compile(r"&(#x[0-9A-Fa-f]+|#[0-9]+|\w+);")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_LINE_END = re.compile("\r\n?")
+
+Attributes = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The inline elements of one version. `around`: elements whose inside is text; `half`: of the
+    others the kind and the span, by name and attributes; `candidate`: an element of this name for a
+    code of another format, by its number."""
+
+    name: str
+    around: frozenset[str]
+    half: Callable[[str, Attributes], tuple[Kind, str]]
+    candidate: Callable[[str, int, str], str]
+
+
+def text_of(content: bytes, prefix: str, form: Form) -> Text:
+    """The text of a <source> or <target>, cleaned as those of a memory; `prefix` is that of XLIFF's
+    own elements in this file, "" or as "x:"."""
+    raw = content.decode()
+    if "<" not in raw:
+        return clean_codes(Text(unescaped(raw)))[0]
+    return clean_codes(joined(_Flow(_TOKEN.findall(raw), prefix, form).parts()))[0]
+
+
+def content_of(text: Text, form: Form) -> str:
+    """What `text_of` makes the same text of, where its codes are of this form, or of none."""
+    return "".join(
+        escaped(part) if isinstance(part, str) else _written(part[0], form) for part in text.parts()
+    )
+
+
+def candidate_of(text: Text, known: Sequence[Code], prefix: str, form: Form) -> str:
+    """The content of a <source> or <target> of a match for a unit that has the codes `known`: these
+    as they are, others as placeholders that show their markup."""
+    if not refusal(text, known, form):
+        return content_of(text, form)
+    parts = list[str]()
+    for number, part in enumerate(text.parts(), 1):
+        if isinstance(part, str):
+            parts.append(escaped(part))
+        elif part[0].form:
+            parts.append(form.candidate(prefix, number, part[0].markup))
+        else:
+            parts.append(escaped(part[0].markup))
+    return "".join(parts)
+
+
+def refusal(text: Text, known: Sequence[Code], form: Form) -> str:
+    """Why a text cannot be written where the codes `known` are, in words; "" where it can: each of
+    its codes is one of them, no oftener than there, and those that are around text are nested."""
+    left = Counter(code.markup for code in known if code.form == form.name)
+    inside = list[str]()
+    for code in text.codes:
+        if not code.form:
+            continue
+        if code.form != form.name or not left[code.markup]:
+            return f"the code {code.markup[:60]!r} is not in its source, or not so often"
+        left[code.markup] -= 1
+        if code.markup.startswith("</"):
+            if not inside or inside.pop() != code.markup[2:-1].strip():
+                return f"the code {code.markup[:60]!r} closes what is not open"
+        elif code.kind == "open" and _is_start_tag(code.markup):
+            inside.append(re.split(r"[\s>]", code.markup[1:], maxsplit=1)[0])
+    return f"the code <{inside[-1]}> is not closed" if inside else ""
+
+
+def unescaped(raw: str) -> str:
+    """The text that stands between tags."""
+    if "\r" in raw:
+        raw = _LINE_END.sub("\n", raw)
+    return _REFERENCE.sub(_character, raw) if "&" in raw else raw
+
+
+def plain_of(content: bytes) -> str:
+    """The text of an element, without tags and comments."""
+    tokens = _TOKEN.findall(content.decode())
+    return "".join(_text(token) for token in tokens)
+
+
+@lru_cache(4096)
+def tag(token: str) -> tuple[str, Attributes]:
+    """Name and attributes of a start tag, with their prefixes."""
+    name = re.split(r"[\s/>]", token[1:], maxsplit=1)[0]
+    return name, {key: unescaped(value[1:-1]) for key, value in _ATTRIBUTE.findall(token)}
+
+
+def _character(found: re.Match[str]) -> str:
+    name = found[1]
+    if name[0] != "#":
+        return _NAMED[name]
+    return chr(int(name[2:], 16) if name[1] == "x" else int(name[1:]))
+
+
+def _text(token: str) -> str:
+    if token.startswith("<"):
+        return _LINE_END.sub("\n", token[9:-3]) if token.startswith("<![CDATA[") else ""
+    return unescaped(token)
+
+
+def _written(code: Code, form: Form) -> str:
+    return code.markup if code.form == form.name else escaped(code.markup)
+
+
+def _is_start_tag(markup: str) -> bool:
+    token = _TOKEN.match(markup)
+    return token is not None and token[0] == markup and not markup.endswith("/>")
+
+
+class _Flow:
+    """Tokens of well-formed XML as parts of a text."""
+
+    def __init__(self, tokens: list[str], prefix: str, form: Form) -> None:
+        self._tokens, self._prefix, self._form = tokens, prefix, form
+        self._ends = dict[int, int]()  # which token closes which
+        waiting = list[int]()
+        for at, token in enumerate(tokens):
+            if token.startswith("</"):
+                self._ends[waiting.pop()] = at
+            elif token.startswith("<") and token[1] not in "!?" and not token.endswith("/>"):
+                waiting.append(at)
+
+    def parts(self) -> list[Part]:
+        return self._parts(0, len(self._tokens), "")
+
+    def _parts(self, at: int, end: int, last: str) -> list[Part]:
+        """`last`: the character before them."""
+        parts = list[Part]()
+        while at < end:
+            token = self._tokens[at]
+            if token.startswith("<") and token[1] not in "!?":
+                close = self._ends.get(at, at)
+                new = self._element(at, close, last)
+                at = close
+            else:
+                new = [_text(token)]
+            for part in new:
+                text = part if isinstance(part, str) else part[1]
+                last = text[-1:] or last
+            parts += new
+            at += 1
+        return parts
+
+    def _element(self, at: int, close: int, last: str) -> list[Part]:
+        full_name, attributes = tag(self._tokens[at])
+        name = full_name.removeprefix(self._prefix)
+        core = full_name.startswith(self._prefix) and ":" not in name
+        if core and name in self._form.around and at < close:
+            return self._around(name, attributes, at, close, last)
+        markup = "".join(self._tokens[at : close + 1])
+        kind, pair = self._form.half(name, attributes) if core else ("standalone", "")
+        spaced = kind == "standalone" and self._spaced(name, attributes, close, last)
+        code = _code(kind, markup, pair, self._form, attributes)
+        return [(code, " " if spaced else "")]
+
+    def _around(
+        self, name: str, attributes: Attributes, at: int, close: int, last: str
+    ) -> list[Part]:
+        inside = self._parts(at + 1, close, last)
+        if name == "mrk" and _is_protected(attributes) and (plain := joined(inside).plain):
+            markup = "".join(self._tokens[at : close + 1])
+            return [(_code("placeholder", markup, "", self._form, attributes), plain)]
+        pair = f"{name} {attributes.get('id', '')}"
+        opening = _code("open", self._tokens[at], pair, self._form, attributes)
+        closing = _code("close", self._tokens[close], pair, self._form, attributes)
+        return [(opening, ""), *inside, (closing, "")]
+
+    def _spaced(self, name: str, attributes: Attributes, close: int, last: str) -> bool:
+        if name in ("g", "pc", "mrk", "cp"):
+            return False
+        if "lb" in (attributes.get("ctype"), attributes.get("subType", "").removeprefix("xlf:")):
+            return True
+        after = self._tokens[close + 1] if close + 1 < len(self._tokens) else ""
+        return last.isalnum() and _text(after)[:1].isalnum()
+
+
+def _is_protected(attributes: Attributes) -> bool:
+    return attributes.get("mtype") == "protected" or attributes.get("translate") == "no"
+
+
+def _code(kind: Kind, markup: str, pair: str, form: Form, attributes: Attributes) -> Code:
+    movable = attributes.get("canReorder", "yes") == "yes"
+    droppable = attributes.get("canDelete") == "yes"
+    return Code(0, kind, markup, pair, form.name, movable=movable, droppable=droppable)
+
+
+def _half1(name: str, attributes: Attributes) -> tuple[Kind, str]:
+    pair = attributes.get("rid") or attributes.get("id", "")
+    match name, attributes.get("pos"):
+        case "bx", _:
+            return "open", f"x {pair}"
+        case "ex", _:
+            return "close", f"x {pair}"
+        case "bpt", _:
+            return "open", f"b {pair}"
+        case "ept", _:
+            return "close", f"b {pair}"
+        case "it", "open":
+            return "open", ""
+        case "it", "close":
+            return "close", ""
+        case _:
+            return "standalone", ""
+
+
+def _half2(name: str, attributes: Attributes) -> tuple[Kind, str]:
+    pair = f"{attributes.get('id', '')}"
+    start = attributes.get("startRef")
+    match name:
+        case "sc":
+            return "open", f"sc {pair}"
+        case "ec":
+            return "close", f"sc {start}" if start else ""
+        case "sm":
+            return "open", f"sm {pair}"
+        case "em":
+            return "close", f"sm {start}" if start else ""
+        case _:
+            return "standalone", ""
+
+
+def _candidate1(prefix: str, number: int, markup: str) -> str:
+    return f'<{prefix}ph id="{number}">{escaped(markup)}</{prefix}ph>'
+
+
+def _candidate2(prefix: str, number: int, markup: str) -> str:
+    return f'<{prefix}ph id="{number}" disp="{escaped_attribute(markup)}"/>'
+
+
+XLIFF1 = Form("xliff1", frozenset({"g", "mrk"}), _half1, _candidate1)
+XLIFF2 = Form("xliff2", frozenset({"pc", "mrk"}), _half2, _candidate2)

@@ -1,0 +1,309 @@
+"""An XLIFF file cut into parts, in order and in constant memory: bytes that are nobody's business,
+start and end tags of what has units inside, and whole units.
+
+expat reads the file once from start to end, so what is no XML is found, with its line. It says at
+which byte a tag begins; the bytes themselves are what is handed on. All of it is in UTF-8: a file
+in another encoding is transcoded on the way in, and back on the way out."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+from xml.parsers import expat
+
+from tmnmt.errors import FormatError, shown
+from tmnmt.formats.encoding import BLOCK, utf8, xml_encoding
+
+MAX_BYTES = 10_000_000  # of a unit, or a tag
+MAX_DEPTH = 200  # elements inside one another
+
+CORE = "urn:oasis:names:tc:xliff:document:"  # the namespaces of XLIFF begin so
+_AROUND = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
+_CONTENT = frozenset({"source", "target", "seg-source"})  # whose inside is not looked into here
+START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
+
+
+@dataclass(slots=True)
+class Node:
+    """An element of a unit: where in the unit's bytes its tags are. Without content, `<a/>`,
+    `inside` and `inside_end` are its end."""
+
+    name: str  # without prefix where it is of XLIFF itself, else with its namespace
+    attributes: dict[str, str]
+    line: int
+    start: int
+    inside: int = 0
+    inside_end: int = 0
+    end: int = 0
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is one tag, <a/>."""
+        return self.inside == self.end
+
+    def named(self, name: str) -> Iterator[Node]:
+        """Those of its children that are called so."""
+        return (child for child in self.children if child.name == name)
+
+    def first(self, name: str) -> Node | None:
+        """The first of these."""
+        return next(self.named(name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """What is handed on as it is."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The start tag of what has units inside: the root, a file, a group. An end follows even where
+    the tag is all of it."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of the last of them that has not ended; its bytes come by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A unit. `data` is None where it is longer than 10 MB: its bytes come by themselves, before
+    and after."""
+
+    node: Node
+    data: bytes | None
+
+
+Part = Bytes | Start | End | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file is encoded, and the byte-order mark that it begins with."""
+
+    name: str
+    mark: bytes
+
+
+def encoding_of(path: Path) -> Encoding:
+    """Raises FormatError where the file cannot be read, or is in an encoding that nobody knows."""
+    with reading(path) as file:
+        head = file.peek(1)
+        name, length = xml_encoding(head, str(path))
+        return Encoding(name, head[:length])
+
+
+def reading(path: Path) -> io.BufferedReader:
+    """The file, opened. Raises FormatError where it cannot be read."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def parts(path: Path, unit: str, block: int = BLOCK) -> Iterator[Part]:
+    """The parts of a file whose units are elements called `unit`. Their bytes, one after another,
+    are the file in UTF-8 without its mark. FormatError: file, line and what is wrong there."""
+    encoding = encoding_of(path)
+    with reading(path) as file:
+        stream = utf8(file, encoding.name, len(encoding.mark))
+        cutter = _Cutter(str(path), unit)
+        while data := stream.read(block):
+            yield from cutter.fed(data)
+        yield from cutter.ended()
+
+
+class Output:
+    """UTF-8 bytes written in a file's own encoding; a character that it lacks as a reference."""
+
+    def __init__(self, to: BinaryIO, encoding: Encoding) -> None:
+        self._to, self._encoding = to, encoding
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._encoder = codecs.getincrementalencoder(encoding.name)("xmlcharrefreplace")
+        to.write(encoding.mark)
+
+    def write(self, data: bytes) -> None:
+        """What is written in parts may be cut anywhere."""
+        if self._encoding.name == "utf-8":
+            self._to.write(data)
+        else:
+            self._to.write(self._encoder.encode(self._decoder.decode(data)))
+
+    def end(self) -> None:
+        """What the encoding needs behind the last character."""
+        if self._encoding.name != "utf-8":
+            self._to.write(self._encoder.encode("", True))
+
+
+def check_comes_back(path: Path) -> None:
+    """Raises FormatError where the file's encoding has several ways to write a character, and the
+    file does not use the usual one: it could not be written as it was read."""
+    encoding = encoding_of(path)
+    if encoding.name.startswith("utf-"):
+        return  # has one way, or else is refused when it is read
+    decoder = codecs.getincrementaldecoder(encoding.name)()
+    encoder = codecs.getincrementalencoder(encoding.name)()
+    waiting = b""
+    with reading(path) as file:
+        file.read(len(encoding.mark))
+        while block := file.read(BLOCK):
+            waiting += block
+            try:
+                again = encoder.encode(decoder.decode(block))
+            except UnicodeDecodeError:
+                return  # reading it says where
+            if not waiting.startswith(again):
+                raise FormatError(f"{path}: cannot be written again as it is in {encoding.name}")
+            waiting = waiting[len(again) :]
+
+
+class _Cutter:
+    """Bytes are counted from the beginning of the file. What expat tells is in `_data`, since its
+    tag was read to the end."""
+
+    def __init__(self, shown_path: str, unit: str) -> None:
+        self._path, self._unit = shown_path, unit
+        self._data, self._at = b"", 0  # what is not handed on, and where it begins
+        self._found = list[Part]()
+        self._depth = 0
+        self._around = list[int]()  # depths of the open elements that have units inside
+        self._open = list[Node]()  # a unit, and what is open inside it
+        self._begin = self._unit_depth = 0  # where the unit begins, and how deep
+        self._content = 0  # depth of an element that is not looked into; 0: none
+        self._too_long = False  # the unit
+        self._names: dict[str, str] = {}
+        self._parser = expat.ParserCreate("utf-8", " ")
+        self._parser.StartElementHandler = self._started
+        self._parser.EndElementHandler = self._closed
+        self._parser.StartDoctypeDeclHandler = self._doctype
+
+    def fed(self, data: bytes) -> Iterator[Part]:
+        self._data += data
+        self._parse(data, False)
+        if self._open and not self._too_long:
+            self._too_long = len(self._data) > MAX_BYTES
+        if not self._open or self._too_long:
+            # What is not told yet begins there or behind; -1 where expat does not know.
+            self._hand_on(self._parser.CurrentByteIndex)
+        if len(self._data) > MAX_BYTES:
+            raise self._error("longer than 10 MB without an end")
+        yield from self._told()
+
+    def ended(self) -> Iterator[Part]:
+        self._parse(b"", True)
+        self._hand_on(self._at + len(self._data))
+        yield from self._told()
+
+    def _parse(self, data: bytes, last: bool) -> None:
+        try:
+            self._parser.Parse(data, last)
+        except expat.ExpatError as error:
+            raise FormatError(
+                f"{self._path}, line {error.lineno}: broken XML: {expat.ErrorString(error.code)}"
+            ) from error
+
+    def _error(self, what: str) -> FormatError:
+        return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}")
+
+    def _told(self) -> list[Part]:
+        told, self._found = self._found, []
+        return told
+
+    def _hand_on(self, to: int) -> None:
+        if to > self._at:
+            data, self._data = self._data[: to - self._at], self._data[to - self._at :]
+            self._at = to
+            self._found.append(Bytes(data))
+
+    def _tag_end(self, start: int) -> int:
+        tag = START_TAG.match(self._data, start - self._at)
+        if tag is None:  # expat took it for one
+            raise AssertionError(f"no tag at byte {start} of {self._path}")
+        return self._at + tag.end()
+
+    # --- what expat calls
+
+    def _doctype(self, *_: object) -> None:
+        raise self._error("a DOCTYPE; files with a DTD or entities are not read")
+
+    def _started(self, full_name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._content or self._too_long:
+            return
+        if self._depth > MAX_DEPTH:
+            raise self._error(f"more than {MAX_DEPTH} elements inside one another")
+        name = self._names.get(full_name) or self._name(full_name)
+        if self._depth == 1 and name != "xliff":
+            raise self._error(f"no XLIFF: the root element is {shown(name)}")
+        if self._open:
+            self._inside(name, attributes)
+        elif name == self._unit:
+            self._hand_on(self._parser.CurrentByteIndex)
+            self._begin, self._unit_depth = self._at, self._depth
+            self._open.append(Node(name, attributes, self._parser.CurrentLineNumber, 0))
+        elif name in _AROUND:
+            start = self._parser.CurrentByteIndex
+            self._hand_on(start)
+            size = self._tag_end(start) - start
+            tag, self._data = self._data[:size], self._data[size:]
+            self._at += size
+            self._around.append(self._depth)
+            self._found.append(Start(name, attributes, self._parser.CurrentLineNumber, tag))
+
+    def _name(self, full_name: str) -> str:
+        space, _, local = full_name.rpartition(" ")
+        name = local if not space or space.startswith(CORE) else full_name
+        if len(self._names) < MAX_DEPTH:  # a file may have as many names as it likes
+            self._names[full_name] = name
+        return name
+
+    def _inside(self, name: str, attributes: dict[str, str]) -> None:
+        start = self._parser.CurrentByteIndex - self._begin
+        node = Node(name, attributes, self._parser.CurrentLineNumber, start)
+        self._open[-1].children.append(node)
+        self._open.append(node)
+        if name in _CONTENT:
+            self._content = self._depth
+
+    def _closed(self, _: str) -> None:
+        depth = self._depth
+        self._depth -= 1
+        if self._content == depth:
+            self._content = 0
+        if self._content:
+            return
+        if self._too_long:
+            if depth == self._unit_depth:
+                self._found.append(Whole(self._open[0], None))
+                self._open, self._too_long = [], False
+        elif self._open:
+            self._close(self._open.pop())
+        elif self._around and self._around[-1] == depth:
+            self._around.pop()
+            self._found.append(End())
+
+    def _close(self, node: Node) -> None:
+        node.inside = self._tag_end(self._begin + node.start) - self._begin
+        node.inside_end = self._parser.CurrentByteIndex - self._begin
+        if self._data[node.inside - 2 : node.inside] == b"/>":
+            node.inside_end = node.end = node.inside
+        else:
+            node.end = self._data.index(b">", node.inside_end) + 1
+        if not self._open:
+            data, self._data = self._data[: node.end], self._data[node.end :]
+            self._at += node.end
+            self._found.append(Whole(node, data))
