@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 # Digits, with the signs that group them or stand before decimals; a blank only groups three.
-_NUMBER = re.compile(
+NUMBER = re.compile(
     r"\d+(?:[.,'\u2019]\d+|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\d\d\d))[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
 )
 
@@ -18,10 +18,10 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
     How digits are grouped and decimals are marked does not count: 12,345.67 is 12 345,67. Nor does
     it count whether parts stand together: 31.12.1996 is 31/12/1996. Numbers in words are not
     read."""
-    theirs = _NUMBER.findall(tgt)
+    theirs = NUMBER.findall(tgt)
     left = Counter(map(_digits, theirs))
     others = []
-    for number in _NUMBER.findall(src):
+    for number in NUMBER.findall(src):
         if left[_digits(number)]:
             left[_digits(number)] -= 1
         else:

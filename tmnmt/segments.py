@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tmnmt.codes.record import Code
 
@@ -30,14 +31,39 @@ class Segment:
     tgt_codes: tuple[Code, ...] = ()
 
 
+class Reason(NamedTuple):
+    """One thing that a match's worth goes by, and what it adds, or takes where it is below 0."""
+
+    what: str
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a match is worth to a translator: 0 to 102, and why (`tmnmt.index.worth`).
+
+    `tgt`: the translation as the text wants it, where that is not the segment's own: numbers put
+    into it, or the case restored; "" where it is."""
+
+    value: int
+    reasons: tuple[Reason, ...] = ()
+    tgt: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where
-    that was asked for; `edits` in match tokens."""
+    that was asked for; `edits` in match tokens; `worth` where that was asked for."""
 
     segment: Segment
     score: float
     edits: int
+    worth: Worth | None = None
+
+    @property
+    def tgt(self) -> str:
+        """The translation that the match gives: adapted where that is sure."""
+        return (self.worth.tgt if self.worth is not None else "") or self.segment.tgt
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +121,9 @@ class Translation:
     """A translated segment. `score` is the length-normalised log probability; tokens only when
     explained.
 
-    `origin`: "model"; "memory" for an exact match, taken as it stands; "confirmed" for what was
-    confirmed before; "" for what has no translation.
+    `origin`: "model"; "memory" for an exact match, taken as it stands; "adapted" for one with
+    numbers put into it, or its case restored; "confirmed" for what was confirmed before; "" for
+    what has no translation.
 
     `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
     nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or

@@ -18,7 +18,7 @@ from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index import MemoryIndex
 from tmnmt.index.elastic import layout
 from tmnmt.index.embedded.build import build
-from tmnmt.index.embedded.manifest import read_manifest, write_manifest
+from tmnmt.index.embedded.manifest import FORMAT, read_manifest, write_manifest
 from tmnmt.index.embedded.rows import record, segment_of
 from tmnmt.segments import Segment
 
@@ -108,14 +108,15 @@ def test_an_index_of_the_former_format_is_read_and_compacted_to_this_one(tmp_pat
     assert read_manifest(tmp_path / "m").format == 4
     index.compact()
     assert held(index) == [PLAIN, OTHER]
-    assert read_manifest(tmp_path / "m").format == 5
+    assert read_manifest(tmp_path / "m").format == FORMAT
 
 
-@pytest.mark.parametrize("number", [3, 6])
+@pytest.mark.parametrize("number", [3, FORMAT + 1])
 def test_an_index_of_another_format_is_refused(tmp_path: Path, number: int) -> None:
     build(tmp_path / "m", [PLAIN], "en", "fr")
     former(tmp_path / "m", number)
-    with pytest.raises(MemoryIndexError, match=f"format {number}, .* this version reads format 5"):
+    said = f"format {number}, .* this version reads format {FORMAT}"
+    with pytest.raises(MemoryIndexError, match=said):
         MemoryIndex.open(tmp_path / "m")
 
 

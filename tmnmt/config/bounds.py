@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any, NamedTuple
 
 from tmnmt.segments import Segment
@@ -61,6 +62,14 @@ def number(low: float, high: float = math.inf) -> Bound:
         low,
         high if high < math.inf else None,
     )
+
+
+def is_date(text: str) -> bool:
+    """Whether it is a day as 2026-01-31."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _field_and_value(text: str) -> bool:

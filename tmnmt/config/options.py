@@ -11,7 +11,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from tmnmt.config.bounds import AboveZero, Bound, Help, ShareBelowOne, number, whole
+from tmnmt.config.bounds import (
+    AboveZero,
+    Bound,
+    Help,
+    ShareBelowOne,
+    is_date,
+    number,
+    whole,
+)
 from tmnmt.errors import UsageError
 
 STDOUT = "-"
@@ -120,6 +128,56 @@ class Selection(Options):
         super().__post_init__()
         if self.alpha is not None and self.select != "contrastive":
             raise UsageError(f"alpha is of select contrastive, and select is {self.select}")
+
+
+@dataclass(frozen=True)
+class Penalties(Options):
+    """What a match is worth: points that are taken of it (`tmnmt.index.worth`)."""
+
+    title = "What a match is worth"
+    penalty_codes: Annotated[
+        int, whole(0, 100), Help("Points off a match whose inline codes differ.")
+    ] = 1
+    penalty_numbers: Annotated[
+        int,
+        whole(0, 100),
+        Help("Points off where numbers differ, and it is not sure how to put in the right ones."),
+    ] = 5
+    penalty_case: Annotated[int, whole(0, 100), Help("Points off where case differs.")] = 1
+    penalty_punctuation: Annotated[
+        int, whole(0, 100), Help("Points off where punctuation differs.")
+    ] = 1
+    penalty_domain: Annotated[
+        int, whole(0, 100), Help("Points off a match that is not of the domain asked for.")
+    ] = 5
+    penalty_machine: Annotated[
+        int, whole(0, 100), Help("Points off a match that a machine has translated.")
+    ] = 15
+    penalty_alignment: Annotated[
+        int, whole(0, 100), Help("Points off a match that was made by aligning two texts.")
+    ] = 5
+    penalty_old: Annotated[
+        int, whole(0, 100), Help("Points off a match that is older than --older-than.")
+    ] = 5
+    older_than: Annotated[
+        str | None,
+        Bound("a date, as 2026-01-31", is_date),
+        Help("The day before which matches count as old, as 2026-01-31.", metavar="DATE"),
+    ] = None
+    domain: Annotated[
+        str | None,
+        Bound("NAME=VALUE", lambda text: all(text.partition("="))),
+        Help(
+            "The domain asked for: a property that matches should have, or document=NAME.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None
+
+    @property
+    def wanted(self) -> tuple[str, str]:
+        """The property asked for, by name and value; empty where none is."""
+        name, _, value = (self.domain or "").partition("=")
+        return name, value
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.fuzzy import SLACK, score_of
+from tmnmt.index.skeleton import skeleton, skeleton_hash
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -26,6 +28,8 @@ class Delta:
         self._written: list[str] = []  # of each of them
         self._place: dict[int, int] = {}  # of an id in both
         self._character: dict[str, str] = {}
+        # ids by hash, once they are asked for
+        self._skeletons: defaultdict[int, set[int]] | None = None
 
     def __len__(self) -> int:
         return len(self._segments)
@@ -49,16 +53,29 @@ class Delta:
             )
         )
         self._segments.append(segment)
+        if self._skeletons is not None:
+            self._skeletons[_skeleton_of(segment)].add(segment.id)
 
     def remove(self, number: int) -> None:
         """The segment with this id is found no more; nothing where there is none."""
         place = self._place.pop(number, None)
         if place is None:
             return
+        if self._skeletons is not None:
+            self._skeletons[_skeleton_of(self._segments[place])].discard(number)
         last, written = self._segments.pop(), self._written.pop()
         if place < len(self._segments):
             self._segments[place], self._written[place] = last, written
             self._place[last.id] = place
+
+    def same_skeleton(self, bones: Sequence[str]) -> list[Segment]:
+        """The segments of this skeleton, and perhaps another, in no order."""
+        if self._skeletons is None:
+            self._skeletons = defaultdict(set)
+            for segment in self._segments:
+                self._skeletons[_skeleton_of(segment)].add(segment.id)
+        ids = self._skeletons.get(skeleton_hash(bones), ())
+        return [self._segments[self._place[number]] for number in ids]
 
     def search(
         self, text: str, threshold: float, without_equal: bool, without_document: str
@@ -88,3 +105,7 @@ class Delta:
                 continue
             matches.append(Match(segment, score_of(edits, longer), edits))
         return matches
+
+
+def _skeleton_of(segment: Segment) -> int:
+    return skeleton_hash(skeleton(segment.src))

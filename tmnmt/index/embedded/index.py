@@ -22,7 +22,10 @@ from tmnmt.index.embedded.manifest import MANIFEST_FILE, Manifest, manifest_vers
 from tmnmt.index.embedded.postings import Wanted
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
+from tmnmt.index.skeleton import skeleton
 from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
 
 SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
 
@@ -95,6 +98,27 @@ class MemoryIndex:
             return answers
         best = dict(zip(distinct, answers, strict=True))
         return [list(best[key]) for key in asked]
+
+    def same_skeleton(
+        self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
+    ) -> list[list[Match]]:
+        """As `FindsSkeletons.same_skeleton` says, with what any process has added."""
+        check_search(queries, k, 0.0, None)
+        with self._lock:
+            now = self._refreshed()
+            parts, answers = now.parts(), []
+            added = [now.delta.same_skeleton(skeleton(text)) for text in queries]
+        try:
+            for text, new in zip(queries, added, strict=True):
+                bones, length = skeleton(text), len(match_tokens(text))
+                old = (part.same_skeleton(bones, length, k) for part in parts if bones)
+                answers.append(of_skeleton(text, chain(new, *old), k))
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self.same_skeleton(queries, k)  # replaced before it was read
+        return answers
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by

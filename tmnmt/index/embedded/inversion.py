@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
 from tmnmt.index.base import MAX_TOKENS
-from tmnmt.index.embedded.postings import DOCUMENTS, IDS, VOCABULARY
+from tmnmt.index.embedded.postings import DOCUMENTS, IDS, SKELETONS, VOCABULARY
+from tmnmt.index.skeleton import sorted_hashes
 from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
@@ -73,12 +74,13 @@ class Inversion:
         they hold."""
         folder.mkdir()
         by_rank = self._newest_first()
-        of, lengths = self._write_sequences(folder)
+        of, lengths, skeletons = self._write_sequences(folder)
         arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
         ids = _numpy(self._ids)[by_rank]
         arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
         arrays[VOCABULARY] = self._vocabulary.text()
+        arrays[SKELETONS] = skeletons
         arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
@@ -90,13 +92,14 @@ class Inversion:
         with suppress(OSError):
             self._file.close()
 
-    def _write_sequences(self, folder: Path) -> tuple[Int32, Int32]:
+    def _write_sequences(self, folder: Path) -> tuple[Int32, Int32, NDArray[np.uint64]]:
         self._file.flush()
         tokens = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
         of, lengths, laid = write_groups(folder, np.asarray(tokens), _numpy(self._lengths))
         self._file.close()
         write_features(folder, laid, lengths, len(self._vocabulary))
-        return of, lengths
+        words = self._vocabulary.text().tobytes().decode().split("\n")
+        return of, lengths, sorted_hashes(words, laid, lengths)
 
     def _newest_first(self) -> NDArray[np.signedinteger[Any]]:
         order = (

@@ -3,7 +3,7 @@ fetched from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tmnmt.index.embedded.postings import Hit, Postings, Wanted
@@ -27,6 +27,10 @@ class Part(NamedTuple):
             [Match(segments[number], score, edits) for number, edits, score in hits]
             for hits in hits_of
         ]
+
+    def same_skeleton(self, bones: Sequence[str], length: int, k: int) -> Iterable[Segment]:
+        """At most `k` segments that are not dead, nearly all of which have this skeleton."""
+        return self.fetch(self.postings.same_skeleton(bones, length, k, self.dead)).values()
 
     def hits(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int

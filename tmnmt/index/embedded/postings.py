@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.small_json import parsed
@@ -31,15 +32,14 @@ from tmnmt.index.kernels.arrays import (
     best_of_each,
     numbered,
 )
+from tmnmt.index.skeleton import skeleton_hash, sorted_hashes, texts_with
 from tmnmt.text import written_for_tokens
 
-VOCABULARY, DOCUMENTS, IDS = (
-    "vocabulary",
-    "documents",
-    "ids",
-)  # parts beside those of `kernels.Arrays`
+# parts beside those of `kernels.Arrays`
+VOCABULARY, DOCUMENTS, IDS, SKELETONS = "vocabulary", "documents", "ids", "skeletons"
 NO_DOCUMENT = -1  # as the document to leave out: none
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
+OF_EQUAL_SOURCES = 4  # segments of one skeleton
 MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
 _MOST_HEADER_BYTES, _ALIGNED = 192, 64
 _HEADER = re.compile(
@@ -130,9 +130,40 @@ class Postings:
         with ThreadPoolExecutor(min(threads, len(runs))) as pool:
             return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
 
+    def same_skeleton(
+        self, bones: Sequence[str], length: int, k: int, dead: frozenset[int] = frozenset()
+    ) -> list[int]:
+        """The ids of at most `k` segments that are not dead and whose source may have this
+        skeleton: those of so many match tokens first, then the newest; of equal sources a few.
+        Another skeleton can have the same hash."""
+        groups = texts_with(self._skeletons, skeleton_hash(bones)).astype(np.int64)
+        starts, offsets = self._parts["length_start"], self._parts["member_offsets"]
+        if len(groups) and groups[-1] >= len(offsets) - 1:
+            raise _damaged(self._folder / f"{SKELETONS}.npy", "names a text that is not there")
+        first, end = starts[[min(length, len(starts) - 1), min(length + 1, len(starts) - 1)]]
+        others = (groups < first) | (groups >= end)
+        newest = self._parts["members"][offsets[groups]]
+        ids: list[int] = []
+        for group in groups[np.lexsort((newest, others))].tolist():
+            ranks = self._parts["members"][offsets[group] : offsets[group + 1]].tolist()
+            alive = (number for rank in ranks if (number := self._id(rank)) not in dead)
+            ids += itertools.islice(alive, min(OF_EQUAL_SOURCES, k - len(ids)))
+            if len(ids) == k:
+                break
+        return ids
+
+    @cached_property
+    def _skeletons(self) -> NDArray[np.uint64]:
+        """The hashes of all skeletons; computed where an index of a former format has none."""
+        if SKELETONS in self._parts:
+            return self._parts[SKELETONS]
+        lengths = np.diff(self._parts["length_start"])
+        of_groups = np.repeat(np.arange(len(lengths)), lengths)
+        return sorted_hashes(self._words(), self._parts["tokens"], of_groups)
+
     def groups(self) -> Iterator[tuple[list[str], list[int]]]:
         """Every distinct token sequence and the ids of its segments, newest first."""
-        words = self._parts[VOCABULARY].tobytes().decode().split("\n")
+        words = self._words()
         ids = self._ids[self._parts["members"]]
         members = iter(itertools.pairwise(self._parts["member_offsets"].tolist()))
         for length, (first, end) in enumerate(
@@ -142,6 +173,9 @@ class Postings:
                 begin, after = next(members)
                 tokens = self._parts["tokens"][start : start + length].tolist()
                 yield [words[token] for token in tokens], ids[begin:after].tolist()
+
+    def _words(self) -> list[str]:
+        return self._parts[VOCABULARY].tobytes().decode().split("\n")
 
     def _search(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool

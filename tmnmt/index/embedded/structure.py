@@ -29,13 +29,15 @@ _KINDS = {
     "vocabulary": np.uint8,
     "documents": np.uint8,
 }
+_LATER = {"skeletons": np.uint64}  # since format 6: an index of before has none
 
 Parts = Mapping[str, NDArray[Any]]
 
 
 def first_damage(parts: Parts) -> tuple[str, str] | None:
     """The name of the first part that cannot be right, and what is wrong with it."""
-    for name, kind in _KINDS.items():
+    later = {name: kind for name, kind in _LATER.items() if name in parts}
+    for name, kind in (_KINDS | later).items():
         if name not in parts:
             return name, "is missing"
         part = parts[name]

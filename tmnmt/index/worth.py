@@ -1,0 +1,218 @@
+"""What a match is worth, as translators count it: 100 for the same text, 101 or 102 in the same
+place, less for all that is to be looked at.
+
+The fuzzy score stays what it is beside it. Penalties only lower a worth, with one exception: texts
+of one skeleton, which differ in numbers, case or punctuation alone, count as the same text, less
+what is not sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from tmnmt.codes.record import Code, same
+from tmnmt.config.options import Penalties
+from tmnmt.index.base import Index
+from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.substitute import Adapted, adapt, differences
+from tmnmt.segments import Match, Reason, Segment, Worth
+from tmnmt.text import match_tokens, normalise
+
+FULL = 100  # the same text
+MOST = 102  # in the same place
+
+# Properties of TMX by which tools name a segment and its neighbours: OmegaT, memoQ, Okapi, Trados,
+# this project; in lower case.
+PREVIOUS = ("prev", "x-context-pre", "x-prev-segment")
+NEXT = ("next", "x-context-post", "x-next-segment")
+IDS = ("id", "tuid", "x-segment-id", "x-context", "x-idcontext", "resname", "msgctxt", "x-id")
+# and by which they say who made it
+ORIGINS = ("x-origin", "origin", "x-match-origin", "mt", "x-mt")
+MACHINE = ("mt", "mt!", "machine", "machinetranslation", "machine-translation", "nmt", "amt")
+ALIGNMENT = ("alignment", "aligned", "align", "align!", "auto-aligned", "alignedtm")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A text as it is looked up: with its codes where they are known, the texts before and after it
+    in its document, and its id there; "" where there is none, or nobody knows it."""
+
+    text: str
+    codes: tuple[Code, ...] | None = None
+    previous: str = ""
+    next: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The sources before and after a segment in its document, "" where a memory does not say."""
+
+    previous: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a memory's matches are worth: points off, then times a weight."""
+
+    penalty: int = 0
+    weight: float = 1.0
+
+
+def worth(
+    asked: Asked,
+    match: Match,
+    around: Around = Around(),
+    penalties: Penalties = Penalties(),
+    trust: Trust = Trust(),
+) -> Worth:
+    """What the match is worth for this text, why, and its translation adapted to it.
+
+    A text that is the same counts 100, one of the same skeleton too, less points for what differs;
+    any other its fuzzy score in per cent. Then points are taken for codes, domain, origin, age and
+    memory. What is still 100, word for word, gets a point for each of previous segment, next
+    segment and id that is the same, two at most."""
+    value, reasons, adapted = _of_text(asked.text, match, penalties)
+    reasons += _of_segment(asked, match.segment, penalties)
+    reasons += [Reason("memory", -trust.penalty)] if trust.penalty else []
+    value += sum(reason.points for reason in reasons)
+    if trust.weight != 1.0:
+        weighted = int(max(value, 0) * trust.weight + SLACK)
+        reasons.append(Reason("weight", weighted - max(value, 0)))
+        value = weighted
+    if value == FULL and not reasons:
+        reasons = _of_place(asked, match.segment, around)
+        value += sum(reason.points for reason in reasons)
+    tgt = adapted.tgt if adapted is not None and adapted.tgt != match.segment.tgt else ""
+    return Worth(min(max(value, 0), MOST), tuple(reasons), tgt)
+
+
+def _of_text(
+    text: str, match: Match, penalties: Penalties
+) -> tuple[int, list[Reason], Adapted | None]:
+    src = match.segment.src
+    tokens, theirs = match_tokens(text), match_tokens(src)
+    if tokens == theirs:
+        return FULL, [], None
+    found = differences(text, src)
+    if found is None:
+        return int(FULL * (1 - match.edits / max(len(tokens), len(theirs), 1)) + SLACK), [], None
+    adapted = adapt(text, match.segment, found)
+    reasons = []
+    if found.numbers:
+        reasons.append(Reason("numbers", 0 if adapted.numbers else -penalties.penalty_numbers))
+    if found.case:
+        reasons.append(Reason("case", -penalties.penalty_case))
+    if found.punctuation:
+        reasons.append(Reason("punctuation", -penalties.penalty_punctuation))
+    return FULL, reasons, adapted
+
+
+def _of_segment(asked: Asked, segment: Segment, penalties: Penalties) -> list[Reason]:
+    made = _made_by(segment)
+    off = {
+        "codes": asked.codes is not None and not same(asked.codes, segment.src_codes),
+        "domain": penalties.domain is not None and not _is_of(segment, *penalties.wanted),
+        "machine": made & {*MACHINE} != set(),
+        "alignment": made & {*ALIGNMENT} != set(),
+        "old": penalties.older_than is not None and segment.changed < penalties.older_than,
+    }
+    points = {what: -getattr(penalties, f"penalty_{what}") for what, holds in off.items() if holds}
+    return [Reason(what, number) for what, number in points.items() if number]
+
+
+def _is_of(segment: Segment, name: str, value: str) -> bool:
+    if name == "document":
+        return segment.document == value
+    return (name, value) in segment.properties
+
+
+def _made_by(segment: Segment) -> set[str]:
+    """All that says who made a segment, in lower case."""
+    said = {value.strip().lower() for _, value in _named(segment, ORIGINS)}
+    return said | {segment.user.strip().lower(), segment.origin.strip().lower()}
+
+
+def _named(segment: Segment, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return ((name, value) for name, value in segment.properties if name.lower() in names)
+
+
+def _of_place(asked: Asked, segment: Segment, around: Around) -> list[Reason]:
+    """A point for each of previous, next and id that agrees, two at most."""
+    agree = [
+        ("previous", asked.previous, [around.previous, *_values(segment, PREVIOUS)]),
+        ("next", asked.next, [around.next, *_values(segment, NEXT)]),
+    ]
+    reasons = [
+        Reason(what, 1)
+        for what, text, others in agree
+        if normalise(text) and normalise(text) in map(normalise, others)
+    ]
+    if asked.id and asked.id in _values(segment, IDS):
+        reasons.append(Reason("id", 1))
+    return reasons[: MOST - FULL]
+
+
+def _values(segment: Segment, names: Sequence[str]) -> list[str]:
+    return [value for _, value in _named(segment, names)]
+
+
+@runtime_checkable
+class FindsById(Protocol):
+    """An index that gives segments by their ids."""
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are."""
+        ...
+
+
+def around(index: Index, segments: Sequence[Segment]) -> list[Around]:
+    """The neighbours of every segment: what has the next smaller or greater id, and the next
+    position in the same document."""
+    if not isinstance(index, FindsById):
+        return [Around()] * len(segments)
+    ids = {segment.id + step for segment in segments for step in (-1, 1)}
+    near = index.find(sorted(ids))
+    return [
+        Around(*(_source_beside(near.get(segment.id + step), segment, step) for step in (-1, 1)))
+        for segment in segments
+    ]
+
+
+def _source_beside(other: Segment | None, segment: Segment, step: int) -> str:
+    if other is None or not segment.document:
+        return ""
+    beside = other.document == segment.document and other.position == segment.position + step
+    return other.src if beside else ""
+
+
+def valued(
+    asked: Asked,
+    matches: Sequence[Match],
+    index: Index | None = None,
+    penalties: Penalties = Penalties(),
+    trust: Trust = Trust(),
+) -> list[Match]:
+    """The matches with what they are worth. `index`: where they are from, which is asked for the
+    neighbours of those that are full."""
+    plain = [worth(asked, match, Around(), penalties, trust) for match in matches]
+    full = [at for at, one in enumerate(plain) if one.value >= FULL and not one.tgt]
+    if index is not None and full and (asked.previous or asked.next):
+        segments = [matches[at].segment for at in full]
+        for at, near in zip(full, around(index, segments), strict=True):
+            plain[at] = worth(asked, matches[at], near, penalties, trust)
+    return [replace(match, worth=one) for match, one in zip(matches, plain, strict=True)]
+
+
+def most_worth(matches: Iterable[Match], k: int) -> list[Match]:
+    """The at most `k` worth most; of equals the most alike, the newest, the smallest id."""
+    ordered = sorted(matches, key=lambda match: match.segment.id)
+    ordered.sort(key=lambda match: match.segment.changed, reverse=True)
+    ordered.sort(key=lambda match: (_value(match), match.score), reverse=True)
+    return ordered[:k]
+
+
+def _value(match: Match) -> int:
+    return match.worth.value if match.worth is not None else int(FULL * match.score + SLACK)
