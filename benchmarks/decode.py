@@ -245,7 +245,7 @@ def measure(
     def translator(settings: Settings) -> Timed:
         both = replace(
             settings,
-            verbatim=False,
+            verbatim=0,
             batch=base.batch,
             beam=base.beam,
             precision=base.precision,

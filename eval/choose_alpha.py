@@ -46,7 +46,7 @@ def main() -> None:
         for selection in selections(options):
             settings = Settings(
                 mode="copy",
-                verbatim=False,
+                verbatim=0,
                 top_k=options.top_k,
                 threshold=options.threshold,
                 beam=options.beam,

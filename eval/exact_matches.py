@@ -63,7 +63,7 @@ def measured(
         model,
         memories,
         remembering=Remembering(remember="nothing"),
-        decoding=Decoding(mode=mode, verbatim=True),
+        decoding=Decoding(mode=mode, verbatim=100),
     )
     languages = translator.src_lang, translator.tgt_lang
     sources = list(
@@ -77,7 +77,7 @@ def measured(
     if not held:
         raise DataError(f"{file}: the memory holds no source of it")
     taken = [done.tgt for done in translator.translate(held)]
-    translator.settings = replace(translator.settings, verbatim=False)
+    translator.settings = replace(translator.settings, verbatim=0)
     said = [done.tgt for done in translator.translate(held)]
     return {
         name: reported(name, list(held), taken, texts, list(held.values()))

@@ -123,7 +123,7 @@ def compare(
     memories = load_layers(model, "cpu")
     files = KeyFiles.open(index.path, model.hash)
     knn = {"knn_weight": options.knn_weight, "knn_temperature": options.knn_temperature}
-    plain = Settings(beam=options.beam, verbatim=False)
+    plain = Settings(beam=options.beam, verbatim=0)
     copy = replace(plain, mode="copy")
     systems = [("base", plain, ""), ("copy", copy, "")]
     for kind in options.kinds:

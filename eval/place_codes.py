@@ -67,7 +67,7 @@ def main() -> None:
     inside = len(some)
     if options.lines:
         some = some[:: max(1, len(some) // options.lines)][: options.lines]
-    decoding = Decoding(verbatim=False)
+    decoding = Decoding(verbatim=0)
     translator = Translator.load(options.model, options.memory, decoding=decoding)
     tallies: dict[str, Tally] = {}
     start, matched = time.perf_counter(), 0

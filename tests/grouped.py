@@ -8,6 +8,7 @@ from tmnmt.config.options import (
     Decoding,
     Neighbours,
     Options,
+    Penalties,
     Remembering,
     Search,
     Selection,
@@ -20,6 +21,7 @@ GROUPS: dict[str, type[Options]] = {
     "remembering": Remembering,
     "neighbours": Neighbours,
     "decoding": Decoding,
+    "worth": Penalties,
 }
 
 

@@ -68,7 +68,7 @@ def test_an_empty_memory_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
     session = Translator.load(
-        MODEL, remembering=Remembering(cache=0), decoding=Decoding(mode="copy", verbatim=False)
+        MODEL, remembering=Remembering(cache=0), decoding=Decoding(mode="copy", verbatim=0)
     ).session()
     text, told = "The Minister may revoke the permit.", "Le ministre peut annuler le permis."
     assert session.translate(text).tgt != told

@@ -40,7 +40,7 @@ def translated(
     translator = Translator.load(
         model,
         list(memories),
-        **grouped(**{"cache": 0, "beam": 3, "threads": 1, "verbatim": False} | options),
+        **grouped(**{"cache": 0, "beam": 3, "threads": 1, "verbatim": 0} | options),
     )
     return translator.translate(texts, explain)
 

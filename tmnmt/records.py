@@ -19,16 +19,22 @@ DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 
 
 def match_record(match: Match) -> dict[str, Any]:
-    """{"id", "src", "tgt", "score", "document"}; the score to 8 digits."""
+    """{"id", "src", "tgt", "score", "document"}; the score to 8 digits. Where it is known what the
+    match is worth, also "worth" and "reasons" (points by what they are for), and "adapted", its
+    translation with the numbers or the case of the text, where that is another."""
     segment = match.segment
     score = round(match.score, DIGITS)
-    return {
+    record: dict[str, Any] = {
         "id": segment.id,
         "src": segment.src,
         "tgt": segment.tgt,
         "score": score,
         "document": segment.document,
     }
+    if match.worth is not None:
+        record |= {"worth": match.worth.value, "reasons": dict(match.worth.reasons)}
+        record |= {"adapted": match.worth.tgt} if match.worth.tgt else {}
+    return record
 
 
 def token_record(token: Token) -> dict[str, Any]:

@@ -194,7 +194,6 @@ def test_words_taken_as_they_stand_tell_their_pair_and_position(
         str(folder / "model"),
         "--memory",
         str(tmp_path / "index"),
-        "--verbatim",
         "--threads",
         "1",
     )
@@ -331,7 +330,6 @@ def test_of_a_word_taken_as_it_stands_the_pair_and_its_position_are_shown(
         str(folder / "model"),
         "--memory",
         str(folder / "index"),
-        "--verbatim",
         "--threads",
         "1",
     )

@@ -122,7 +122,7 @@ def test_batches_give_what_single_sentences_give(
                 folder,
                 [index],
                 remembering=Remembering(cache=cache, remember="own" if cache else "confirmed"),
-                decoding=Decoding(mode=mode, batch=batch, verbatim=False),
+                decoding=Decoding(mode=mode, batch=batch, verbatim=0),
             ).stream(documents)
         )
         for batch in (32, 1)
@@ -1058,7 +1058,7 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
         folder,
         [tmp_path / "index"],
         remembering=Remembering(cache=0),
-        decoding=Decoding(batch=2, verbatim=False),
+        decoding=Decoding(batch=2, verbatim=0),
     )
     own, asked = translator.keys.keys_of, list[int]()
 

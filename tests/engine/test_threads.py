@@ -59,7 +59,7 @@ def test_threads_get_what_one_thread_gets(
     folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(
-        folder / "model", [folder / "index"], **grouped(beam=2, verbatim=False, **options)
+        folder / "model", [folder / "index"], **grouped(beam=2, verbatim=0, **options)
     )
     decode, inside, most = translator.decode, list[int](), list[int]()
 

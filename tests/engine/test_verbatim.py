@@ -36,7 +36,7 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
 ) -> None:
     texts = [PAIRS[0][0], "This Decision is addressed to the Council.", f"  {PAIRS[1][0]} "]
     found = Translator.load(
-        folder, [index], remembering=Remembering(cache=0), decoding=Decoding(verbatim=True)
+        folder, [index], remembering=Remembering(cache=0), decoding=Decoding(verbatim=100)
     ).translate(texts, explain=True)
     usual = Translator.load(folder, [index], remembering=Remembering(cache=0)).translate(
         texts, explain=True
@@ -48,7 +48,7 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
 
 
 def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: Path) -> None:
-    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=True))
+    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=100))
     found = translator.translate([PAIRS[0][0]], explain=True)[0]
     assert "".join(token.text for token in found.tokens).replace("▁", " ").strip() == found.tgt
     assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {
@@ -59,7 +59,7 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
 
 
 def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
-    session = Translator.load(folder, [index], decoding=Decoding(verbatim=True)).session()
+    session = Translator.load(folder, [index], decoding=Decoding(verbatim=100)).session()
     session.translate(PAIRS[0][0])
     assert not len(session.cache)
 
@@ -71,7 +71,7 @@ def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_
         folder,
         [index],
         remembering=Remembering(cache=30, remember="own"),
-        decoding=Decoding(verbatim=True),
+        decoding=Decoding(verbatim=100),
     ).session()
     confirmed = Translator.load(
         folder, [index], remembering=Remembering(cache=30, remember="own")
@@ -128,7 +128,7 @@ def test_exact_matches_are_taken_by_default_whatever_the_mode(
 ) -> None:
     taken = Translator.load(folder, [index], decoding=Decoding(mode=mode))
     assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"
-    asked = Translator.load(folder, [index], decoding=Decoding(mode=mode, verbatim=False))
+    asked = Translator.load(folder, [index], decoding=Decoding(mode=mode, verbatim=0))
     assert asked.translate([PAIRS[0][0]])[0].origin == "model"
 
 
@@ -145,4 +145,4 @@ def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
     )
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
-        Translator.load(plain, [index], decoding=Decoding(verbatim=False))
+        Translator.load(plain, [index], decoding=Decoding(verbatim=0))

@@ -255,7 +255,7 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
         [folder / "memory.tsv"],
         search=Search(threshold=0.3),
         remembering=Remembering(cache=5, cache_overwrite=False, cache_best=2, remember="own"),
-        decoding=Decoding(mode="copy", beam=2, verbatim=False),
+        decoding=Decoding(mode="copy", beam=2, verbatim=0),
         device="cpu",
     )
     texts = [src for src, _ in TEST]
@@ -444,7 +444,7 @@ def test_exact_matches_are_translated_unless_a_system_says_otherwise(folder: Pat
     recipe = RECIPE.split('[[system]]\nname = "paste"')[0].replace("test.tsv", "exact.tsv")
     recipe += (
         '[[system]]\nname = "copy"\nmode = "copy"\n[[system]]\nname = "taken"\nmode = '
-        '"copy"\nverbatim = true\n'
+        '"copy"\nverbatim = 100\n'
     )
     (folder / "exact.toml").write_text(recipe, encoding="utf-8")
     assert evaluate(folder, "exact.toml") == 0

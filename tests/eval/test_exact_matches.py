@@ -51,7 +51,7 @@ def test_subwords_that_stand_twice_are_copied_to_the_end(tmp_path: Path) -> None
         model,
         [path],
         remembering=Remembering(remember="nothing"),
-        decoding=Decoding(mode="copy", verbatim=False),
+        decoding=Decoding(mode="copy", verbatim=0),
         threads=1,
     )
     assert [done.tgt for done in translator.translate(texts)] == [held[text].tgt for text in texts]

@@ -77,7 +77,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
         search=Search(top_k=0),
         remembering=Remembering(cache=0),
         neighbours=Neighbours(neighbours=4, knn_weight=0.4),
-        decoding=Decoding(mode=mode, verbatim=False),
+        decoding=Decoding(mode=mode, verbatim=0),
     )
     memories, datastore = translator.layers, translator.datastore
     assert memories is not None and datastore is not None
@@ -123,7 +123,7 @@ def test_the_order_of_pairs_does_not_matter(
         "mode": mode,
         "neighbours": 5,
         "knn_temperature": 1.0,
-        "verbatim": False,
+        "verbatim": 0,
     }
     assert_same(translated(model, [memory], **options), translated(model, [other_way], **options))
 
@@ -250,7 +250,7 @@ def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode
         "top_k": 0,
         "neighbours": 5,
         "knn_temperature": 1.0,
-        "verbatim": False,
+        "verbatim": 0,
     }
     with MemoryIndex.open(index) as opened:
         translator = Translator.load(model, [opened], **grouped(mode=mode, **options))

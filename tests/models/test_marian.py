@@ -337,7 +337,7 @@ def test_an_imported_model_learns_to_copy_from_a_memory(
     adapted = Translator.load(
         tmp_path / "adapted",
         memory,
-        decoding=Decoding(mode="copy", verbatim=False),
+        decoding=Decoding(mode="copy", verbatim=0),
         remembering=Remembering(remember="nothing"),
     )
     right = [Counter(reversed(line.split())) for line in lines[:10]]

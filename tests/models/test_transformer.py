@@ -263,7 +263,7 @@ def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(
     segments = sentences()
     index = tmp_path / "index"
     build(index, segments[:20], "en", "fr")
-    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=False), threads=1)
+    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=0), threads=1)
     session = translator.session()
     session.confirm(segments[21].src, segments[21].tgt)
     found = session.translate(segments[0].src, explain=True)
@@ -278,7 +278,7 @@ def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(
         [segments[0].src]
     )
     unread = Translator.load(
-        folder, [index], search=Search(threshold=1.0), decoding=Decoding(verbatim=False), threads=1
+        folder, [index], search=Search(threshold=1.0), decoding=Decoding(verbatim=0), threads=1
     ).translate(["Xyz."])
     assert (
         unread[0].score

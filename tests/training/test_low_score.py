@@ -85,7 +85,7 @@ def test_what_is_like_dev_text_and_what_is_taken_as_it_stands_is_not_told(
 ) -> None:
     assert translate(folder, tmp_path, KNOWN) == 0
     build(tmp_path / "unlike", [Segment(UNLIKE, "Douze boxeurs poursuivent Victor")], "en", "fr")
-    taken = "--memory", str(tmp_path / "unlike"), "--verbatim"
+    taken = "--memory", str(tmp_path / "unlike")
     assert translate(folder, tmp_path, [KNOWN[0], UNLIKE], *taken) == 0
     assert "scored lower" not in capsys.readouterr().err
     assert translate(folder, tmp_path, [KNOWN[0], UNLIKE]) == 0

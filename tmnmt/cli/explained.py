@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
-EXACT = "an exact match, as it stands"
+# what was taken without the model, by origin
+TAKEN = {
+    "memory": "an exact match, as it stands",
+    "adapted": "a full match, adapted in numbers or case",
+}
 LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
 
 
@@ -61,8 +65,8 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         return
     yield Text(translation.src, style="dim" if colour else "")
     yield _target(translation, colour)
-    if translation.origin == "memory":
-        yield Text(f"  {EXACT}", style="dim" if colour else "")
+    if translation.origin in TAKEN:
+        yield Text(f"  {TAKEN[translation.origin]}", style="dim" if colour else "")
     elif translation.tokens:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
@@ -80,7 +84,7 @@ def _target(translation: Translation, colour: bool) -> Text:
 
     if translation.tokens:
         return target(translation.tokens, colour)
-    if translation.origin == "memory":
+    if translation.origin in TAKEN:
         return _marked(translation.tgt, "memory", colour)
     return Text(translation.tgt)
 

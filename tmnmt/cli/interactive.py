@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.cli.explained import EXACT
+from tmnmt.cli.explained import TAKEN
 from tmnmt.errors import LockedError, ServerError, UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.visible import visible
@@ -124,8 +124,8 @@ class Desk:
         self._print(f"{place}  {clean(translation.src)[0]}", "bold")
         for match in translation.matches:
             self._show_match(translation.src, match)
-        if translation.origin == "memory":
-            self._print(f"  {EXACT}", "green")
+        if translation.origin in TAKEN:
+            self._print(f"  {TAKEN[translation.origin]}", "green")
 
     def _show_match(self, text: str, match: Match) -> None:
         from rich.text import Text

@@ -19,6 +19,7 @@ from tmnmt.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
+OFF = "no_"  # before the name of an option, that of its --no-
 MODEL = Annotated[Path, typer.Option("--model", help="Model folder.")]
 
 
@@ -35,7 +36,8 @@ def with_options(command: Command) -> Command:
         if isinstance(hint, type) and issubclass(hint, Options):
             groups[name] = hint
             checked += options_of(hint)
-            parameters += [_parameter(each, hint.title) for each in options_of(hint)]
+            for each in options_of(hint):
+                parameters += [_parameter(each, hint.title), *_off(each, hint.title)]
         elif any(isinstance(note, Help) for note in getattr(hint, "__metadata__", ())):
             single = option(name, hint, parameter.default)
             checked.append(single)
@@ -49,6 +51,10 @@ def with_options(command: Command) -> Command:
     def run(**values: Any) -> None:
         for each in checked:
             each.check(values[each.name], each.flag)
+            if each.help.off and values.pop(f"{OFF}{each.name}"):
+                if values[each.name] != each.default:
+                    raise UsageError(f"{each.flag} and --no-{each.flag[2:]} exclude each other")
+                values[each.name] = 0
         for name, group in groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in options_of(group)})
         command(**values)
@@ -77,6 +83,18 @@ def _parameter(each: Option, title: str) -> inspect.Parameter:
         default=each.default,
         annotation=Annotated[kind | None if each.optional else kind, declared],
     )
+
+
+def _off(each: Option, title: str) -> list[inspect.Parameter]:
+    """The option that stands for 0 of another, where it has one."""
+    if not each.help.off:
+        return []
+    declared = typer.Option(
+        f"--no-{each.flag[2:]}", help=f"{each.flag} 0.", rich_help_panel=title or None
+    )
+    kind = Annotated[bool, declared]
+    name, how = f"{OFF}{each.name}", inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(name, how, default=False, annotation=kind)]
 
 
 def _range(bound: Bound | None) -> str | None:

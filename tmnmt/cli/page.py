@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.explained import EXACT, LEGEND
+from tmnmt.cli.explained import LEGEND, TAKEN
 from tmnmt.counted import counted
 from tmnmt.records import spelt
 from tmnmt.segments import Match, Token, Translation
@@ -225,8 +225,8 @@ def _matches(matches: Sequence[Match]) -> str:
 
 
 def _numbers(translation: Translation) -> str:
-    if translation.origin == "memory":
-        return EXACT
+    if translation.origin in TAKEN:
+        return TAKEN[translation.origin]
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
     numbers = [f"score {translation.score:.3f}"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.config.options import Search, Untranslated
+from tmnmt.config.options import Penalties, Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
@@ -24,15 +24,27 @@ def pretranslate(
     write: Callable[[Translation], None],
     untranslated: Untranslated,
     search: Search,
+    worth: Penalties,
+    least: int,
 ) -> None:
     """Writes what the memories hold, and tells how much that was."""
-    from tmnmt.engine.named_memories import open_memories
+    from tmnmt.engine.named_memories import named, open_memories
     from tmnmt.engine.pretranslate import Pretranslator
+    from tmnmt.engine.retrieve import Retriever
 
     src_lang, tgt_lang = _languages(memory, languages)
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
-    made = Pretranslator(indexes, untranslated, max(search.top_k, 1), search.threshold)
+    trust = [named(each).trust for each in memory]
+    retriever = Retriever(
+        indexes,
+        max(search.top_k, 1),
+        search.threshold,
+        short_threshold=0.0,  # shown, and read by nobody
+        penalties=worth,
+        trust=trust,
+    )
+    made = Pretranslator(retriever, untranslated, least)
     for lines in _together(inputs):
         for translation in made.stream(lines):
             write(translation)
@@ -50,26 +62,29 @@ def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
             yield text
 
 
-def _told(exact: int, untranslated: int, empty: bool) -> str:
+def _told(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
     """How many segments have an exact match, and what became of the others."""
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
-    total = exact + untranslated
+    total = exact + adapted + untranslated
     have = "has" if 1 in (exact, total) else "have"
+    others = f", {adapted:,} one with other numbers or case" if adapted else ""
     return (
-        f"{exact:,} of {counted(total, 'segment')} {have} an exact match; {untranslated:,} {left}"
+        f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "
+        f"{untranslated:,} {left}"
     )
 
 
 def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
     """The languages asked for, else those of the first built index. Raises UsageError where nobody
     says them."""
+    from tmnmt.engine.named_memories import named
     from tmnmt.index.cached import open_index
     from tmnmt.index.elastic.address import is_address
 
     src_lang, tgt_lang = asked
     if src_lang and tgt_lang:
         return src_lang, tgt_lang
-    for path in memory:
+    for path in (str(named(each).place) for each in memory):
         if is_address(path) or Path(path).is_dir():
             with open_index(path) as index:
                 return src_lang or index.src_lang, tgt_lang or index.tgt_lang

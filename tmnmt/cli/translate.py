@@ -24,6 +24,7 @@ from tmnmt.config.options import (
     Neighbours,
     Options,
     Output,
+    Penalties,
     Remembering,
     Search,
     Selection,
@@ -56,7 +57,8 @@ def translate(
         typer.Option(
             "--memory",
             metavar="PLACE",
-            help="Index, its Elasticsearch address, or file; may be repeated.",
+            help="Index, its Elasticsearch address, or file; may be repeated. PLACE:penalty=5, "
+            ":weight=0.9 or :readonly sets how far it is trusted.",
         ),
     ] = None,
     tag: Annotated[
@@ -72,6 +74,7 @@ def translate(
     selection: Selection = Selection(),
     remembering: Remembering = Remembering(),
     neighbours: Neighbours = Neighbours(),
+    worth: Penalties = Penalties(),
     src_lang: Language = None,
     tgt_lang: Language = None,
     device: Device = None,
@@ -123,7 +126,16 @@ def translate(
             from tmnmt.cli.pretranslation import pretranslate
 
             write, languages = _writer(to, output), (src_lang, tgt_lang)
-            pretranslate(memory or [], languages, texts, write, output.untranslated, search)
+            pretranslate(
+                memory or [],
+                languages,
+                texts,
+                write,
+                output.untranslated,
+                search,
+                worth,
+                decoding.verbatim,
+            )
             return
 
         from tmnmt.engine.translator import Translator
@@ -146,6 +158,7 @@ def translate(
                 remembering=remembering,
                 neighbours=neighbours,
                 decoding=decoding,
+                worth=worth,
                 src_lang=src_lang,
                 tgt_lang=tgt_lang,
                 device=device,
@@ -204,7 +217,7 @@ def _check_without_model(
     groups: tuple[Options, ...], output: Output, memory: list[str] | None
 ) -> None:
     """Raises UsageError for an option that only a model serves."""
-    options = [*chain.from_iterable(map(changed, groups))]
+    options = [each for each in chain.from_iterable(map(changed, groups)) if each != "--verbatim"]
     options += ["--explain-html"] if output.explain_html is not None else []
     if options:
         raise UsageError(
@@ -217,8 +230,11 @@ def _check_without_model(
 
 def _read(memory: list[str] | None, neighbours: Neighbours, confirming: Confirming) -> list[str]:
     """The memories, and what else is read beside the inputs."""
+    from tmnmt.engine.named_memories import named
+
     others = (neighbours.knn_adaptive, confirming.write_to)
-    return [*(memory or []), *(str(place) for place in others if place)]
+    places = [str(named(each).place) for each in memory or []]
+    return [*places, *(str(place) for place in others if place)]
 
 
 def _check_written(

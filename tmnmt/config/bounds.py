@@ -25,13 +25,15 @@ class Help(NamedTuple):
     """What an option is for, in a sentence, and how a command line shows it.
 
     short: its one letter. metavar: a word for its value. everyday: shown before all groups.
-    title: of the group it is shown in where it is in none."""
+    title: of the group it is shown in where it is in none.
+    off: its name with --no- before it stands for 0."""
 
     text: str
     short: str = ""
     metavar: str = ""
     everyday: bool = False
     title: str = ""
+    off: bool = False
 
 
 class Flat(NamedTuple):

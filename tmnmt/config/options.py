@@ -91,6 +91,11 @@ class Search(Options):
     title = "Search"
     top_k: TopK = 4
     threshold: Threshold = 0.5
+    short_threshold: Annotated[
+        float,
+        number(0, 1),
+        Help("Smallest fuzzy score of a pair for a segment of up to three words."),
+    ] = 0.75
 
 
 @dataclass(frozen=True)
@@ -255,9 +260,14 @@ class Decoding(Options):
         ),
     ] = None
     verbatim: Annotated[
-        bool,
-        Help("Take exact matches unchanged / translate them, too."),
-    ] = True
+        int,
+        whole(0, 102),
+        Help(
+            "Take matches worth so much, as they stand or with the right numbers / 0: translate "
+            "everything.",
+            off=True,
+        ),
+    ] = 100
     beam: Beam = 5
     batch: Annotated[
         int,
@@ -403,7 +413,7 @@ def changed(group: Options) -> list[str]:
     """The options that are not as they are by default, as a command line has them."""
     values = ((each, getattr(group, each.name)) for each in options_of(type(group)))
     return [
-        f"--no-{each.flag[2:]}" if value is False else each.flag
+        f"--no-{each.flag[2:]}" if value is False or (each.help.off and not value) else each.flag
         for each, value in values
         if value != each.default
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tmnmt.errors import UsageError
@@ -14,11 +15,62 @@ from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.worth import Trust
 from tmnmt.progress import ReadProgress
 
 log = logging.getLogger(__name__)
 
 Named = str | Path | Index
+IN_FULL = Trust()
+SETTINGS = "penalty=POINTS, weight=0 to 1, readonly"
+
+
+@dataclass(frozen=True)
+class NamedMemory:
+    """A memory as it is named, and what is set of it behind the name, as in
+    "a.tmx:penalty=5,weight=0.9,readonly". penalty: points off its matches. weight: what their worth
+    is multiplied by. readonly: nothing is ever written to it."""
+
+    place: Named
+    trust: Trust = IN_FULL
+    readonly: bool = False
+
+
+def named(memory: Named) -> NamedMemory:
+    """What the name says. What is behind the last colon counts as settings if it looks like them,
+    and nothing has the whole as its name. Raises UsageError for a setting that there is not, or a
+    wrong value."""
+    if not isinstance(memory, str) or os.path.lexists(memory):
+        return NamedMemory(memory)
+    place, _, told = memory.rpartition(":")
+    settings = [part.strip().partition("=") for part in told.split(",")]
+    names = [name for name, _, _ in settings]
+    looks_so = "=" in told or "readonly" in names
+    if not place or not looks_so or not all(name.isalpha() for name in names):
+        return NamedMemory(memory)
+    penalty, weight, readonly = 0, 1.0, False
+    for name, sign, value in settings:
+        where = f"{memory}: {name}{sign}{value}"
+        if name == "penalty":
+            penalty = int(_number(value, where, 100, int))
+        elif name == "weight":
+            weight = _number(value, where, 1, float)
+        elif name == "readonly" and not sign:
+            readonly = True
+        else:
+            raise UsageError(f"{where} is no setting of a memory; allowed: {SETTINGS}")
+    return NamedMemory(place, Trust(penalty, weight), readonly)
+
+
+def _number(value: str, where: str, most: int, kind: type[int] | type[float]) -> float:
+    allowed = f"{'a whole number' if kind is int else 'a number'}, 0 to {most}"
+    try:
+        number = kind(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= most:
+        raise UsageError(f"{where} is wrong; it must be {allowed}")
+    return number
 
 
 def check_memory(memory: object) -> None:
@@ -31,9 +83,9 @@ def check_memory(memory: object) -> None:
         raise UsageError(
             f"a list of memories (paths, addresses, open indexes) is wanted, not {memory!r}"
         )
-    for named in memory:
-        if not isinstance(named, str | Path) and not hasattr(named, "search"):
-            raise UsageError(f"a memory is a path, an address or an open index, not {named!r}")
+    for each in memory:
+        if not isinstance(each, str | Path) and not hasattr(each, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {each!r}")
 
 
 def open_memories(
@@ -41,7 +93,7 @@ def open_memories(
 ) -> list[Index]:
     """The indexes. Raises MemoryIndexError where one is of other languages."""
     indexes: list[Index] = []
-    for memory in memories:
+    for memory in (named(each).place for each in memories):
         if isinstance(memory, str | Path):
             indexes.append(open_memory(memory, src_lang, tgt_lang, progress))
             continue
@@ -52,26 +104,27 @@ def open_memories(
 
 
 def open_to_write(
-    named: Named, memories: Sequence[Named], indexes: Sequence[Index], src_lang: str, tgt_lang: str
+    to: Named, memories: Sequence[Named], indexes: Sequence[Index], src_lang: str, tgt_lang: str
 ) -> WritableIndex:
     """The index that is written to: one of `indexes`, which `memories` are opened, where it is the
     same. A folder that is not there yet is made, an empty index. Raises UsageError for what cannot
     be written to."""
-    for memory, index in zip(memories, indexes, strict=True):
-        if _same(named, memory):
-            return _writable(index, named)
-    if not isinstance(named, str | Path):
-        return _writable(named, named)
-    if not is_address(named):
-        if Path(named).exists() and not Path(named).is_dir():
+    for memory, index in zip(map(named, memories), indexes, strict=True):
+        if _same(to, memory.place):
+            if memory.readonly:
+                raise UsageError(f"{memory.place} is readonly, and what is confirmed goes to it")
+            return _writable(index, to)
+    if not isinstance(to, str | Path):
+        return _writable(to, to)
+    if not is_address(to):
+        if Path(to).exists() and not Path(to).is_dir():
             raise UsageError(
-                f"{named}: is a file, and what is confirmed is written to a built index; name a "
-                "folder"
+                f"{to}: is a file, and what is confirmed is written to a built index; name a folder"
             )
-        if not Path(named).exists():
-            build(Path(named), [], src_lang, tgt_lang)
-            log.info("%s: a new memory", named)
-    return _writable(open_index(named, src_lang, tgt_lang), named)
+        if not Path(to).exists():
+            build(Path(to), [], src_lang, tgt_lang)
+            log.info("%s: a new memory", to)
+    return _writable(open_index(to, src_lang, tgt_lang), to)
 
 
 def _same(named: Named, other: Named) -> bool:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tmnmt.config.options import Selection
-from tmnmt.engine.verbatim import commonest
+from tmnmt.codes.record import Code
+from tmnmt.config.options import Penalties, Search, Selection
+from tmnmt.engine.verbatim import worth_most
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
+from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skeleton
 from tmnmt.index.select import candidates, selected
+from tmnmt.index.skeleton import skeleton
+from tmnmt.index.worth import FULL, Asked, Trust, most_worth, valued
 from tmnmt.segments import Match
+from tmnmt.text import words
+
+SHORT = 3  # words: of a shorter segment a similar one mostly says something else
 
 
 class Retriever:
-    """Searches `indexes`. Of pairs with equal source and target only the first is given; which of
-    them, `selection` says."""
+    """Searches `indexes`, which are trusted in this order (`trust`; not given, in full). Of pairs
+    with equal source and target only the first is given; which of them, `selection` says."""
 
     def __init__(
         self,
@@ -23,15 +30,21 @@ class Retriever:
         top_k: int,
         threshold: float,
         selection: Selection = Selection(),
+        short_threshold: float = Search.short_threshold,
+        penalties: Penalties = Penalties(),
+        trust: Sequence[Trust] = (),
     ) -> None:
         self.indexes, self.top_k, self.threshold = list(indexes), top_k, threshold
-        self.selection = selection
+        self.selection, self.short_threshold = selection, short_threshold
+        self.penalties = penalties
+        self.trust = [*trust, *[Trust()] * (len(self.indexes) - len(trust))]
 
     def search(
         self, texts: Sequence[str], confirmed: Sequence[Delta] = ()
     ) -> list[tuple[Match, ...]]:
         """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score
-        the newest is the better one, then the one with the smallest id.
+        the newest is the better one, then the one with the smallest id. Where a memory is trusted
+        less, they are chosen by what they are worth. Each says what it is worth.
 
         confirmed: for every text what its session has confirmed and no index keeps, which is
         searched, too."""
@@ -42,17 +55,89 @@ class Retriever:
         if confirmed:
             pairs = zip(texts, confirmed, strict=True)
             answers.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
-        every = [[match for answer in answers for match in answer[at]] for at in range(len(texts))]
         return [
-            tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)
+            tuple(self._choose(text, [answer[at] for answer in answers]))
+            for at, text in enumerate(texts)
         ]
 
-    def exact(self, texts: Sequence[str]) -> list[Match | None]:
-        """For every text the match whose target is taken as it stands; None where no memory holds
-        the text. Compared are match tokens."""
-        by_index = [copies(index, texts) for index in self.indexes]
-        return [commonest([match for alike in by_index for match in alike[text]]) for text in texts]
+    def exact(
+        self,
+        texts: Sequence[str],
+        codes: Sequence[Sequence[Code] | None] = (),
+        beside: Sequence[tuple[str, str]] = (),
+        confirmed: Sequence[Delta] = (),
+        least: int = FULL,
+    ) -> list[Match | None]:
+        """For every text the match whose target is taken as it stands, or adapted: one that is
+        worth `least` or more. None where no memory holds one.
 
-    def _choose(self, text: str, matches: list[Match]) -> list[Match]:
-        pairs = distinct(best_of(matches, len(matches)))[: candidates(self.selection, self.top_k)]
-        return selected(self.selection, text, pairs, self.top_k)
+        codes: of every text; None: they are not looked at. beside: the texts before and after each.
+        confirmed: as in `search`."""
+        asked = [
+            Asked(text, tuple(own) if own is not None else None, *near)
+            for text, own, near in zip(
+                texts,
+                codes or [None] * len(texts),
+                beside or [("", "")] * len(texts),
+                strict=True,
+            )
+        ]
+        every: list[list[Match]] = [[] for _ in texts]
+        for index, trust in zip(self.indexes, self.trust, strict=True):
+            for at, matches in enumerate(_candidates(index, texts, least)):
+                every[at] += valued(asked[at], matches, index, self.penalties, trust)
+        for at, delta in enumerate(confirmed):
+            found = of_skeleton(
+                texts[at], delta.same_skeleton(skeleton(texts[at])), SKELETONS_A_QUERY
+            )
+            every[at] += valued(asked[at], found, None, self.penalties)
+        return [
+            worth_most([match for match in matches if _can_be_taken(one, match)], least)
+            for one, matches in zip(asked, every, strict=True)
+        ]
+
+    def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
+        least = self.short_threshold if words(text) <= SHORT else 0.0
+        trust = [*self.trust, Trust()]  # what was confirmed is the user's own
+        trusted = {
+            id(match.segment): trust[number]
+            for number, matches in enumerate(by_index)
+            for match in matches
+        }
+        every = [match for matches in by_index for match in matches if match.score >= least]
+
+        def with_worth(matches: Sequence[Match]) -> list[Match]:
+            return [
+                one
+                for match in matches
+                for one in valued(
+                    Asked(text), [match], None, self.penalties, trusted[id(match.segment)]
+                )
+            ]
+
+        if any(each != Trust() for each in self.trust):
+            best = most_worth(with_worth(every), len(every))
+        else:
+            best = best_of(every, len(every))
+        pairs = distinct(best)[: candidates(self.selection, self.top_k)]
+        return with_worth(selected(self.selection, text, pairs, self.top_k))
+
+
+def _candidates(index: Index, texts: Sequence[str], least: int) -> list[list[Match]]:
+    """For every text what may be worth `least`: the same text, all of it; then some of the same
+    skeleton; and where a full match is not asked for, the most alike."""
+    same, alike = copies(index, texts), same_skeleton(index, texts)
+    similar = [list[Match]() for _ in texts]
+    if least < FULL:
+        similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
+    found = []
+    for text, bones, others in zip(texts, alike, similar, strict=True):
+        by_id = {match.segment.id: match for match in (*same[text], *bones, *others)}
+        found.append([*by_id.values()])
+    return found
+
+
+def _can_be_taken(asked: Asked, match: Match) -> bool:
+    """Nothing was put into a target whose codes are wanted: they would not be where they stood."""
+    adapted = match.worth is not None and match.worth.tgt
+    return not (adapted and asked.codes and match.segment.tgt_codes)

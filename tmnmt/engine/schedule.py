@@ -30,6 +30,7 @@ class Piece:
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
     silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
+    beside: tuple[str, str] = ("", "")  # the texts before and after its segment; "": none
     confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated
     # what the whole segment is like, once it was asked; all pieces of a segment share the list
     of_whole: list[tuple[Match, ...]] = field(default_factory=list, compare=False)

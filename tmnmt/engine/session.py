@@ -88,7 +88,9 @@ class Session:
             self._before = (
                 (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
             )
-            for piece in self.translator.pieces_of(text, 0, queue):
+            before = self.done[-1].src if self.done else ""
+            for made in self.translator.pieces_of(text, 0, queue):
+                piece = replace(made, beside=(before, ""))
                 done = self.translator.translate_batch([piece], [self], explain)
                 queue.put(piece, *done[0])
             return self.translator.counted(next(queue.ready()))

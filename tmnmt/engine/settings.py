@@ -11,6 +11,7 @@ from tmnmt.config.options import (
     Mode,
     Neighbours,
     Options,
+    Penalties,
     Remembering,
     Search,
     Selection,
@@ -25,7 +26,7 @@ NEIGHBOURS = 16
 
 
 @dataclass(frozen=True)
-class Settings(Neighbours, Remembering, Selection, Search, Decoding):
+class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
     """All groups of options, with what may be left open settled. `mode` "off" and `cache` 0 are the
     plain model, bit for bit."""
 
@@ -37,6 +38,11 @@ class Settings(Neighbours, Remembering, Selection, Search, Decoding):
     def selection(self) -> Selection:
         """Which top_k of the best matches are taken."""
         return Selection(self.select, self.similarity, self.alpha)
+
+    @property
+    def penalties(self) -> Penalties:
+        """What makes a match worth less."""
+        return Penalties(**{entry.name: getattr(self, entry.name) for entry in fields(Penalties)})
 
     @property
     def remembers(self) -> bool:

@@ -23,6 +23,7 @@ from tmnmt.config.options import (
     Device,
     Language,
     Neighbours,
+    Penalties,
     Remembering,
     Search,
     Selection,
@@ -31,7 +32,13 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.confirmed import confirmable, text_of
-from tmnmt.engine.named_memories import Named, check_memory, open_memories, open_to_write
+from tmnmt.engine.named_memories import (
+    Named,
+    check_memory,
+    named,
+    open_memories,
+    open_to_write,
+)
 from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.pieces import fits, pieces
 from tmnmt.engine.provenance import Neighbouring, tokens_of
@@ -48,6 +55,7 @@ from tmnmt.index.base import Index, WritableIndex, primary
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.worth import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, padded
@@ -119,6 +127,7 @@ class Translator:
         settings: Settings,
         device: str = "cpu",
         writable: WritableIndex | None = None,
+        trust: Sequence[Trust] = (),
     ) -> None:
         check(settings, layers, model)
         if settings.mode == "knn":
@@ -137,7 +146,15 @@ class Translator:
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
         self.longest = longest(model)
-        self.retriever = Retriever(indexes, settings.top_k, settings.threshold, settings.selection)
+        self.retriever = Retriever(
+            indexes,
+            settings.top_k,
+            settings.threshold,
+            settings.selection,
+            settings.short_threshold,
+            settings.penalties,
+            trust,
+        )
         header = header_of(model)
         key_files = [
             keys
@@ -175,6 +192,7 @@ class Translator:
         remembering: Remembering = Remembering(),
         neighbours: Neighbours = Neighbours(),
         decoding: Decoding = Decoding(),
+        worth: Penalties = Penalties(),
         src_lang: Language = None,
         tgt_lang: Language = None,
         device: Device = None,
@@ -183,12 +201,14 @@ class Translator:
     ) -> Translator:
         """The translator of a model folder.
 
-        memory: built indexes, memory files, or open indexes; matches are the best of all.
+        memory: built indexes, memory files, or open indexes; matches are the best of all. After a
+        name there may be settings, as in "a.tmx:penalty=5" (`named_memories.NamedMemory`).
         write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
         made where it is not there yet. Without it they last as long as their session.
-        search, selection, remembering, neighbours, decoding: the options, in groups. What each is
-        for stands in `tmnmt.config.options`. Not given, the mode is copy (off without memory and
-        parameters to copy with), and a session cache has as many slots as it has learned with.
+        search, selection, remembering, neighbours, decoding, worth: the options, in groups. What
+        each is for stands in `tmnmt.config.options`. Not given, the mode is copy (off without
+        memory and parameters to copy with), and a session cache has as many slots as it has
+        learned with.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
         device: not given, a GPU where there is one. threads: not given, all cores.
         progress: called with units read and the share of all bytes read, when a memory file has to
@@ -207,7 +227,7 @@ class Translator:
         reads = (parameters is not None and "copy" in parameters.modes) or (
             memory and not decoding.verbatim
         )
-        groups = (search, selection, remembering, neighbours, decoding)
+        groups = (search, selection, remembering, neighbours, decoding, worth)
         settings = settled(groups, parameters, "copy" if reads else "off")
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)
@@ -215,7 +235,8 @@ class Translator:
         if write_to is not None:
             writable = open_to_write(write_to, memory, indexes, *languages)
             indexes += [writable] if not any(writable is index for index in indexes) else []
-        return cls(loaded, parameters, indexes, settings, device, writable)
+        trust = [named(each).trust for each in memory]
+        return cls(loaded, parameters, indexes, settings, device, writable, trust)
 
     def translate(
         self, texts: Iterable[str], explain: bool = False, tag: str = ""
@@ -342,8 +363,8 @@ class Translator:
             if piece.silent or (match is not None and piece.part):
                 done[row] = Translation(piece.text, "", 0.0), 0
             elif match is not None:
-                self._remember_as_it_stands(session.cache, match)
                 taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
+                self._remember_as_it_stands(session.cache, match, taken)
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
 
@@ -386,7 +407,7 @@ class Translator:
             ):
                 done[row] = piece
                 self.counts[self.in_pieces] += not piece.part and piece.text != piece.whole
-            self._find_exact(done, rows)
+            self._find_exact(done, rows, confirmed)
         for row, keys in zip(rows, self._keys([done[row] for row in rows]), strict=True):
             done[row] = replace(done[row], keys=tuple(keys))
         return done
@@ -438,24 +459,23 @@ class Translator:
             matches=of_whole,
         )
 
-    def _find_exact(self, pieces: list[Piece], rows: Sequence[int]) -> None:
-        """Gives those of the `pieces` in these `rows` that are whole segments their exact match."""
+    def _find_exact(
+        self, pieces: list[Piece], rows: Sequence[int], confirmed: Sequence[Delta]
+    ) -> None:
+        """Gives those of the `pieces` in these `rows` that are whole segments the match that is
+        taken as it stands. `confirmed`: of these rows, as `Retriever.exact` has it."""
         if not self.settings.verbatim:
             return
-        whole = [
-            row
-            for row in rows
-            if pieces[row].text == pieces[row].whole and self._may_be_exact(pieces[row])
-        ]
-        for row, match in zip(
-            whole, self.retriever.exact([pieces[row].text for row in whole]), strict=True
-        ):
-            pieces[row] = replace(pieces[row], exact=match)
-
-    def _may_be_exact(self, piece: Piece) -> bool:
-        """Where there is an exact match, one is the best match; where no matches are looked up, who
-        knows."""
-        return not self.settings.retrieves or any(match.edits == 0 for match in piece.matches or ())
+        whole = [at for at, row in enumerate(rows) if pieces[row].text == pieces[row].whole]
+        of = [pieces[rows[at]] for at in whole]
+        found = self.retriever.exact(
+            [piece.text for piece in of],
+            beside=[piece.beside for piece in of],
+            confirmed=[confirmed[at] for at in whole] if confirmed else [],
+            least=self.settings.verbatim,
+        )
+        for at, match in zip(whole, found, strict=True):
+            pieces[rows[at]] = replace(pieces[rows[at]], exact=match)
 
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
@@ -526,10 +546,13 @@ class Translator:
                         cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
                     )
 
-    def _remember_as_it_stands(self, cache: CacheContents, match: Match) -> None:
-        """The same of an exact match."""
+    def _remember_as_it_stands(
+        self, cache: CacheContents, match: Match, taken: Translation
+    ) -> None:
+        """The same of an exact match, or of one that was adapted."""
         if self.settings.remembers:
-            keys = self.keys.keys_of([[(match.segment.src, match.segment.tgt)]])[0][0]
+            src = match.segment.src if taken.tgt == match.segment.tgt else taken.src
+            keys = self.keys.keys_of([[(src, taken.tgt)]])[0][0]
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
@@ -569,8 +592,9 @@ class Translator:
             confirmed = iter(pairs)
             for part in split_at_blanks(texts_of(texts)):
                 prepared = []
-                for text in part:
+                for text, *beside in zip(part, ["", *part], [*part[1:], ""], strict=False):
                     made, pair = self.pieces_of(text, number, queue, tag), next(confirmed, None)
+                    made = [replace(piece, beside=(beside[0], beside[1])) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                 number += 1
                 if prepared:
@@ -585,7 +609,7 @@ class Translator:
             if (
                 len(texts) > 1
                 and self.settings.verbatim
-                and self.retriever.exact([cleaned])[0] is not None
+                and self.retriever.exact([cleaned], least=self.settings.verbatim)[0] is not None
             ):
                 texts = [cleaned]
             self.counts[CONTROL] += changed

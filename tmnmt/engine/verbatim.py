@@ -1,14 +1,16 @@
 """A segment that the memory holds itself: its translation there as it stands, as translators expect
-of an exact match.
+of an exact match; or adapted, where numbers or case are all that differs.
 
 The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that
-pair, and read from where it stands there, with weight 1."""
+pair, and read from where it stands there, with weight 1. What was put into it stands nowhere."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from tmnmt.index.fuzzy import word_edits
+from tmnmt.index.worth import FULL
 from tmnmt.segments import Match, MemorySource, Token, Translation
 from tmnmt.vocab import Vocabulary
 
@@ -16,10 +18,23 @@ from tmnmt.vocab import Vocabulary
 def commonest(matches: Sequence[Match]) -> Match | None:
     """Of exact matches, which may have several targets, the newest of the most frequent target; of
     targets that are as frequent the one with the newest match. None where there is none."""
-    times = Counter(match.segment.tgt for match in matches)
+    times = Counter(match.tgt for match in matches)
     # of equal ones the first, which every index answers with the newest and then the smallest id
     # first
-    return max(matches, key=lambda m: (times[m.segment.tgt], m.segment.changed), default=None)
+    return max(matches, key=lambda m: (times[m.tgt], m.segment.changed), default=None)
+
+
+def worth_most(matches: Sequence[Match], least: int) -> Match | None:
+    """Of matches that are worth `least` or more, the commonest target of the greatest worth; those
+    that need no change come first. None where there is none."""
+    values = [match.worth.value if match.worth is not None else 0 for match in matches]
+    best = max(values, default=0)
+    if best < least:
+        return None
+    equals = [match for match, value in zip(matches, values, strict=True) if value == best]
+    most_alike = max(match.score for match in equals)
+    whole = [match for match in equals if match.score == most_alike]
+    return commonest(whole if most_alike == 1.0 or best < FULL else equals)
 
 
 def as_it_stands(
@@ -31,18 +46,32 @@ def as_it_stands(
 ) -> Translation:
     """The target of `match`, which is among the matches that are told; with `explain` the origin of
     every subword."""
-    matches = tuple(others) if match in others else (match, *others)
-    number, target = matches.index(match), match.segment.tgt
-    ids = vocab.encode(target) if vocab is not None and explain else []
-    tokens = tuple(
-        _copied(vocab.piece(word), MemorySource(number, at, 1.0))
-        for at, word in enumerate(ids)
-        if vocab
-    )
-    return Translation(text, target, 0.0, matches, tokens, "memory")
+    segments = [other.segment for other in others]
+    known = match.segment in segments
+    number = segments.index(match.segment) if known else 0
+    matches = (*others[:number], match, *others[number + known :])
+    tokens: tuple[Token, ...] = ()
+    if vocab is not None and explain:
+        ids, theirs = vocab.encode(match.tgt), vocab.encode(match.segment.tgt)
+        tokens = tuple(
+            _copied(vocab.piece(word), () if at is None else (MemorySource(number, at, 1.0),))
+            for word, at in zip(ids, _places(ids, theirs), strict=True)
+        )
+    origin = "memory" if match.tgt == match.segment.tgt else "adapted"
+    return Translation(text, match.tgt, 0.0, matches, tokens, origin)
 
 
-def _copied(text: str, source: MemorySource) -> Token:
+def _places(ids: Sequence[int], theirs: Sequence[int]) -> list[int | None]:
+    """Where every subword stands in the pair's own target; None of what was put in."""
+    places: list[int | None] = [None] * len(ids)
+    edits = word_edits(list(map(str, ids)), list(map(str, theirs)))
+    for tag, start, end, their_start, their_end in edits:
+        if tag == "equal":
+            places[start:end] = range(their_start, their_end)
+    return places
+
+
+def _copied(text: str, sources: tuple[MemorySource, ...]) -> Token:
     return Token(
         text=text,
         origin="memory",
@@ -57,6 +86,6 @@ def _copied(text: str, source: MemorySource) -> Token:
         plain=0.0,
         cache_effect=0.0,
         fusion_effect=0.0,
-        sources=(source,),
-        attention=(source,),
+        sources=sources,
+        attention=sources,
     )

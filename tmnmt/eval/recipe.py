@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from tmnmt.config.bounds import Bound, Flat, Name, Share
-from tmnmt.config.options import Decoding, Neighbours, Remembering, Search, Selection
+from tmnmt.config.options import (
+    Decoding,
+    Neighbours,
+    Penalties,
+    Remembering,
+    Search,
+    Selection,
+)
 from tmnmt.config.tables import build, keys, read_toml
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.measures.effort import WEIGHTS
@@ -62,11 +69,12 @@ class SystemConfig:
     confirmed: Literal["references", "next"] = "references"
     # The options, of which these differ from those of `tmnmt translate`: what is left out is the
     # plain model, without memory, and exact matches are translated, too.
-    decoding: Annotated[Decoding, Flat()] = Decoding(mode="off", verbatim=False)
+    decoding: Annotated[Decoding, Flat()] = Decoding(mode="off", verbatim=0)
     search: Annotated[Search, Flat()] = Search()
     selection: Annotated[Selection, Flat()] = Selection()
     remembering: Annotated[Remembering, Flat()] = Remembering(remember="nothing")
     neighbours: Annotated[Neighbours, Flat()] = Neighbours()
+    worth: Annotated[Penalties, Flat()] = Penalties()
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False
     hypothesis: str = ""  # a file with one line a segment of the one test set it is for

@@ -422,5 +422,6 @@ def settings_of(system: SystemConfig, learned: MemoryLayers | None) -> Settings:
         system.selection,
         system.remembering,
         system.neighbours,
+        system.worth,
     )
     return settled(groups, learned, "off")
