@@ -131,7 +131,7 @@ class Xliff(TranslatableFile):
                 own = [_next(left, unit) for unit in element.units]
                 if part.data is not None:
                     output.write(self._filled(part.data, element, own))
-        if next(left, _NOTHING) is not _NOTHING:
+        if any(True for _ in left):
             raise ValueError(f"more fillings than {self._path} has units")
         output.end()
 
@@ -221,15 +221,10 @@ class Xliff(TranslatableFile):
         return b"".join([*pieces, data[at:]])
 
 
-_NOTHING = object()
-
-
 def _next(fillings: Iterator[Filling | None], unit: Unit) -> Filling | None:
-    found = next(fillings, _NOTHING)
-    if found is _NOTHING:
-        raise ValueError(f"no filling for the unit in line {unit.line}")
-    assert found is None or isinstance(found, Filling)
-    return found
+    for filling in fillings:
+        return filling
+    raise ValueError(f"no filling for the unit in line {unit.line}")
 
 
 class _Units(Iterator[Unit]):
@@ -325,7 +320,7 @@ def blanks_before(data: bytes, at: int) -> bytes:
     return found[0] if found else b""
 
 
-def target_attributes(source: Node, tgt_lang: str, prefix: str) -> str:
+def target_attributes(source: Node, tgt_lang: str) -> str:
     """Of a new <target>: the language and what is to be done with white space, as the source says
     it of itself."""
     said = {}
@@ -336,7 +331,14 @@ def target_attributes(source: Node, tgt_lang: str, prefix: str) -> str:
     return "".join(f' {name}="{escaped_attribute(value)}"' for name, value in said.items())
 
 
-def text_problem(text: Text) -> str:
+def source_problem(data: bytes, source: Node) -> str:
+    """Why the content of a <source> cannot be written elsewhere, "" where it can."""
+    if b"xmlns" in data[source.start : source.inside]:
+        return f"its <{source.name}> declares namespaces of its own"
+    return ""
+
+
+def _text_problem(text: Text) -> str:
     """Why a text cannot be translated, "" where it can."""
     if len(text.codes) > MAX_CODES:
         return f"more than {MAX_CODES:,} codes"
@@ -345,17 +347,20 @@ def text_problem(text: Text) -> str:
 
 def locked(unit: Unit, around: Around, problem: str) -> Unit:
     """The unit, locked where it is not to be translated or cannot be."""
-    problem = around.problem or problem
+    problem = around.problem or problem or _text_problem(unit.source)
     if problem or not around.translate:
         return replace(unit, state="locked", problem=problem)
     return unit
 
 
-def has_text(text: Text | None, source: Text) -> bool:
+def has_text(text: Text, source: Text) -> bool:
     """Whether a target has what makes it one: words, or what a source without words has."""
-    if text is None:
-        return False
     return bool(text.plain) or (not source.plain and len(text.codes) >= len(source.codes))
+
+
+def copied(source: Text, target: Text) -> bool:
+    """Whether a target is its source, and has letters."""
+    return target == source and any(character.isalpha() for character in source.plain)
 
 
 def percent(match: Match) -> int:

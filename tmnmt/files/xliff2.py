@@ -23,14 +23,15 @@ from tmnmt.files.xliff import (
     UnitElement,
     Xliff,
     blanks_before,
+    copied,
     has_text,
     locked,
     name_of,
     opened_tag,
     percent,
     prefix_of,
+    source_problem,
     target_attributes,
-    text_problem,
     with_attributes,
 )
 from tmnmt.files.xliff_codes import XLIFF2, candidate_of, content_of, plain_of, text_of
@@ -93,11 +94,10 @@ class _Unit(UnitElement):
 
     def _unit(self, segment: Node) -> Unit:
         source, target = segment.first("source"), segment.first("target")
-        problem = ""
         if source is None:
             problem = "a <segment> without <source>"
-        elif b"xmlns" in self._data[source.start : source.inside]:
-            problem = "its <source> declares namespaces of its own"
+        else:
+            problem = source_problem(self._data, source)
         text = self._text(source) or Text("")
         translation = self._text(target)
         state = _state(segment, text, translation)
@@ -111,7 +111,7 @@ class _Unit(UnitElement):
             self._notes,
             (source or segment).line,
         )
-        return locked(unit, self._around, problem or text_problem(text))
+        return locked(unit, self._around, problem)
 
     def _text(self, node: Node | None) -> Text | None:
         if node is None:
@@ -124,7 +124,8 @@ class _Unit(UnitElement):
         edits, matches = list[Edit](), list[bytes]()
         ids = {found.decode() for found in _ID.findall(self._data)}
         for segment, unit, filling in zip(self._segments, self.units, fillings, strict=True):
-            if filling is None:
+            source = segment.first("source")
+            if filling is None or source is None:
                 continue
             values = _new_state(filling)
             if filling.matches:
@@ -134,19 +135,18 @@ class _Unit(UnitElement):
                 matches += [self._candidate(unit, match, name) for match in filling.matches]
             start = self._data[segment.start : segment.inside]
             edits.append(Edit(segment.start, segment.inside, with_attributes(start, values)))
-            edits.append(self._with_target(segment, content_of(filling.target, XLIFF2)))
+            edits.append(self._with_target(segment, source, content_of(filling.target, XLIFF2)))
         new = [match for match in matches if match not in self._data]  # others: of an earlier run
         return edits if not new else [*edits, self._with_matches(b"".join(new))]
 
-    def _with_target(self, segment: Node, content: str) -> Edit:
-        target, source = segment.first("target"), segment.first("source")
+    def _with_target(self, segment: Node, source: Node, content: str) -> Edit:
+        target = segment.first("target")
         if target is not None:
             start = opened_tag(self._data[target.start : target.inside])
             end = b"</" + name_of(start) + b">"
             return Edit(target.start, target.end, start + content.encode() + end)
-        assert source is not None
         name = f"{self._prefix}target"
-        space = target_attributes(source, self._tgt_lang, self._prefix)
+        space = target_attributes(source, self._tgt_lang)
         new = f"<{name}{space}>{content}</{name}>".encode()
         return Edit(source.end, source.end, blanks_before(self._data, source.start) + new)
 
@@ -188,8 +188,7 @@ def _state(segment: Node, source: Text, target: Text | None) -> State:
     state = segment.attributes.get("state", "")
     if state == "initial":
         return "draft"
-    copied = target == source and any(character.isalpha() for character in source.plain)
-    return "draft" if copied and not state else "translated"
+    return "draft" if copied(source, target) and not state else "translated"
 
 
 def _new_state(filling: Filling) -> dict[str, str]:

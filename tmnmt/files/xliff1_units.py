@@ -1,0 +1,347 @@
+"""The <trans-unit> of XLIFF 1: its units, and the bytes that change when they are filled."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tmnmt.codes.record import Code, Text
+from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.xliff import (
+    Around,
+    Edit,
+    UnitElement,
+    blanks_before,
+    copied,
+    has_text,
+    locked,
+    name_of,
+    opened_tag,
+    percent,
+    prefix_of,
+    source_problem,
+    target_attributes,
+    with_attributes,
+)
+from tmnmt.files.xliff_codes import XLIFF1, candidate_of, content_of, plain_of, tag, text_of
+from tmnmt.files.xliff_parts import Node
+from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.segments import Match
+
+_UNTRANSLATED = frozenset({"new", "needs-translation"})
+_DRAFT_QUALIFIERS = frozenset(
+    {"fuzzy-match", "leveraged-mt", "mt-suggestion", "tm-suggestion"}
+    | {"rejected-grammar", "rejected-inaccurate", "rejected-length", "rejected-spelling"}
+)
+_DONE = frozenset({"translated", "final", "signed-off"})
+_UNLOCKED = frozenset({"", "false", "no", "0", "none"})
+_AS_IT_STANDS = frozenset({"memory", "confirmed"})  # origins
+
+_TAGS = re.compile(
+    rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>""",
+    re.DOTALL,
+)
+
+
+def trans_unit(node: Node, data: bytes, around: Around, tgt_lang: str) -> UnitElement:
+    """The units of a <trans-unit>; `tgt_lang` is written where the source says its own."""
+    if said := node.attributes.get("translate"):
+        around = Around(said != "no", around.problem)
+    source, seg_source = node.first("source"), node.first("seg-source")
+    if source is None:
+        return _NoSource(node, around)
+    element = _TransUnit(node, data, around, tgt_lang, source)
+    if seg_source is not None:
+        target = node.first("target")
+        mrks = _segments(data, seg_source)
+        in_target = _segments(data, target) if target is not None else []
+        if mrks and (in_target or element.untranslated):
+            return _Segmented(element, around, seg_source, mrks, in_target)
+    return element
+
+
+class _NoSource(UnitElement):
+    def __init__(self, node: Node, around: Around) -> None:
+        unit = Unit(Text(""), id=node.attributes.get("id", ""), line=node.line)
+        self.units = (locked(unit, around, "a <trans-unit> without <source>"),)
+
+
+@dataclass(slots=True)
+class _Mrk:
+    """A <mrk mtype="seg">: where its tags are."""
+
+    mid: str
+    start: int
+    inside: int
+    inside_end: int = 0
+    end: int = 0
+
+
+class _TransUnit(UnitElement):
+    """One that is one unit; `_Segmented` asks it for what both have."""
+
+    def __init__(
+        self, node: Node, data: bytes, around: Around, tgt_lang: str, source: Node
+    ) -> None:
+        self.node, self.data, self.tgt_lang, self.source = node, data, tgt_lang, source
+        self.prefix = prefix_of(data[: node.inside])
+        self.target = node.first("target")
+        text = self.text(source)
+        target = self.text(self.target) if self.target is not None else None
+        self.units = (self.unit(text, target, around, source_problem(data, source), source.line),)
+
+    # --- reading
+
+    @property
+    def untranslated(self) -> bool:
+        """Whether there is no target, or no text in it."""
+        target = self.target
+        return target is None or not plain_of(self.data[target.inside : target.inside_end]).strip()
+
+    def text(self, node: Node | _Mrk) -> Text:
+        """What stands between its tags."""
+        return text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1)
+
+    def unit(
+        self,
+        source: Text,
+        target: Text | None,
+        around: Around,
+        problem: str,
+        line: int,
+        mid: str = "",
+    ) -> Unit:
+        """`mid`: of a segment."""
+        state = self._state(source, target)
+        attributes = self.node.attributes
+        name = attributes.get("id", "")
+        notes = [
+            plain_of(self.data[note.inside : note.inside_end]) for note in self.node.named("note")
+        ]
+        unit = Unit(
+            source,
+            target if state != "new" else None,
+            "locked" if self._is_locked(mid) else state,
+            f"{name}:{mid}" if mid else name,
+            attributes.get("resname", ""),
+            tuple(note for note in notes if note.strip()),
+            line,
+        )
+        return locked(unit, around, problem)
+
+    def _state(self, source: Text, target: Text | None) -> State:
+        said = self.target.attributes if self.target is not None else {}
+        state = said.get("state", "")
+        if target is None or not has_text(target, source) or state in _UNTRANSLATED:
+            return "new"
+        if self.node.attributes.get("approved") == "yes":
+            return "translated"
+        if state.startswith("needs-") or said.get("state-qualifier") in _DRAFT_QUALIFIERS:
+            return "draft"
+        return "draft" if copied(source, target) and state not in _DONE else "translated"
+
+    def _is_locked(self, mid: str) -> bool:
+        """As tools say it in their own ways: m:locked, mq:locked, and Trados of each segment."""
+        of_segments = (
+            one
+            for definitions in self.node.children
+            if definitions.name.endswith(" seg-defs")
+            for one in definitions.children
+        )
+        return _says_locked(self.node) or any(
+            one.attributes.get("id") == mid and _says_locked(one) for one in of_segments
+        )
+
+    # --- writing
+
+    def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        (filling,) = fillings
+        if filling is None:
+            return []
+        content = content_of(filling.target, XLIFF1).encode()
+        state = new_state([filling.origin], [])
+        return [*self.disapproved(), *self.whole(content, state, self.alt_trans(filling))]
+
+    def disapproved(self) -> list[Edit]:
+        """A unit with a new target is approved no more."""
+        if self.node.attributes.get("approved") != "yes":
+            return []
+        start = with_attributes(self.data[: self.node.inside], {"approved": "no"})
+        return [Edit(0, self.node.inside, start)]
+
+    def whole(self, content: bytes, state: dict[str, str], matches: bytes) -> list[Edit]:
+        """With this as all that is in the target."""
+        target = self.target
+        if target is not None:
+            start = with_attributes(opened_tag(self.data[target.start : target.inside]), state)
+            new = start + content + b"</" + name_of(start) + b">" + matches
+            return [Edit(target.start, target.end, new)]
+        name = f"{self.prefix}target"
+        start = f"<{name}{target_attributes(self.source, self.tgt_lang)}>".encode()
+        new = with_attributes(start, state) + content + f"</{name}>".encode() + matches
+        at = (self.node.first("seg-source") or self.source).end
+        return [Edit(at, at, blanks_before(self.data, self.source.start) + new)]
+
+    def alt_trans(self, filling: Filling, codes: Text | None = None, mid: str = "") -> bytes:
+        """The matches of a filling, but for those that stand there from an earlier run."""
+        known = (codes or self.units[0].source).codes
+        blanks = blanks_before(self.data, self.source.start)
+        found = (self._candidate(match, known, mid) for match in filling.matches)
+        return b"".join(blanks + one for one in found if one not in self.data)
+
+    def _candidate(self, match: Match, known: Sequence[Code], mid: str) -> bytes:
+        prefix, segment = self.prefix, match.segment
+        values = {"mid": mid, "match-quality": f"{percent(match)}%", "origin": segment.origin}
+        attributes = "".join(
+            f' {name}="{escaped_attribute(value)}"' for name, value in values.items() if value
+        )
+        texts = (Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes))
+        source, target = (candidate_of(text, known, prefix, XLIFF1) for text in texts)
+        return (
+            f"<{prefix}alt-trans{attributes}><{prefix}source>{source}</{prefix}source>"
+            f"<{prefix}target>{target}</{prefix}target></{prefix}alt-trans>"
+        ).encode()
+
+
+class _Segmented(UnitElement):
+    """One that is a unit for every segment of its <seg-source>."""
+
+    def __init__(
+        self,
+        whole: _TransUnit,
+        around: Around,
+        seg_source: Node,
+        mrks: Sequence[_Mrk],
+        in_target: Sequence[_Mrk],
+    ) -> None:
+        self._whole, self._seg_source, self._mrks = whole, seg_source, mrks
+        self._data = whole.data
+        self._there = {mrk.mid: mrk for mrk in reversed(in_target)}
+        count = Counter(mrk.mid for mrk in mrks)
+        twice = {mid for mid in count if count[mid] > 1}
+        self.units = tuple(self._unit(mrk, around, mrk.mid in twice) for mrk in mrks)
+
+    def _unit(self, mrk: _Mrk, around: Around, is_twice: bool) -> Unit:
+        there = self._there.get(mrk.mid)
+        target = self._whole.text(there) if there is not None else None
+        problem = source_problem(self._data, self._seg_source)
+        if is_twice:
+            problem = f"several segments have the mid {mrk.mid!r}"
+        line = self._seg_source.line + self._data.count(b"\n", self._seg_source.start, mrk.start)
+        return self._whole.unit(self._whole.text(mrk), target, around, problem, line, mrk.mid)
+
+    def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        state = self._new_state(fillings)
+        matches = b"".join(
+            self._whole.alt_trans(filling, unit.source, mrk.mid)
+            for mrk, unit, filling in zip(self._mrks, self.units, fillings, strict=True)
+            if filling is not None
+        )
+        contents = [
+            None if one is None else content_of(one.target, XLIFF1).encode() for one in fillings
+        ]
+        target = self._whole.target
+        if target is None or not self._there:
+            changed = self._whole.whole(self._content(contents), state, matches)
+        else:
+            start = with_attributes(self._data[target.start : target.inside], state)
+            changed = [
+                Edit(target.start, target.inside, start),
+                *self._in_segments(contents, target),
+                Edit(target.end, target.end, matches),
+            ]
+        return [*self._whole.disapproved(), *changed]
+
+    def _new_state(self, fillings: Sequence[Filling | None]) -> dict[str, str]:
+        left = [unit.state for unit, one in zip(self.units, fillings, strict=True) if one is None]
+        return new_state([one.origin for one in fillings if one is not None], left)
+
+    def _content(self, contents: Sequence[bytes | None]) -> bytes:
+        """Of a target that has nothing yet: that of <seg-source> with other segments."""
+        pieces, at = list[bytes](), self._seg_source.inside
+        for mrk, content in zip(self._mrks, contents, strict=True):
+            pieces += (self._data[at : mrk.start], self._around(mrk, content or b""))
+            at = mrk.end
+        return b"".join([*pieces, self._data[at : self._seg_source.inside_end]])
+
+    def _around(self, mrk: _Mrk, content: bytes) -> bytes:
+        """The tags of a segment around another content."""
+        start = opened_tag(self._data[mrk.start : mrk.inside])
+        return start + content + b"</" + name_of(start) + b">"
+
+    def _in_segments(self, contents: Sequence[bytes | None], target: Node) -> list[Edit]:
+        edits = list[Edit]()
+        for number, content in enumerate(contents):
+            if content is None:
+                continue
+            if there := self._there.get(self._mrks[number].mid):
+                edits.append(Edit(there.start, there.end, self._around(there, content)))
+            else:
+                edits.append(self._put_in(number, content, target))
+        return edits
+
+    def _put_in(self, number: int, content: bytes, target: Node) -> Edit:
+        """A segment that the target lacks: behind the one before it, else before the one behind it,
+        else at the end."""
+        new = self._around(self._mrks[number], content)
+        there = [self._there.get(mrk.mid) for mrk in self._mrks]
+        if before := next(filter(None, reversed(there[:number])), None):
+            return Edit(before.end, before.end, self._between(number - 1) + new)
+        if behind := next(filter(None, there[number:]), None):
+            return Edit(behind.start, behind.start, new + self._between(number))
+        return Edit(target.inside_end, target.inside_end, new)
+
+    def _between(self, number: int) -> bytes:
+        """The text between a segment of the source and the next, where there is nothing else."""
+        between = self._data[self._mrks[number].end : self._mrks[number + 1].start]
+        return between if b"<" not in between else b" "
+
+
+def new_state(origins: Sequence[str], left: Sequence[State]) -> dict[str, str]:
+    """The attributes of a target that was filled so; `left`: the states of its other segments."""
+    stands = _AS_IT_STANDS.issuperset(origins)
+    done = stands and all(state == "translated" for state in left)
+    return {
+        "state": "translated" if done else "needs-review-translation",
+        "state-qualifier": "exact-match" if stands else "leveraged-mt",
+    }
+
+
+def _says_locked(node: Node) -> bool:
+    return any(
+        name.rpartition(" ")[2] == "locked" and value.lower() not in _UNLOCKED
+        for name, value in node.attributes.items()
+    )
+
+
+def _segments(data: bytes, node: Node) -> list[_Mrk]:
+    """The <mrk mtype="seg"> of a <seg-source> or <target>, without those inside another."""
+    found, inside, depth, outside = list[_Mrk](), list[_Mrk](), 0, 0
+    for token in _TAGS.finditer(data, node.inside, node.inside_end):
+        first, alone = token[0][1:2], token[0].endswith(b"/>")
+        if first in b"!?":
+            continue
+        if first == b"/":
+            depth -= 1
+            if inside and depth == outside:
+                mrk = inside.pop()
+                mrk.inside_end, mrk.end = token.span()
+                found.append(mrk)
+            continue
+        if not inside and (mid := _mid(token[0])) is not None:
+            mrk = _Mrk(mid, *token.span(), token.end(), token.end())
+            (found if alone else inside).append(mrk)
+            outside = depth
+        depth += not alone
+    return found
+
+
+def _mid(start: bytes) -> str | None:
+    """The mid of a segment, None where a start tag is not that of one."""
+    if b"mrk" not in start:
+        return None
+    name, attributes = tag(start.decode())
+    is_segment = name.rpartition(":")[2] == "mrk" and attributes.get("mtype") == "seg"
+    return attributes.get("mid", "") if is_segment else None
