@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from tmnmt.cli.as_it_comes import Computing, translations
+from tmnmt.cli.files import Job, agree, jobs
 from tmnmt.cli.work import Work
 from tmnmt.cli.written import Written
 from tmnmt.config.options import (
@@ -38,6 +39,7 @@ from tmnmt.progress import Progress
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from tmnmt.engine.filling import Documents
     from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
@@ -109,7 +111,9 @@ def translate(
     elif output.untranslated != "empty":
         raise UsageError("--untranslated is of a run without --model, which translates everything")
     _check_written(output, confirming, inputs or [], _read(memory, neighbours, confirming), model)
-    texts = _checked(inputs or [Path("-")])
+    todo = _files(inputs or [], output, work, tag)
+    texts = [] if todo else _checked(inputs or [Path("-")])
+    lines_out = not todo or output.json or output.explain  # else the files themselves
 
     from tmnmt.formats.atomic import writing
 
@@ -118,7 +122,7 @@ def translate(
     ):  # the output first: that it cannot be written is told before the model is loaded
         to = (
             stack.enter_context(writing(output.file, keep_unfinished=True))
-            if output.file is not None
+            if output.file is not None and lines_out
             else sys.stdout
         )
         quiet = output.file is None and sys.stdout.isatty()
@@ -166,12 +170,14 @@ def translate(
                 progress=progress.advance,
             )
         _tell(translator, model, memory or [], mode)
-        write = _writer(to, output)
+        write = _writer(to, output) if lines_out else _unwritten
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         written = Written(write)
         try:
-            if document is not None:
+            if todo:
+                _fill(translator, todo, written, shown, computing, lines_out)
+            elif document is not None:
                 work.do(translator, document, written, output.file, write_to)
             elif not any(isinstance(text.source, Path) for text in texts) and sys.stdin.isatty():
                 _talk(translator, texts[0], written, shown, tag)
@@ -259,6 +265,24 @@ def _check_written(
             _spare_inputs(name, partial_of(path), inputs)
 
 
+def _files(inputs: list[Path], output: Output, work: Work, tag: str) -> list[Job]:
+    """Files that translators work on, if the inputs are such. Raises UsageError for options that
+    are of lines of text."""
+    todo = jobs(inputs, output.file, output.overwrite)
+    if todo and work.options.confirms:
+        raise UsageError(
+            f"--interactive, --confirmed and --session are of text, not of {inputs[0]}"
+        )
+    if todo and tag:
+        raise UsageError(f"--tag is of text; {inputs[0]} has a language of its own")
+    if not todo and output.overwrite != "nothing":
+        raise UsageError("--overwrite is of files with targets, such as XLIFF")
+    is_told = todo and (output.json or output.explain)
+    if is_told and output.file is not None and output.file.is_dir():
+        raise UsageError("--json and --explain are written to one file, not a folder")
+    return todo
+
+
 def _spare(option: str, path: Path | None, memories: list[str], model: Path | None) -> None:
     """Raises UsageError where `path` is a memory, the model, a file of one, or what
     else is read."""
@@ -335,6 +359,29 @@ def _run(
             translator, inputs, explain, computing, tag, progress.advance
         ):
             write(translation)
+
+
+def _fill(
+    translator: Translator,
+    todo: list[Job],
+    written: Written,
+    explain: bool,
+    computing: Computing,
+    lines_out: bool,
+) -> None:
+    """Fills files that translators work on."""
+
+    def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
+        return translator.stream(texts, explain, finished=finished)
+
+    agree(todo, translator.src_lang, translator.tgt_lang)
+    computing.use_for(sum(job.wanted for job in todo))
+    for job in todo:
+        job.do(translated, written, lines_out)
+
+
+def _unwritten(translation: Translation) -> None:
+    """Nothing is printed for it: it goes into a file."""
 
 
 def _talk(

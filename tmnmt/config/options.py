@@ -31,6 +31,7 @@ Remember = Literal["confirmed", "own", "nothing"]
 ConfirmTo = Literal["both", "memory", "cache"]
 Precision = Literal["fp32", "bf16"]
 Untranslated = Literal["empty", "source"]
+Overwrite = Literal["nothing", "drafts", "all"]
 
 # Options that a command can have outside a group, too.
 Threshold = Annotated[float, number(0, 1), Help("Smallest fuzzy score of a pair.")]
@@ -350,6 +351,10 @@ class Output(Options):
         Untranslated,
         Help("Without --model: what has no exact match is left empty, or as it is."),
     ] = "empty"
+    overwrite: Annotated[
+        Overwrite,
+        Help("Of an XLIFF, PO or other file with targets: which of these are translated anew."),
+    ] = "nothing"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,6 +9,7 @@ from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
 
+PARTIAL = ".partial"
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
@@ -17,12 +18,19 @@ KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1)
 
 def opened(path: Path) -> TranslatableFile:
     """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
+    kind = kind_of(path)
+    if kind is None:
+        raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF")
+    return kind(path)
+
+
+def kind_of(path: Path) -> type[TranslatableFile] | None:
+    """Its kind; None where it is of none that is known, as lines of text are. NAME.partial, which
+    an interrupted run leaves, is of the kind of NAME. FormatError where it cannot be read."""
+    named = path.with_suffix("") if path.suffix == PARTIAL else path
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    for kind in KINDS:
-        if kind.accepts(head, path):
-            return kind(path)
-    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF")
+    return next((kind for kind in KINDS if kind.accepts(head, named)), None)

@@ -1,0 +1,161 @@
+"""`tmnmt translate` of files that translators work on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt.cli import run
+from tmnmt.codes.record import Text
+from tmnmt.engine.translator import Translator
+from tmnmt.files.opening import opened
+from tmnmt.files.unit import Unit
+from tmnmt.index import build
+
+HEAD = (
+    '<?xml version="1.0"?>\n<xliff version="1.2"><file original="a.html" source-language="en" '
+    'target-language="fr" datatype="html"><body>\n'
+)
+TAIL = "</body></file></xliff>\n"
+NEW = '<trans-unit id="{0}"><source>{1}</source></trans-unit>\n'
+DONE = '<trans-unit id="{0}"{2}><source>{1}</source><target>Fait.</target></trans-unit>\n'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("files")
+    write_tiny_model(folder / "model")
+    build(folder / "index", segments(), "en", "fr")
+    (folder / "a.xlf").write_text(
+        HEAD
+        + NEW.format("1", PAIRS[0][0])
+        + DONE.format("2", "Repealed.", "")
+        + NEW.format("3", 'The <g id="1">second</g> day<x id="2"/>')
+        + DONE.format("4", "Repealed.", ' translate="no"')
+        + TAIL
+    )
+    return folder
+
+
+def translate(folder: Path, *arguments: str) -> int:
+    command = ["translate", "--model", str(folder / "model"), "--memory", str(folder / "index")]
+    return run([*command, "--beam", "2", "--threads", "1", *arguments])
+
+
+def units(path: Path) -> list[Unit]:
+    return [unit for document in opened(path).documents() for unit in document.units]
+
+
+def test_what_has_no_target_gets_one_and_all_else_stays_to_the_byte(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.fr.xlf"
+    assert translate(folder, str(folder / "a.xlf"), "-o", str(out)) == 0
+    first, second, third, fourth = units(out)
+    assert first.target == Text(PAIRS[0][1])
+    assert second.target == fourth.target == Text("Fait.")
+    assert third.target is not None
+    assert [code.markup for code in third.target.codes] == ['<g id="1">', "</g>", '<x id="2"/>']
+    before, after = (path.read_text().splitlines() for path in (folder / "a.xlf", out))
+    assert [line for line in before if "Fait" in line] == [line for line in after if "Fait" in line]
+    assert capsys.readouterr().err == (
+        f"{folder / 'a.xlf'}: 2 of 4 segments translated; left as they are: 1 translated before, "
+        "1 locked\n"
+    )
+
+
+def test_without_an_output_the_file_goes_to_standard_output(
+    folder: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert translate(folder, str(folder / "a.xlf")) == 0
+    shown = capfdbinary.readouterr().out
+    assert translate(folder, str(folder / "a.xlf"), "-o", str(tmp_path / "out")) == 0
+    assert shown == (tmp_path / "out").read_bytes()
+
+
+def test_overwrite_says_which_targets_are_made_anew(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert translate(folder, str(folder / "a.xlf"), "-o", str(out), "--overwrite", "all") == 0
+    targets = [unit.target.plain if unit.target else "" for unit in units(out)]
+    assert targets[1] == dict(PAIRS)["Repealed."] and targets[3] == "Fait."
+
+
+def test_several_files_go_to_a_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "b.xlf"
+    other.write_bytes((folder / "a.xlf").read_bytes())
+    both = [str(folder / "a.xlf"), str(other)]
+    (tmp_path / "out").mkdir()
+    assert translate(folder, *both, "-o", str(tmp_path / "out")) == 0
+    made = [(tmp_path / "out" / name).read_bytes() for name in ("a.xlf", "b.xlf")]
+    assert made[0] == made[1] != other.read_bytes()
+    for wrong, message in (
+        (both, "several files need a folder to be written to: --output FOLDER"),
+        ([*both, "-o", str(tmp_path)], "would be written over the input"),
+        ([both[0], both[0], "-o", str(tmp_path / "out")], "two files have the same name"),
+        ([*both, "-o", str(tmp_path / "out"), "--json"], "one file, not a folder"),
+        ([both[0], str(folder / "model" / "config.toml")], "another input is lines of text"),
+        ([both[0], "--confirmed", both[1]], "are of text, not of"),
+        ([both[0], "--tag", "fra"], "--tag is of text"),
+        ([str(folder / "model" / "config.toml"), "--overwrite", "all"], "is of files with targets"),
+    ):
+        capsys.readouterr()
+        assert translate(folder, *wrong) == 2
+        err = capsys.readouterr().err
+        assert message in err and len(err.splitlines()) == 1, wrong
+
+
+def test_a_file_of_other_languages_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").write_text((folder / "a.xlf").read_text().replace('"fr"', '"de-AT"'))
+    assert translate(folder, str(tmp_path / "a"), "-o", str(tmp_path / "out")) == 2
+    assert "a: its target language is de-AT, and the model's fr" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "a").write_text((folder / "a.xlf").read_text().replace('"fr"', '"fr-CA"'))
+    assert translate(folder, str(tmp_path / "a"), "-o", str(tmp_path / "out")) == 0
+
+
+def test_stopped_it_keeps_a_whole_file_to_go_on_with(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whole = Translator.stream
+
+    def stopped(*arguments: Any, **options: Any) -> Iterator[Any]:
+        yield next(whole(*arguments, **options))
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out.xlf"
+    with monkeypatch.context() as patched:
+        patched.setattr(Translator, "stream", stopped)
+        assert translate(folder, str(folder / "a.xlf"), "-o", str(out)) == 130
+    partial = tmp_path / "out.xlf.partial"
+    assert f"what was finished is in {partial}" in capsys.readouterr().err
+    assert not out.exists() and [unit.target is None for unit in units(partial)] == [
+        *(False, False, True, False)
+    ]
+    assert translate(folder, str(partial), "-o", str(out)) == 0
+    assert translate(folder, str(folder / "a.xlf"), "-o", str(tmp_path / "at-once")) == 0
+    assert units(out) == units(tmp_path / "at-once")
+
+
+def test_json_tells_what_is_translated_and_no_file_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert translate(folder, str(folder / "a.xlf"), "--json") == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["src"], one["origin"]) for one in told] == [
+        (PAIRS[0][0], "memory"),
+        ("The second day", "model"),
+    ]

@@ -1,0 +1,147 @@
+"""`tmnmt translate` of files that translators work on: the same files come out, with targets."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from tmnmt.config.options import Overwrite
+from tmnmt.counted import counted
+from tmnmt.errors import TmnmtError, UsageError
+from tmnmt.progress import Progress
+
+if TYPE_CHECKING:
+    from tmnmt.engine.filling import Documents, Finished
+    from tmnmt.files.unit import Filling, TranslatableFile
+    from tmnmt.segments import Translation
+
+    # the translations of texts; what is given besides is called for each as it is finished
+    Translated = Callable[[Documents, Callable[[], None]], Iterable[Translation]]
+
+NAMED = 5  # units that warnings name
+KEPT = {"translated": "translated before", "draft": "drafts", "locked": "locked", "new": "empty"}
+
+
+@dataclass
+class Job:
+    """A file, and where it goes with its targets; None: standard output."""
+
+    file: TranslatableFile
+    path: Path
+    to: Path | None
+    overwrite: Overwrite
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Reads the file once. Raises FormatError where that cannot be done."""
+        from tmnmt.engine.filling import is_open
+
+        units = [unit for document in self.file.documents() for unit in document.units]
+        self.units = len(units)
+        self.wanted = sum(is_open(unit, self.overwrite) for unit in units)
+
+    def do(
+        self, translated: Translated, write: Callable[[Translation], None], is_told: bool
+    ) -> None:
+        """Writes the file with its targets, and tells what became of its units. `write` is given
+        every translation; `is_told`: nothing else is done with it, and no file is written.
+
+        Stopped by Ctrl-C or an error, it keeps the file with the targets that there are, as
+        `writing` does."""
+        fillings = list[Filling | None]()
+        try:
+            for one in self._finished(translated):
+                if one.translation is not None:
+                    write(one.translation)
+                self._count(one)
+                fillings.append(one.filling)
+        except (KeyboardInterrupt, TmnmtError):
+            if any(fillings) and self.to is not None and not is_told:
+                with self._output() as to:
+                    self.file.write(to, fillings + [None] * (self.units - len(fillings)))
+                    raise  # so that it is kept as unfinished
+            raise
+        if not is_told:
+            with self._output() as to:
+                self.file.write(to, fillings)
+        self._tell()
+
+    def _finished(self, translated: Translated) -> Iterator[Finished]:
+        from tmnmt.engine.filling import finished
+
+        with Progress("translating", "segments", self.wanted) as progress:
+            yield from finished(
+                self.file, self.overwrite, lambda texts: translated(texts, progress.advance)
+            )
+
+    @contextmanager
+    def _output(self) -> Iterator[BinaryIO]:
+        from tmnmt.formats.atomic import writing_bytes
+
+        if self.to is not None:
+            with writing_bytes(self.to, keep_unfinished=True) as to:
+                yield to
+        else:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+
+    def _count(self, one: Finished) -> None:
+        self.counts["filled" if one.filling is not None else one.unit.state] += 1
+        if problem := one.problem or one.unit.problem:
+            self.problems.append(f"line {one.unit.line:,}: {problem}")
+
+    def _tell(self) -> None:
+        kept = [
+            f"{self.counts[state]:,} {what}" for state, what in KEPT.items() if self.counts[state]
+        ]
+        rest = f"; left as they are: {', '.join(kept)}" if kept else ""
+        total = counted(self.counts.total(), "segment")
+        print(
+            f"{self.path}: {self.counts['filled']:,} of {total} translated{rest}", file=sys.stderr
+        )
+        for problem in self.problems[:NAMED]:
+            print(f"tmnmt: warning: {self.path}, {problem}; it is left as it is", file=sys.stderr)
+        if (more := len(self.problems) - NAMED) > 0:
+            print(f"tmnmt: warning: {self.path}: {more:,} more like these", file=sys.stderr)
+
+
+def jobs(inputs: Sequence[Path], output: Path | None, overwrite: Overwrite) -> list[Job]:
+    """What is to be done where the inputs are files with units; nothing where they are lines of
+    text. Raises UsageError where they are both, or where the output cannot be what was named."""
+    from tmnmt.files.opening import kind_of, opened
+
+    files = [path for path in inputs if path.is_file() and kind_of(path) is not None]
+    if not files:
+        return []
+    if len(files) < len(inputs):
+        raise UsageError(f"{files[0]} has segments of its own, another input is lines of text")
+    into = output if output is not None and output.is_dir() else None
+    if len(files) > 1 and into is None:
+        raise UsageError("several files need a folder to be written to: --output FOLDER")
+    names = [path.name for path in files]
+    if len(set(names)) < len(names):
+        raise UsageError("two files have the same name, and both are written to one folder")
+    todo = list[Job]()
+    for path in files:
+        to = into / path.name if into is not None else output
+        if to is not None and to.exists() and to.samefile(path):
+            raise UsageError(f"--output {output} would be written over the input {path}")
+        todo.append(Job(opened(path), path, to, overwrite))
+    return todo
+
+
+def agree(todo: Sequence[Job], src_lang: str, tgt_lang: str) -> None:
+    """Files that say no languages take these. Raises UsageError where one says others."""
+    from tmnmt.engine.filling import agree_on_languages
+
+    for job in todo:
+        try:
+            agree_on_languages(job.file, src_lang, tgt_lang)
+        except UsageError as error:
+            raise UsageError(f"{job.path}: {error}") from error
