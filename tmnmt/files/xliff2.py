@@ -51,6 +51,7 @@ class Xliff2(Xliff):
 
     def _take_languages(self, start: Start) -> None:
         if start.name == "xliff":
+            self._namespace = start.namespace
             self.src_lang = start.attributes.get("srcLang", "")
             self.tgt_lang = start.attributes.get("trgLang", "")
             if not self.src_lang:
@@ -67,11 +68,13 @@ class Xliff2(Xliff):
         return ""
 
     def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
-        return _Unit(whole.node, data, around, self.tgt_lang)
+        return _Unit(whole.node, data, around, self.tgt_lang, self._namespace)
 
 
 class _Unit(UnitElement):
-    def __init__(self, node: Node, data: bytes, around: Around, tgt_lang: str) -> None:
+    def __init__(
+        self, node: Node, data: bytes, around: Around, tgt_lang: str, namespace: str
+    ) -> None:
         self._node, self._data, self._tgt_lang = node, data, tgt_lang
         self._prefix = prefix_of(data[: node.inside])
         said = node.attributes.get("translate")
@@ -88,6 +91,8 @@ class _Unit(UnitElement):
         self._matches = there
         in_use = there is not None and not there.empty
         self._own = prefix_of(data[there.start : there.inside]) if there and in_use else "mtc:"
+        # where <matches> has no prefix, those without one are of its namespace
+        self._declared = f' xmlns="{namespace}"' if self._own == self._prefix else ""
         self.units = tuple(map(self._unit, self._segments))
 
     # --- reading
@@ -177,8 +182,9 @@ class _Unit(UnitElement):
         texts = (Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes))
         source, target = (candidate_of(text, unit.source.codes, prefix, XLIFF2) for text in texts)
         return (
-            f"<{self._own}match{attributes}><{prefix}source>{source}</{prefix}source>"
-            f"<{prefix}target>{target}</{prefix}target></{self._own}match>"
+            f"<{self._own}match{attributes}>"
+            f"<{prefix}source{self._declared}>{source}</{prefix}source>"
+            f"<{prefix}target{self._declared}>{target}</{prefix}target></{self._own}match>"
         ).encode()
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.xml_text import escaped, escaped_attribute
 
@@ -190,7 +191,11 @@ class _Flow:
         self, name: str, attributes: Attributes, at: int, close: int, last: str
     ) -> list[Part]:
         inside = self._parts(at + 1, close, last)
-        if name == "mrk" and _is_protected(attributes) and (plain := joined(inside).plain):
+        if (
+            name == "mrk"
+            and _is_protected(attributes)
+            and (plain := clean(joined(inside).plain)[0])
+        ):
             markup = "".join(self._tokens[at : close + 1])
             return [(_code("placeholder", markup, "", self._form, attributes), plain)]
         pair = f"{name} {attributes.get('id', '')}"

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from tmnmt.errors import FormatError, shown
-from tmnmt.formats.encoding import BLOCK, utf8, xml_encoding
+from tmnmt.formats.encoding import BLOCK, MARK, utf8, xml_encoding
 
 MAX_BYTES = 10_000_000  # of a unit, or a tag
 MAX_DEPTH = 200  # elements inside one another
@@ -25,6 +25,7 @@ MAX_DEPTH = 200  # elements inside one another
 CORE = "urn:oasis:names:tc:xliff:document:"  # the namespaces of XLIFF begin so
 _AROUND = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
 _CONTENT = frozenset({"source", "target", "seg-source"})  # whose inside is not looked into here
+_UNDECODABLE = MARK.encode("utf-8", "surrogatepass")
 START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
 
 
@@ -69,6 +70,7 @@ class Start:
     the tag is all of it."""
 
     name: str
+    namespace: str
     attributes: dict[str, str]
     line: int
     data: bytes
@@ -212,9 +214,9 @@ class _Cutter:
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
-            raise FormatError(
-                f"{self._path}, line {error.lineno}: broken XML: {expat.ErrorString(error.code)}"
-            ) from error
+            at = self._parser.ErrorByteIndex - self._at
+            why = _why_broken(self._data[at : at + 4]) or expat.ErrorString(error.code)
+            raise FormatError(f"{self._path}, line {error.lineno}: broken XML: {why}") from error
 
     def _error(self, what: str) -> FormatError:
         return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}")
@@ -262,7 +264,9 @@ class _Cutter:
             tag, self._data = self._data[:size], self._data[size:]
             self._at += size
             self._around.append(self._depth)
-            self._found.append(Start(name, attributes, self._parser.CurrentLineNumber, tag))
+            namespace = full_name.rpartition(" ")[0]
+            line = self._parser.CurrentLineNumber
+            self._found.append(Start(name, namespace, attributes, line, tag))
 
     def _name(self, full_name: str) -> str:
         space, _, local = full_name.rpartition(" ")
@@ -307,3 +311,17 @@ class _Cutter:
             data, self._data = self._data[: node.end], self._data[node.end :]
             self._at += node.end
             self._found.append(Whole(node, data))
+
+
+def _why_broken(data: bytes) -> str:
+    """What is wrong where expat stopped, if the bytes there tell."""
+    if data.startswith(codecs.BOM_UTF8):
+        return "a byte-order mark between elements"
+    if data.startswith(_UNDECODABLE):
+        return "bytes that are not of the file's encoding"
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        # a character may be cut at the end of what was read
+        return "" if error.start else "bytes that are not of the file's encoding"
+    return ""
