@@ -54,7 +54,7 @@ def test_matches_are_shown_with_score_texts_and_document(
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines] == [
         "Article 1 bis",
-        "0.667  #8  jrc31962L2005  (35 times)",
+        "0.667  66 %  #8  jrc31962L2005  (35 times)",
         "Article 1",
         "Article premier",
     ]
@@ -82,6 +82,8 @@ def test_every_line_of_stdin_gets_one_line_of_json(
         "tgt": "Article premier",
         "score": 1.0,
         "document": "jrc31962L2005",
+        "worth": 100,
+        "reasons": {},
         "times": 35,
     }
     assert len(records[0]["matches"]) == 2 and records[1]["matches"] == []
@@ -147,14 +149,16 @@ def test_explain_marks_what_every_pair_covers(
     assert run([*query, "--select", "greedy", "--explain"]) == 0
     assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
         "a b c d e f g h",
-        "0.625  #1  memory  (2 times)",
+        "0.625  62 %  #1  memory  (2 times)",
         "a b c d e x x x",
         "ONE",
+        "worth 62: as the score",
         "covers 5 of 8 tokens: [a b c d e] f g h",
         "new 5: a b c d e",
-        "0.375  #3  memory",
+        "0.375  37 %  #3  memory",
         "x x x x e f g x",
         "THREE",
+        "worth 37: as the score",
         "covers 3 of 8 tokens: a b c d [e f g] h",
         "new 2: f g",
     ]
@@ -171,6 +175,8 @@ def test_explain_marks_what_every_pair_covers(
                 "tgt": "ONE",
                 "score": 0.625,
                 "document": "memory",
+                "worth": 62,
+                "reasons": {},
                 "times": 2,
                 "covered": [0, 1, 2, 3, 4],
                 "new": [0, 1, 2, 3, 4],
@@ -181,11 +187,53 @@ def test_explain_marks_what_every_pair_covers(
                 "tgt": "THREE",
                 "score": 0.375,
                 "document": "memory",
+                "worth": 37,
+                "reasons": {},
                 "covered": [4, 5, 6],
                 "new": [5, 6],
             },
         ],
     }
+
+
+@pytest.fixture
+def pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    (tmp_path / "memory.tsv").write_text(
+        "src\ttgt\nPage 3 of 12\tPage 3 sur 12\nClose file\tFermer le fichier\n"
+    )
+    index = str(tmp_path / "index")
+    assert run(["build-index", str(tmp_path / "memory.tsv"), "--index", index, *LANGUAGES]) == 0
+    capsys.readouterr()
+    return ["search", "--index", index]
+
+
+def test_numbers_and_case_are_put_in_and_said_to_be(
+    pages: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*pages, "Page 7 of 31", "--explain"]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()][:6] == [
+        "Page 7 of 31",
+        "0.500  100 %  #1  memory",
+        "Page 3 of 12",
+        "Page 3 sur 12",
+        "→ Page 7 sur 31",
+        "worth 100: other numbers, put in",
+    ]
+    assert run([*pages, "CLOSE FILE.", "--explain", "--json", "--penalty-case", "3"]) == 0
+    (match,) = json.loads(capsys.readouterr().out)["matches"]
+    assert (match["score"], match["worth"], match["adapted"]) == (0.0, 96, "FERMER LE FICHIER")
+    assert match["reasons"] == {"case": -3, "punctuation": -1}
+    assert run([*pages, "CLOSE FILE", "--threshold", "1"]) == 0
+    assert "no match of 1 or more" in capsys.readouterr().out
+
+
+def test_a_date_or_a_domain_that_is_none_is_told(
+    pages: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*pages, "a", "--older-than", "yesterday"]) == 2
+    assert "--older-than is 'yesterday'; it must be a date" in capsys.readouterr().err
+    assert run([*pages, "a", "--domain", "law"]) == 2
+    assert "--domain is 'law'; it must be NAME=VALUE" in capsys.readouterr().err
 
 
 def test_alpha_weighs_likeness_to_the_pairs_taken(

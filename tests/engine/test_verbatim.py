@@ -146,3 +146,75 @@ def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
         Translator.load(plain, [index], decoding=Decoding(verbatim=0))
+
+
+PAGE = Segment("Page 3 of 12.", "Page 3 sur 12.", "manual", 1)
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    around = [
+        Segment("Here it begins.", "Début.", "manual", 0),
+        PAGE,
+        Segment("It goes on.", "Suite.", "manual", 2),
+    ]
+    other = Segment("It goes on.", "On continue.", "other", 7)
+    build(tmp_path / "pages", [*around, other, replace(other, position=9)], "en", "fr")
+    return tmp_path / "pages"
+
+
+def test_a_full_match_with_other_numbers_is_taken_adapted_and_marked(
+    folder: Path, pages: Path
+) -> None:
+    translator = Translator.load(folder, [pages])
+    found = translator.translate(["Page 7 of 31.", "PAGE 7 OF 31."], explain=True)
+    assert (found[0].tgt, found[0].origin) == ("Page 7 sur 31.", "adapted")
+    assert found[1].origin == "model"  # worth 99
+    (match,) = [match for match in found[0].matches if match.segment.tgt == PAGE.tgt]
+    assert match.worth is not None and (match.worth.value, match.worth.tgt) == (100, found[0].tgt)
+    read = [token for token in found[0].tokens if token.sources]
+    put_in = [token.text for token in found[0].tokens if not token.sources]
+    assert read and put_in and not set("".join(put_in)) & set("agesur")
+    assert {source.position for token in read for source in token.sources} <= set(range(99))
+
+
+def test_from_what_worth_on_a_match_is_taken_is_a_setting(folder: Path, pages: Path) -> None:
+    def origins(verbatim: int, memory: str = str(pages)) -> list[str]:
+        translator = Translator.load(folder, [memory], decoding=Decoding(verbatim=verbatim))
+        texts = ["Here it begins.", "It goes on.", "", "Page 7 of 31.", "PAGE 8 OF 31."]
+        return [found.origin for found in translator.translate(texts) if found.src]
+
+    assert origins(0) == ["model"] * 4
+    assert origins(100) == ["memory", "memory", "adapted", "model"]
+    assert origins(101) == ["model"] * 4
+    assert origins(99) == ["memory", "memory", "adapted", "adapted"]
+    assert origins(100, f"{pages}:penalty=1") == ["model"] * 4
+    assert origins(99, f"{pages}:penalty=1") == ["memory", "memory", "adapted", "model"]
+
+
+def test_of_exact_matches_the_one_in_the_same_place_is_taken(folder: Path, pages: Path) -> None:
+    translator = Translator.load(folder, [pages])
+    (alone,) = translator.translate(["It goes on."])
+    together = translator.translate(["Here it begins.", PAGE.src, "It goes on."])
+    assert alone.tgt == "On continue." and together[2].tgt == "Suite."
+    values = [match.worth.value for one in together for match in one.matches[:1] if match.worth]
+    assert values == [101, 102, 101]
+    strict = Translator.load(folder, [pages], decoding=Decoding(verbatim=102))
+    assert [
+        one.origin for one in strict.translate(["Here it begins.", PAGE.src, "It goes on."])
+    ] == [
+        "model",
+        "memory",
+        "model",
+    ]
+
+
+def test_what_a_session_confirmed_is_adapted_and_its_last_segment_is_the_one_before(
+    folder: Path, pages: Path
+) -> None:
+    session = Translator.load(folder, [pages]).session()
+    session.confirm("Chapter 3 begins.", "Voici le chapitre 3.")
+    found = session.translate("Chapter 8 begins.")
+    assert (found.tgt, found.origin) == ("Voici le chapitre 8.", "adapted")
+    session.confirm(PAGE.src, PAGE.tgt)
+    assert session.translate("It goes on.").tgt == "Suite."

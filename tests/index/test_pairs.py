@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 from places import JRC
 
+from tmnmt.config.options import Penalties
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.pairs import COPIES, count_copies, distinct, search_pairs
+from tmnmt.index.fuzzy import edit_distance, fuzzy_score
+from tmnmt.index.pairs import COPIES, count_copies, distinct, search_by_worth, search_pairs
+from tmnmt.index.worth import Asked, Trust, most_worth, valued
 from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
 
 MANY = COPIES + 6
 
@@ -76,3 +80,52 @@ def test_pairs_and_counts_are_those_of_the_whole_memory(tmp_path: Path) -> None:
             assert found == [distinct(matches)[:k] for matches in whole]
         flat = [match for matches in found for match in matches]
         assert count_copies(index, flat) == [every[pair] for pair in texts(flat)]
+
+
+def worths(matches: list[Match]) -> list[tuple[str, int | None]]:
+    return [(m.segment.src, m.worth.value if m.worth is not None else None) for m in matches]
+
+
+def scored(text: str, segment: Segment) -> Match:
+    tokens = match_tokens(text), match_tokens(segment.src)
+    return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
+
+
+@pytest.mark.parametrize(
+    "penalties", [Penalties(), Penalties(domain="document=even", penalty_domain=40)]
+)
+def test_those_worth_most_are_found_however_many_are_more_alike(
+    tmp_path: Path, penalties: Penalties
+) -> None:
+    text = " ".join("abcdefghijklmnopqrst")
+    segments = []
+    for n in range(300):  # the most alike are of another document
+        words = text.split()
+        words[: 1 + n // 40] = [f"x{n}"] * (1 + n // 40)
+        segments.append(Segment(" ".join(words), f"{n}", "odd" if n < 200 else "even"))
+    build(tmp_path / "m", segments, "en", "fr")
+    asked, trust = Asked(text), Trust(3)
+    with MemoryIndex.open(tmp_path / "m") as index:
+        (found,) = search_by_worth(index, [asked], 5, 0.5, penalties, trust)
+        every = [scored(text, segment) for segment in index.segments()]
+    best = most_worth(valued(asked, every, None, penalties, trust), 5)
+    assert worths(found) == worths(best)
+    assert {match.segment.document for match in found} == {
+        "odd" if not penalties.domain else "even"
+    }
+
+
+def test_what_has_the_same_skeleton_is_found_below_the_threshold_and_by_its_worth(
+    tmp_path: Path,
+) -> None:
+    segments = [Segment("Page 3 of 12", "Page 3 sur 12"), Segment("Close file", "Fermer")]
+    build(tmp_path / "m", segments, "en", "fr")
+    with MemoryIndex.open(tmp_path / "m") as index:
+        asked = [Asked("Page 7 of 31"), Asked("CLOSE FILE"), Asked("Open")]
+        found = search_by_worth(index, asked, 4, 0.8)
+        assert [worths(matches) for matches in found] == [
+            [("Page 3 of 12", 100)],
+            [("Close file", 99)],
+            [],
+        ]
+        assert search_by_worth(index, asked[1:2], 4, 1.0) == [[]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import match_record
-from tmnmt.segments import Match
+from tmnmt.segments import Match, Worth
 from tmnmt.text import match_tokens, nfc
 
 if TYPE_CHECKING:
@@ -26,6 +26,21 @@ MARKS = {
     ONLY_QUERY: ("{+", "+}"),
 }  # where there is no colour
 COVERED = "green"
+REASONS = {
+    "numbers": "other numbers",
+    "case": "another case",
+    "punctuation": "other punctuation",
+    "codes": "other codes",
+    "domain": "another domain",
+    "machine": "made by a machine",
+    "alignment": "made by alignment",
+    "old": "old",
+    "memory": "of this memory",
+    "weight": "the memory's weight",
+    "previous": "the same segment before it",
+    "next": "the same segment after it",
+    "id": "the same id",
+}  # what a worth goes by, in words
 
 
 def json_line(
@@ -72,21 +87,37 @@ def printer(
         for match, n, part in zip(matches, times, coverage(query, matches), strict=True):
             segment = match.segment
             often = f"  ({n:,} times)" if n > 1 else ""
+            worth = "" if match.worth is None else f"  {match.worth.value} %"
             console.print(
-                f"  {match.score:.3f}  #{segment.id}  {segment.document}".rstrip() + often
+                f"  {match.score:.3f}{worth}  #{segment.id}  {segment.document}".rstrip() + often
             )
             console.print(
                 Text("    ")
                 + (diff(query, segment.src, colour) if console.is_terminal else Text(segment.src))
             )
             console.print(Text("    " + segment.tgt))
+            if match.tgt != segment.tgt:
+                console.print(Text("    → " + match.tgt))
             if explain:
+                if match.worth is not None:
+                    console.print(Text(f"      {why(match.worth)}"))
                 for line in coverage_lines(match_tokens(query), part, colour):
                     console.print(Text("      ") + line)
         if not matches:
             console.print(f"  no match of {threshold:g} or more")
 
     return show
+
+
+def why(worth: Worth) -> str:
+    """The reasons of a worth in words."""
+    if not worth.reasons:
+        return f"worth {worth.value}: {'the same text' if worth.value == 100 else 'as the score'}"
+    reasons = [
+        f"{REASONS[what]} {points:+}" if points else f"{REASONS[what]}, put in"
+        for what, points in worth.reasons
+    ]
+    return f"worth {worth.value}: {'; '.join(reasons)}"
 
 
 def has_colour(console: Console) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tmnmt.config.bounds import Help, at_least
-from tmnmt.config.options import Search, Selection, Threshold
+from tmnmt.config.options import Penalties, Search, Selection, Threshold
 
 if TYPE_CHECKING:
     from tmnmt.index.base import Index
@@ -30,18 +30,23 @@ def search(
     k: Annotated[int, at_least(1), Help("At most so many pairs.", everyday=True)] = 5,
     threshold: Threshold = Search.threshold,
     selection: Selection = Selection(),
+    worth: Penalties = Penalties(),
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="Show which tokens of the query every pair covers, and which of them first.",
+            help="Show which tokens of the query every pair covers, and which of them first; and "
+            "why it is worth what it is.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a query.")] = False,
 ) -> None:
     """Find the pairs most similar to a text, exactly; a pair that stands in several places is shown
     once, with their number. On a terminal the source shows the words that only the memory has
-    (struck, red) and those that only the query has (green)."""
+    (struck, red) and those that only the query has (green).
+
+    Each is shown with its fuzzy score and with what it is worth in per cent: 100 for the same text,
+    also where only numbers differ and it is sure how to put in the right ones."""
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
     from tmnmt.index.pairs import count_copies
@@ -53,7 +58,7 @@ def search(
     with open_index(index) as opened:
 
         def answer(queries: Sequence[str]) -> None:
-            matches_of = _found(opened, queries, k, threshold, selection)
+            matches_of = _found(opened, queries, k, threshold, selection, worth)
             times = iter(
                 count_copies(opened, [match for matches in matches_of for match in matches])
             )
@@ -68,14 +73,28 @@ def search(
 
 
 def _found(
-    index: Index, queries: Sequence[str], k: int, threshold: float, selection: Selection
+    index: Index,
+    queries: Sequence[str],
+    k: int,
+    threshold: float,
+    selection: Selection,
+    penalties: Penalties,
 ) -> list[list[Match]]:
-    from tmnmt.index.pairs import search_pairs
+    """The pairs worth most; where they are selected in another way, those, in their order."""
+    from tmnmt.index.pairs import search_by_worth, search_pairs
     from tmnmt.index.select import candidates, selected
+    from tmnmt.index.worth import Asked, valued
 
+    asked = list(map(Asked, queries))
+    if selection == Selection():
+        return search_by_worth(index, asked, k, threshold, penalties)
     matches_of = search_pairs(index, queries, candidates(selection, k), threshold)
-    pairs = zip(queries, matches_of, strict=True)
-    return [selected(selection, query, matches, k) for query, matches in pairs]
+    chosen = [
+        selected(selection, query, matches, k)
+        for query, matches in zip(queries, matches_of, strict=True)
+    ]
+    pairs = zip(asked, chosen, strict=True)
+    return [valued(one, matches, index, penalties) for one, matches in pairs]
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:

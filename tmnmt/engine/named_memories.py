@@ -15,13 +15,12 @@ from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.worth import Trust
+from tmnmt.index.worth import IN_FULL, Trust
 from tmnmt.progress import ReadProgress
 
 log = logging.getLogger(__name__)
 
 Named = str | Path | Index
-IN_FULL = Trust()
 SETTINGS = "penalty=POINTS, weight=0 to 1, readonly"
 
 
@@ -45,8 +44,8 @@ def named(memory: Named) -> NamedMemory:
     place, _, told = memory.rpartition(":")
     settings = [part.strip().partition("=") for part in told.split(",")]
     names = [name for name, _, _ in settings]
-    looks_so = "=" in told or "readonly" in names
-    if not place or not looks_so or not all(name.isalpha() for name in names):
+    looks_so = ("=" in told or "readonly" in names) and "/" not in told
+    if not place or not looks_so or not all(name.isalpha() for name in names if name):
         return NamedMemory(memory)
     penalty, weight, readonly = 0, 1.0, False
     for name, sign, value in settings:

@@ -13,7 +13,7 @@ from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
 from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skeleton
 from tmnmt.index.select import candidates, selected
 from tmnmt.index.skeleton import skeleton
-from tmnmt.index.worth import FULL, Asked, Trust, most_worth, valued
+from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
 from tmnmt.segments import Match
 from tmnmt.text import words
 
@@ -37,7 +37,7 @@ class Retriever:
         self.indexes, self.top_k, self.threshold = list(indexes), top_k, threshold
         self.selection, self.short_threshold = selection, short_threshold
         self.penalties = penalties
-        self.trust = [*trust, *[Trust()] * (len(self.indexes) - len(trust))]
+        self.trust = [*trust, *[IN_FULL] * (len(self.indexes) - len(trust))]
 
     def search(
         self, texts: Sequence[str], confirmed: Sequence[Delta] = ()
@@ -98,7 +98,7 @@ class Retriever:
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
         least = self.short_threshold if words(text) <= SHORT else 0.0
-        trust = [*self.trust, Trust()]  # what was confirmed is the user's own
+        trust = [*self.trust, IN_FULL]  # what was confirmed is the user's own
         trusted = {
             id(match.segment): trust[number]
             for number, matches in enumerate(by_index)
@@ -115,7 +115,7 @@ class Retriever:
                 )
             ]
 
-        if any(each != Trust() for each in self.trust):
+        if any(each != IN_FULL for each in self.trust):
             best = most_worth(with_worth(every), len(every))
         else:
             best = best_of(every, len(every))

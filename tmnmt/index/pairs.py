@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
+from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.same_skeleton import same_skeleton
+from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
 from tmnmt.segments import Match
 
 OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
@@ -34,6 +38,52 @@ def search_pairs(
         index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
     )
     return [distinct(answers[query])[:k] for query in queries]
+
+
+def search_by_worth(
+    index: Index,
+    asked: Sequence[Asked],
+    k: int,
+    threshold: float,
+    penalties: Penalties = Penalties(),
+    trust: Trust = IN_FULL,
+) -> list[list[Match]]:
+    """For every text its `k` distinct pairs that are worth most, with their worth. They are of a
+    fuzzy score of `threshold` or more, or of the same skeleton and worth as much in per cent.
+
+    Where points are taken of those found, more are asked for, until none of the others can be worth
+    more: points only lower what a fuzzy score is worth."""
+    texts = [one.text for one in asked]
+    alike = same_skeleton(index, texts)
+    best: list[list[Match]] = [[] for _ in asked]
+    left, size = list(range(len(asked))), k * OVERSAMPLED
+    while left:
+        again = []
+        answers = index.search([texts[at] for at in left], size, threshold)
+        for at, found in zip(left, answers, strict=True):
+            seen = {match.segment.id for match in found}
+            every = [*found, *(match for match in alike[at] if match.segment.id not in seen)]
+            worth = valued(asked[at], every, index, penalties, trust)
+            enough = [match for match in worth if _is_alike(match, threshold)]
+            best[at] = distinct(most_worth(enough, len(enough)))[:k]
+            if len(found) == size and not _surpasses(best[at][k - 1 : k], found[-1]):
+                again.append(at)
+        left, size = again, size * WIDER
+    return best
+
+
+def _is_alike(match: Match, threshold: float) -> bool:
+    worth = match.worth.value if match.worth is not None else 0
+    return match.score >= threshold - SLACK or worth >= FULL * threshold
+
+
+def _surpasses(last: Sequence[Match], found: Match) -> bool:
+    """Whether the last of those wanted, if there is one, is better than what comes after `found` in
+    the order of fuzzy scores."""
+    if not last or last[0].worth is None:
+        return False
+    most = int(FULL * found.score + SLACK)
+    return (last[0].worth.value, last[0].score) >= (most, found.score)
 
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:

@@ -61,12 +61,15 @@ class Trust:
     weight: float = 1.0
 
 
+IN_FULL = Trust()
+
+
 def worth(
     asked: Asked,
     match: Match,
     around: Around = Around(),
     penalties: Penalties = Penalties(),
-    trust: Trust = Trust(),
+    trust: Trust = IN_FULL,
 ) -> Worth:
     """What the match is worth for this text, why, and its translation adapted to it.
 
@@ -193,7 +196,7 @@ def valued(
     matches: Sequence[Match],
     index: Index | None = None,
     penalties: Penalties = Penalties(),
-    trust: Trust = Trust(),
+    trust: Trust = IN_FULL,
 ) -> list[Match]:
     """The matches with what they are worth. `index`: where they are from, which is asked for the
     neighbours of those that are full."""

@@ -1,0 +1,68 @@
+"""A memory's name, and what is set of it behind that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tmnmt.engine.named_memories import NamedMemory, named, open_to_write
+from tmnmt.errors import UsageError
+from tmnmt.index import MemoryIndex, build
+from tmnmt.index.worth import Trust
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "trust", "readonly"),
+    [
+        ("a.tmx", "a.tmx", Trust(), False),
+        ("a.tmx:penalty=5", "a.tmx", Trust(5), False),
+        ("a.tmx:penalty=5,weight=0.9,readonly", "a.tmx", Trust(5, 0.9), True),
+        ("a.tmx:readonly", "a.tmx", Trust(), True),
+        ("a:b.tmx", "a:b.tmx", Trust(), False),
+        ("a:b.tmx:weight=1", "a:b.tmx", Trust(), False),
+        ("http://host:9200/name", "http://host:9200/name", Trust(), False),
+        ("http://host:9200/name:penalty=7", "http://host:9200/name", Trust(7), False),
+        ("a:b=c/d.tmx", "a:b=c/d.tmx", Trust(), False),
+        (":readonly", ":readonly", Trust(), False),
+    ],
+)
+def test_a_name_is_a_place_and_settings(
+    text: str, place: str, trust: Trust, readonly: bool
+) -> None:
+    expected = NamedMemory(text) if place == text else NamedMemory(place, trust, readonly)
+    assert named(text) == expected
+
+
+def test_what_has_the_whole_as_its_name_is_that(tmp_path: Path) -> None:
+    (tmp_path / "a:penalty=5").touch()
+    assert named(str(tmp_path / "a:penalty=5")).trust == Trust()
+    assert named(str(tmp_path / "b:penalty=5")).trust == Trust(5)
+    assert named(tmp_path / "b:penalty=5").place == tmp_path / "b:penalty=5"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a.tmx:penalty=x", "a.tmx:penalty=x: penalty=x is wrong; it must be a whole number, 0 to"),
+        ("a.tmx:penalty=101", "penalty=101 is wrong; it must be a whole number, 0 to 100"),
+        ("a.tmx:weight=2", "weight=2 is wrong; it must be a number, 0 to 1"),
+        ("a.tmx:weight=nan", "weight=nan is wrong"),
+        ("a.tmx:readonly=1", "readonly=1 is no setting of a memory; allowed: penalty=POINTS"),
+        ("a.tmx:penality=5", "penality=5 is no setting of a memory"),
+        ("a.tmx:penalty=5,,readonly", "is no setting of a memory"),
+    ],
+)
+def test_a_setting_that_there_is_not_is_told(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        named(text)
+    assert told in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_nothing_is_written_to_a_memory_that_is_readonly(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    build(path, [], "en", "fr")
+    index = MemoryIndex.open(path)
+    assert open_to_write(path, [str(path)], [index], "en", "fr") is index
+    with pytest.raises(UsageError, match="is readonly, and what is confirmed goes to it"):
+        open_to_write(path, [f"{path}:readonly"], [index], "en", "fr")
