@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tmnmt.errors import FormatError
 from tmnmt.files.po import PoFile
+from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
@@ -13,7 +14,7 @@ from tmnmt.files.xliff2 import Xliff2
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile)
+KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile)
 
 
 def opened(path: Path) -> TranslatableFile:
@@ -26,4 +27,4 @@ def opened(path: Path) -> TranslatableFile:
     for kind in KINDS:
         if kind.accepts(head, path):
             return kind(path)
-    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO")
+    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX")
