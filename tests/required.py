@@ -8,7 +8,13 @@ from typing import NoReturn
 
 import pytest
 
-KINDS = ("elasticsearch", "browser", "disk", "openssl")  # disk: a small one can be mounted
+KINDS = (
+    "elasticsearch",
+    "browser",
+    "disk",
+    "openssl",
+    "gettext",
+)  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 
 

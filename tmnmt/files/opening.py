@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmnmt.errors import FormatError
+from tmnmt.files.po import PoFile
+from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
@@ -13,14 +15,14 @@ PARTIAL = ".partial"
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1)
+KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile)
 
 
 def opened(path: Path) -> TranslatableFile:
     """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
     kind = kind_of(path)
     if kind is None:
-        raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF")
+        raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX")
     return kind(path)
 
 

@@ -22,7 +22,7 @@ MAX_BYTES = 10_000_000
 
 _CLOSED_BY = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _ASIDE = rb"<!--|<!\[CDATA\[|<\?"
-_START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
+START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
 _LONGEST_OPENING = 64
 # What XML 1.0 allows in no way, as characters and as references to them.
 _ILLEGAL = re.compile(
@@ -49,6 +49,7 @@ class Element(NamedTuple):
     name: bytes
     data: bytes
     problem: str  # "" when the element is whole
+    start: int  # where it starts, in bytes of the stream
 
 
 class Malformed(Exception):
@@ -106,6 +107,7 @@ class _Cutter:
         self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
         self._data, self._at, self._ended = b"", 0, False
         self._line, self._counted = 1, 0
+        self._gone = 0  # bytes of the stream in front of the buffer
         # an element whose end is not in the buffer: start, searched up to
         self._inside: tuple[int, int] | None = None
         # no such closing mark begins between these places
@@ -126,7 +128,8 @@ class _Cutter:
                     continue
                 end, problem = self._at + len(match[0]), self._why_no_end()
             if match[1] is not None:
-                yield Element(self._line_here(), match[1], self._data[self._at : end], problem)
+                data = self._data[self._at : end]
+                yield Element(self._line_here(), match[1], data, problem, self._gone + self._at)
             self._at = end
 
     def _extent(self, match: re.Match[bytes]) -> tuple[int, str]:
@@ -134,7 +137,7 @@ class _Cutter:
         wrong with it."""
         if match[1] is None:
             return self._aside_end(match), ""
-        tag = _START_TAG.match(self._data, self._at)
+        tag = START_TAG.match(self._data, self._at)
         if tag is None and self._data.find(b"<", match.end()) < 0:
             return 0, ""
         after_tag = tag.end() if tag else match.end()
@@ -149,6 +152,7 @@ class _Cutter:
         block = self._stream.read(BLOCK)
         self._ended = not block
         self._data = self._data[self._at :] + block
+        self._gone += self._at
         if self._inside is not None:
             self._inside = self._inside[0] - self._at, self._inside[1] - self._at
         self._unclosed = {

@@ -83,7 +83,7 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     if declared is None:
         return "utf-8", 0
     name = declared[1].decode("ascii", "replace")
-    known = _charset(name)
+    known = charset(name)
     if not known:
         raise FormatError(
             f"{shown}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8"
@@ -91,7 +91,7 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     return ("utf-8", 0) if known.startswith(("utf-16", "utf-32", "ascii")) else (known, 0)
 
 
-def _charset(name: str) -> str:
+def charset(name: str) -> str:
     """Python's name of the character set; "" where `name` is none: unknown, or a codec of another
     kind, as zlib."""
     try:

@@ -49,7 +49,7 @@ def read_jrc(
     texts = _Texts(source.shown, folder, report)
     content = utf8(stream, encoding, mark_length)
     try:
-        for line, name, data, problem in elements(content, (b"link",), (b"TEI.2", b"div")):
+        for line, name, data, problem, _ in elements(content, (b"link",), (b"TEI.2", b"div")):
             if name == b"TEI.2":
                 texts.codes = attributes(data).get("select", "").split()
                 sides = _sides(texts.codes, src_lang, tgt_lang, source.shown)

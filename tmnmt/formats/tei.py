@@ -131,7 +131,7 @@ def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
     with source.stream() as stream:
         encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
         content = utf8(stream, encoding, mark_length)
-        for _, name, data, problem in elements(content, (b"head", b"p"), (b"TEI.2",)):
+        for _, name, data, problem, _ in elements(content, (b"head", b"p"), (b"TEI.2",)):
             if name == b"TEI.2":
                 document = clean_name(attributes(data).get("n", ""))
                 continue

@@ -54,7 +54,7 @@ _RESERVED = {name: ("document", rank) for rank, name in enumerate(DOCUMENT_PROPE
     ORIGIN_PROPERTY: ("origin", 0),
 }
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
+NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
 _PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
 # digits; more are no place in a document, and no number that an index can hold
 _LONGEST_POSITION = 18
@@ -72,14 +72,14 @@ def read_tmx(
     reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
     closed = False
     content = utf8(stream, encoding, mark_length)
-    for line, name, data, problem in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
+    for line, name, data, problem, _ in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
         if name == b"tu":
             if problem:
                 report.skip(MALFORMED, line, problem)
             elif (segment := reader.unit(line, data)) is not None:
                 yield line, segment
         elif name == b"tmx":
-            reader.prefixes = frozenset(_NAMESPACE.findall(data))
+            reader.prefixes = frozenset(NAMESPACE.findall(data))
         elif name == b"header":
             reader.header(data, line)
         else:
@@ -106,7 +106,7 @@ class _TmxReader:
     def header(self, data: bytes, line: int) -> None:
         """Takes the source language and the document from the header."""
         try:
-            header, _ = parsed(data, self._namespaces(data))
+            header, _ = parsed(data, declarations(data, self.prefixes))
         except Malformed as error:
             self._report.warnings.append(
                 f"{self._source.shown}, line {line}: the header cannot be read: {error}"
@@ -118,17 +118,10 @@ class _TmxReader:
         )
         self._document = clean_name(named.get("document", self._document))
 
-    def _namespaces(self, data: bytes) -> bytes:
-        """Declarations of the prefixes that `data` uses; of what they stand for nothing is read."""
-        if not self.prefixes:
-            return b""
-        used = self.prefixes.intersection(_PREFIX.findall(data))
-        return b" ".join(b'xmlns:%b="urn:%b"' % (prefix, prefix) for prefix in sorted(used))
-
     def unit(self, line: int, data: bytes) -> Segment | None:
         """The unit's pair; None when it was skipped, which the report then knows."""
         try:
-            tu, repaired = parsed(data, self._namespaces(data))
+            tu, repaired = parsed(data, declarations(data, self.prefixes))
         except Malformed as error:
             if error.undecodable:
                 self._report.skip_undecodable(line, self._encoding)
@@ -251,6 +244,15 @@ class _TmxReader:
         if date is None:
             properties.append((name, written))
         return date or ""
+
+
+def declarations(data: bytes, prefixes: frozenset[bytes]) -> bytes:
+    """Declarations of those of the prefixes that `data` uses; of what they stand for nothing is
+    read."""
+    if not prefixes:
+        return b""
+    used = prefixes.intersection(_PREFIX.findall(data))
+    return b" ".join(b'xmlns:%b="urn:%b"' % (prefix, prefix) for prefix in sorted(used))
 
 
 def _attribute(tu: etree._Element, tgt: etree._Element, name: str) -> str:

@@ -1,0 +1,73 @@
+"""Plural forms of languages, as gettext's header writes them: nplurals=2; plural=(n != 1);"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from gettext import c2py
+
+from tmnmt.formats.clean import excerpt
+
+MOST = 10  # Arabic has six
+_WRITTEN = re.compile(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;\n]{1,1000});?\s*")
+
+# From the manual of gettext (*Additional functions for plural forms*) and its table plural-table.c.
+_ONE = "nplurals=1; plural=0;"
+_TWO = "nplurals=2; plural=(n != 1);"
+_FRENCH = "nplurals=2; plural=(n > 1);"
+_SLAVIC = (
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20)"
+    " ? 1 : 2);"
+)
+_CZECH = "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;"
+_LANGUAGES = {
+    _ONE: "id ja ko lo ms th vi zh",
+    _TWO: "af bg bn ca da de el en eo es et eu fi fo fy gl gu he hi hu it kn ml mr nb ne nl nn pa"
+    " pt sq sv sw ta te tr ur",
+    _FRENCH: "fr oc pt-br",
+    _SLAVIC: "be bs hr ru sr uk",
+    _CZECH: "cs sk",
+    "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3"
+    " : n%100>=11 ? 4 : 5);": "ar",
+    "nplurals=3; plural=n==1 ? 0 : n==2 ? 1 : 2;": "ga",
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20)"
+    " ? 1 : 2);": "lt",
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2);": "lv",
+    "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);": "pl",
+    "nplurals=3; plural=n==1 ? 0 : (n==0 || (n%100 > 0 && n%100 < 20)) ? 1 : 2;": "ro",
+    "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);": "sl",
+}
+_BY_LANGUAGE = {code: written for written, codes in _LANGUAGES.items() for code in codes.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class Plurals:
+    """`count` forms; `singular`: the one of the number 1, -1 where it is that of all numbers."""
+
+    count: int
+    singular: int
+    written: str
+
+
+def plurals_of(written: str) -> Plurals:
+    """What the field Plural-Forms of a header says. Raises ValueError: it says nothing of use."""
+    found = _WRITTEN.fullmatch(written)
+    if found is None:
+        raise ValueError(f"{excerpt(written)!r} cannot be read")
+    count = int(found[1])
+    if not 1 <= count <= MOST:
+        raise ValueError(f"nplurals={count}, but languages have 1 to {MOST}")
+    try:
+        singular = c2py(found[2])(1)
+    except ZeroDivisionError as error:
+        raise ValueError(f"{excerpt(found[2])!r} divides by zero") from error
+    if not 0 <= singular < count:
+        raise ValueError(f"the number 1 has form {singular}, but there are {count}")
+    return Plurals(count, singular if count > 1 else -1, written)
+
+
+def plurals_of_language(code: str) -> Plurals | None:
+    """Those of a language, by its code: of a region as pt-br, or else of the language. None: it is
+    not known here."""
+    written = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(code.partition("-")[0])
+    return plurals_of(written) if written else None

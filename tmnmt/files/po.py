@@ -1,0 +1,302 @@
+"""PO and POT, the message catalogues of GNU gettext (its manual, *The Format of PO Files*).
+
+A unit is one msgstr; of a message with plurals there are as many as the header's Plural-Forms say.
+What the manual leaves to the tool is decided so:
+- The source of the plural form that the number 1 has is msgid; of every other, and of one that all
+  numbers have, it is msgid_plural.
+- A translation by the model is marked fuzzy. A message is no longer fuzzy when all its forms are
+  exact matches or confirmed. Its comments with the previous msgid go, since they belong to the
+  translation that goes.
+- A msgstr begins and ends with a line end where its msgid does, as `msgfmt -c` wants it.
+- Lines are broken as in the file: at column 79, or nowhere but behind a line end where the file has
+  longer lines.
+- Filling in a target sets Language, charset and Plural-Forms of the header where a template left
+  them open. Plural-Forms is added where it is missing and there are plurals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tmnmt.codes.record import Text
+from tmnmt.errors import FormatError, shown
+from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
+from tmnmt.files.po_flags import finders_of
+from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
+from tmnmt.files.po_syntax import Entry, Field, entries, escaped
+from tmnmt.files.texts import string_of, unit_of
+from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.encoding import byte_order_mark, charset
+from tmnmt.formats.languages import normal_code
+
+_CHARSET = re.compile(rb'"Content-Type:[^"\n]*?charset=([\w.:-]+)', re.IGNORECASE)
+_TO_BE_SET = "CHARSET"  # what xgettext writes into a template
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,4})*")
+_FLAG = re.compile(r"[^\s,]+")
+_EXACT = ("memory", "confirmed")
+_HEADER_EXCERPT = 100_000  # bytes
+
+
+class _Slot(NamedTuple):
+    """A unit's place: an entry, and which msgstr of it."""
+
+    entry: Entry
+    form: int
+
+
+class PoFile(WholeFile):
+    """A PO or POT file. The languages given are those of a header that names none. FormatError:
+    it cannot be read."""
+
+    kind = "po"
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        super().__init__(path, src_lang, tgt_lang)
+        header = self._header
+        if found := _LANGUAGE.match(header.get("language", "")):
+            self.tgt_lang = normal_code(found[0])
+        if found := _LANGUAGE.match(header.get("x-source-language", "")):
+            self.src_lang = normal_code(found[0])
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name."""
+        return path.suffix.lower() in (".po", ".pot")
+
+    def _encoding(self, data: bytes) -> str:
+        marked, length = byte_order_mark(data)
+        if length:
+            return marked
+        found = _CHARSET.search(data[:_HEADER_EXCERPT])
+        name = found[1].decode("ascii", "replace") if found else _TO_BE_SET
+        if name == _TO_BE_SET:
+            return "utf-8"
+        known = charset(name)
+        if not known:
+            raise FormatError(
+                f"{self.path}: unknown charset {excerpt(name)!r} in the header; "
+                "allowed: a character set, as UTF-8"
+            )
+        return "utf-8" if known == "ascii" else known
+
+    # --- reading
+
+    @cached_property
+    def _entries(self) -> list[Entry]:
+        found = list(entries(self.text, self.wrong))
+        if not found:
+            raise FormatError(f"{self.path}: a PO file without a message: no msgid")
+        return found
+
+    @cached_property
+    def _header(self) -> dict[str, str]:
+        """The fields of the header, by their names in lower case."""
+        header = next((entry for entry in self._entries if entry.is_header), None)
+        lines = header.msgstr[0].value.split("\n") if header else []
+        named = [line.partition(":") for line in lines]
+        return {name.strip().lower(): value.strip() for name, _, value in named}
+
+    @cached_property
+    def _plurals(self) -> Plurals | None:
+        """None: neither the header nor the language says it."""
+        written = self._header.get("plural-forms", "")
+        if not written or "INTEGER" in written:
+            return plurals_of_language(self.tgt_lang)
+        try:
+            return plurals_of(written)
+        except ValueError as error:
+            raise FormatError(
+                f"{self.path}: Plural-Forms of the header: {error}; allowed: "
+                "nplurals=2; plural=(n != 1);"
+            ) from error
+
+    @cached_property
+    def _slots(self) -> list[_Slot]:
+        return [
+            _Slot(entry, form)
+            for entry in self._entries
+            if not entry.is_header
+            for form in range(self._forms(entry))
+        ]
+
+    def _forms(self, entry: Entry) -> int:
+        if entry.msgid_plural is None:
+            return 1
+        return self._plurals.count if self._plurals else len(entry.msgstr)
+
+    def _units(self) -> Sequence[Unit]:
+        return [self._unit(*slot) for slot in self._slots]
+
+    def _unit(self, entry: Entry, form: int) -> Unit:
+        flags = self._flags(entry)
+        finders = finders_of(flags)
+        written = entry.msgstr[form].value if form < len(entry.msgstr) else ""
+        state: State = "new" if not written else "draft" if "fuzzy" in flags else "translated"
+        return unit_of(
+            self._source(entry, form).value,
+            written,
+            finders,
+            state=state,
+            context=entry.msgctxt.value if entry.msgctxt else "",
+            notes=tuple(self._notes(entry)),
+            line=self.line(entry.start),
+        )
+
+    def _source(self, entry: Entry, form: int) -> Field:
+        if entry.msgid_plural is None:
+            return entry.msgid
+        singular = self._plurals.singular if self._plurals else 0
+        return entry.msgid if form == singular else entry.msgid_plural
+
+    def _comments(self, entry: Entry, mark: str) -> Iterator[tuple[int, int]]:
+        return (span for span in entry.comments if self.text.startswith(mark, span[0]))
+
+    def _flags(self, entry: Entry) -> list[str]:
+        return [
+            flag
+            for start, end in self._comments(entry, "#,")
+            for flag in _FLAG.findall(self.text[start + 2 : end])
+        ]
+
+    def _notes(self, entry: Entry) -> Iterator[str]:
+        """What translators and programmers wrote; neither references nor flags."""
+        for start, end in entry.comments:
+            if self.text[start + 1 : start + 2] not in (":", ",", "|"):
+                note = self.text[start + 1 : end].removeprefix(".").strip()
+                if note:
+                    yield note
+
+    # --- writing
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        edits = list[Edit]()
+        given = list[tuple[int, Filling]]()
+        for (entry, form), filling in zip(self._slots, fillings, strict=True):
+            if filling is not None:
+                given.append((form, filling))
+            if form == self._forms(entry) - 1 and given:
+                edits += self._filled(entry, given)
+                given = []
+        return sorted([*self._set(), *edits]) if edits else []
+
+    def refused(self, unit: Unit, target: Text) -> str:
+        """Also characters that the file's character set lacks."""
+        try:
+            string_of(target).encode(self.encoding)
+        except UnicodeEncodeError as error:
+            return (
+                f"{self.encoding.upper()} lacks {shown(error.object[error.start])}; `msgconv -t "
+                "UTF-8` converts the file"
+            )
+        return unit.problem
+
+    def _filled(self, entry: Entry, given: list[tuple[int, Filling]]) -> Iterator[Edit]:
+        """The entry with these targets, and with the marks that go with them."""
+        exact = all(filling.origin in _EXACT for _, filling in given)
+        whole = len(given) == self._forms(entry)
+        fuzzy = "fuzzy" in self._flags(entry)
+        if not exact and not fuzzy:
+            yield self._marked_fuzzy(entry)
+        for start, end in entry.comments:
+            if whole and self.text.startswith("#|", start):
+                yield Edit(*self._line_of(start, end), "")
+            elif whole and exact and fuzzy and self.text.startswith("#,", start):
+                yield self._not_fuzzy(start, end)
+        strings = {form: self._target(entry, filling) for form, filling in given}
+        for form, old in enumerate(entry.msgstr):
+            if form in strings:
+                yield Edit(old.begin, old.end, self._lines_of(strings[form], self._keyword(old)))
+            elif form >= self._forms(entry) and not old.value:
+                yield Edit(*self._line_of(old.start, old.end), "")
+        if more := "".join(self._more(entry, strings)):
+            yield Edit(entry.msgstr[-1].end, entry.msgstr[-1].end, more)
+
+    def _more(self, entry: Entry, strings: dict[int, str]) -> Iterator[str]:
+        """The plural forms that the file does not have yet, as far as the last that is filled."""
+        for form in range(len(entry.msgstr), max(strings) + 1):
+            keyword = f"msgstr[{form}]"
+            yield self._newline + keyword + " " + self._lines_of(strings.get(form, ""), keyword)
+
+    def _keyword(self, old: Field) -> str:
+        return self.text[old.start : old.begin].strip()
+
+    def _target(self, entry: Entry, filling: Filling) -> str:
+        """The target, with line ends at its ends where the msgid has them."""
+        string, msgid = string_of(filling.target), entry.msgid.value
+        if not string:
+            return ""
+        if msgid.startswith("\n") != string.startswith("\n"):
+            string = "\n" + string if msgid.startswith("\n") else string.lstrip("\n")
+        if msgid.endswith("\n") != string.endswith("\n"):
+            string = string + "\n" if msgid.endswith("\n") else string.rstrip("\n")
+        return string
+
+    def _marked_fuzzy(self, entry: Entry) -> Edit:
+        flags = next(self._comments(entry, "#,"), None)
+        if flags:
+            return Edit(flags[0] + 2, flags[0] + 2, " fuzzy,")
+        before = next(self._comments(entry, "#|"), (entry.start, 0))[0]
+        return Edit(before, before, f"#, fuzzy{self._newline}")
+
+    def _not_fuzzy(self, start: int, end: int) -> Edit:
+        flags = [flag for flag in _FLAG.findall(self.text[start + 2 : end]) if flag != "fuzzy"]
+        if not flags:
+            return Edit(*self._line_of(start, end), "")
+        return Edit(start, start + len(self.text[start:end].rstrip()), "#, " + ", ".join(flags))
+
+    def _line_of(self, start: int, end: int) -> tuple[int, int]:
+        """The same with its line end, where it has a line of its own."""
+        after = self.text.find("\n", end) + 1
+        return start, after if after and not self.text[end:after].strip() else end
+
+    # --- lines
+
+    @cached_property
+    def _newline(self) -> str:
+        return "\r\n" if "\r\n" in self.text[:_HEADER_EXCERPT] else "\n"
+
+    @cached_property
+    def _width(self) -> int | None:
+        return WIDTH if is_wrapped(self.text) else None
+
+    def _lines_of(self, string: str, keyword: str) -> str:
+        return self._newline.join(lines_of(string, keyword, self._width))
+
+    # --- the header
+
+    @cached_property
+    def _has_plurals(self) -> bool:
+        return any(entry.msgid_plural for entry in self._entries)
+
+    def _set(self) -> Iterator[Edit]:
+        """What is still to be set in the header."""
+        header = next((entry for entry in self._entries if entry.is_header), None)
+        if header is None:
+            return
+        place = header.msgstr[0]
+        written = self.text[place.begin : place.end]
+        if self._plurals and "plural-forms" not in self._header and self._has_plurals:
+            field = escaped(f"Plural-Forms: {self._plurals.written}\n")
+            yield Edit(place.end, place.end, f'{self._newline}"{field}"')
+        for pattern, value in self._to_be_set():
+            if value and (found := re.search(pattern, written)):
+                yield Edit(place.begin + found.start(1), place.begin + found.end(1), value)
+
+    def _to_be_set(self) -> Iterator[tuple[str, str]]:
+        yield r'"Language:( *)\\n', f" {_locale(self.tgt_lang)}" if self.tgt_lang else ""
+        yield r'"Content-Type:[^"\n]*charset=(CHARSET)', "UTF-8"
+        yield (
+            r'"Plural-Forms: (nplurals=INTEGER; plural=EXPRESSION;)',
+            self._plurals.written if self._plurals else "",
+        )
+
+
+def _locale(code: str) -> str:
+    """A language as the header writes it: pt_BR for pt-br."""
+    language, *rest = code.split("-")
+    return "_".join([language, *(part.upper() if len(part) == 2 else part for part in rest)])

@@ -1,0 +1,68 @@
+"""The strings of a file as texts with codes, and texts as strings: for formats whose strings have
+no markup of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tmnmt.codes.placeholders import ALL, Finder, by_pattern, with_placeholders
+from tmnmt.codes.record import Code, Text
+from tmnmt.files.unit import State, Unit
+from tmnmt.formats.clean import MAX_TOKENS, too_long
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.formats.tmx_codes import MAX_CODES
+
+MAX_STRING = 10_000_000  # characters, as bytes of a unit of TMX
+
+# Between words; at the ends of a text it is blank. Tabs make columns.
+_LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
+
+
+def text_of(string: str, finders: Iterable[Finder] = ALL) -> Text:
+    """A string, with a code for every placeholder, and for every line break or tab between
+    words: lists of options need them. `written` is the string but for control characters."""
+    marked = with_placeholders(Text(string), [*finders, _LINE_BREAK])
+    codes = tuple(_alone(code) for code in marked.codes)
+    return clean_codes(Text(string, codes))[0]
+
+
+def unit_of(
+    source: str,
+    target: str = "",
+    finders: Iterable[Finder] = ALL,
+    *,
+    state: State = "new",
+    id: str = "",
+    context: str = "",
+    notes: tuple[str, ...] = (),
+    line: int = 0,
+) -> Unit:
+    """A unit of strings, "" where there is no target; locked where it cannot be translated."""
+    if max(len(source), len(target)) > MAX_STRING:
+        problem = f"longer than {MAX_STRING // 1_000_000} MB"
+        return Unit(Text(""), None, "locked", id, context, notes, line, problem)
+    texts = text_of(source, finders), text_of(target, finders) if target else None
+    return limited(Unit(*texts, state, id, context, notes, line))
+
+
+def limited(unit: Unit) -> Unit:
+    """The unit, locked where its source is longer than a segment may be."""
+    problem = ""
+    if len(unit.source.codes) > MAX_CODES:
+        problem = f"more than {MAX_CODES:,} codes"
+    elif too_long(unit.source.plain):
+        problem = f"more than {MAX_TOKENS:,} tokens"
+    return replace(unit, state="locked", problem=problem) if problem else unit
+
+
+def _alone(code: Code) -> Code:
+    return code if code.markup.strip() else replace(code, kind="standalone")
+
+
+def string_of(text: Text) -> str:
+    """The string of a text. Codes of another format, as a match may have, leave what they cover."""
+    return "".join(
+        part if isinstance(part, str) else part[1] if part[0].form else part[0].markup
+        for part in text.parts()
+    )

@@ -1,0 +1,292 @@
+"""TMX files that are translated: units in the source language get a target. For TMX as a memory see
+`formats/tmx.py`, whose choices of languages and codes hold here too.
+
+A target goes into a new tuv behind the last of its tu; one by the model says so in a property
+x-origin. The file is read unit by unit, once for the units, and once while it is written. A tu that
+is no XML stays as it is, and is counted."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from tmnmt.codes.record import TMX, Text
+from tmnmt.counted import counted
+from tmnmt.errors import FormatError
+from tmnmt.files.texts import limited
+from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
+from tmnmt.files.xliff import Edit
+from tmnmt.files.xliff_parts import Output, check_comes_back, encoding_of, reading
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.formats.elements import START_TAG, Element, Malformed, elements, parsed
+from tmnmt.formats.encoding import BLOCK, Bytes, byte_order_mark, root_element, utf8
+from tmnmt.formats.languages import NO_RANK, PairRanks, check_pair, listed
+from tmnmt.formats.tmx import NAMESPACE, declarations
+from tmnmt.formats.tmx_codes import MAX_CODES, seg_of, text_of, too_many
+from tmnmt.formats.tmx_writer import ORIGIN_PROPERTY
+from tmnmt.formats.xml_text import escaped_attribute
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+_log = logging.getLogger(__name__)
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_BLANKS = re.compile(rb"\s*\Z")
+_LONGEST_BLANKS = 200  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Tu:
+    """A unit in the file: its element, which of its tuv are source and target, and how the language
+    is written."""
+
+    element: Element
+    unit: Unit
+    source: int
+    target: int | None
+    attribute: bytes
+
+
+class TmxFile(TranslatableFile):
+    """A TMX file, in which the units in `src_lang` get targets in `tgt_lang`; a file has many
+    languages, so somebody must set these two."""
+
+    kind = "tmx"
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang
+        encoding_of(path)  # FormatError where it cannot be read
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the root element."""
+        encoding, length = byte_order_mark(head)
+        if not length and head[:2] in (b"<\x00", b"\x00<"):
+            encoding = "utf-16-le" if head[:1] == b"<" else "utf-16-be"
+        return root_element(head[length:].decode(encoding, "replace")) == "tmx"
+
+    def documents(self) -> Iterator[Document]:
+        """Raises UsageError where the languages are no two languages."""
+        check_pair(self.src_lang, self.tgt_lang)
+        yield Document(self.path.name, self._units())
+
+    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+        check_pair(self.src_lang, self.tgt_lang)
+        check_comes_back(self.path)
+        encoding = encoding_of(self.path)
+        output = Output(to, encoding)
+        with reading(self.path) as file:
+            stream = utf8(file, encoding.name, len(encoding.mark))
+            _splice(stream, output, self._edits(fillings))
+        output.end()
+
+    def refused(self, unit: Unit, target: Text) -> str:
+        """Also markup of codes that is no XML in its place."""
+        if unit.problem:
+            return unit.problem
+        if len(target.codes) > MAX_CODES:
+            return f"more than {MAX_CODES:,} codes"
+        try:
+            seg_of(target)
+        except FormatError as error:
+            return str(error)
+        return ""
+
+    def _units(self) -> Iterator[Unit]:
+        reader = _Reader(self)
+        yield from (tu.unit for tu in reader)
+        reader.check()
+
+    def _edits(self, fillings: Iterable[Filling | None]) -> Iterator[Edit]:
+        """What is replaced: from and to which byte of the file in UTF-8, and by what."""
+        for tu, filling in zip(_Reader(self), fillings, strict=True):
+            if filling is None:
+                continue
+            if why := self.refused(tu.unit, filling.target):
+                raise ValueError(f"{self.path}, line {tu.unit.line}: {why}")
+            seg = seg_of(filling.target).encode()
+            edit = (
+                _in_new_tuv(tu, seg, filling.origin, self.tgt_lang)
+                if tu.target is None
+                else _in_its_seg(tu, tu.target, seg)
+            )
+            at = tu.element.start
+            yield Edit(at + edit.start, at + edit.end, edit.data)
+
+
+def _splice(stream: Bytes, output: Output, edits: Iterable[Edit]) -> None:
+    """Writes the stream with others of its bytes; the edits are in its order."""
+    at, ahead = 0, b""  # what is read and not written, and where it begins
+    for start, end, new in edits:
+        while at + len(ahead) < end and (block := stream.read(BLOCK)):
+            done = min(len(ahead), start - at)
+            output.write(ahead[:done])
+            at, ahead = at + done, ahead[done:] + block
+        output.write(ahead[: start - at])
+        output.write(new)
+        at, ahead = end, ahead[end - at :]
+    output.write(ahead)
+    while block := stream.read(BLOCK):
+        output.write(block)
+
+
+def _in_its_seg(tu: _Tu, target: int, seg: bytes) -> Edit:
+    tuv = list(_children(tu.element.data))[target]
+    old = next(elements(io.BytesIO(tuv.data), (b"seg",)))
+    start = tuv.start + old.start
+    tag = START_TAG.match(old.data)
+    if tag is None or tag[0].endswith(b"/>"):
+        return Edit(start, start + len(old.data), b"<seg>" + seg + b"</seg>")
+    return Edit(start + tag.end(), start + old.data.rindex(b"</"), seg)
+
+
+def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
+    """The blanks around tuv and seg are those of the last tuv."""
+    data, last = tu.element.data, list(_children(tu.element.data))[-1]
+    inside = next(elements(io.BytesIO(last.data), (b"seg",)), None)
+    before = _blanks(data[: last.start])
+    around = (b"", b"")
+    if inside is not None:
+        end = inside.start + len(inside.data)
+        around = (
+            _blanks(last.data[: inside.start]),
+            _blanks(last.data[end : last.data.rindex(b"</")]),
+        )
+    prop = b""
+    if origin == "model":
+        prop = around[0] + b'<prop type="%b">model</prop>' % ORIGIN_PROPERTY.encode()
+    lang = escaped_attribute(tgt_lang).encode()
+    start = b'<tuv %b="%b">' % (tu.attribute, lang)
+    at = last.start + len(last.data)
+    new = before + start + prop + around[0] + b"<seg>" + seg + b"</seg>" + around[1] + b"</tuv>"
+    return Edit(at, at, new)
+
+
+def _children(tu: bytes) -> Iterator[Element]:
+    return elements(io.BytesIO(tu), (b"tuv",))
+
+
+def _blanks(data: bytes) -> bytes:
+    found = _BLANKS.search(data, max(0, len(data) - _LONGEST_BLANKS))
+    return found[0] if found else b""
+
+
+class _Reader:
+    """The units of a file that have the source language; iterate once."""
+
+    def __init__(self, file: TmxFile) -> None:
+        self._path, self._srclang = file.path, ""
+        self._ranks = PairRanks(file.src_lang, file.tgt_lang)
+        self._prefixes: frozenset[bytes] = frozenset()
+        self._languages = set[str]()
+        self._tus, self._units = 0, 0
+        self._broken = list[int]()  # lines
+        self._closed = False
+
+    def __iter__(self) -> Iterator[_Tu]:
+        encoding = encoding_of(self._path)
+        with reading(self._path) as file:
+            content = utf8(file, encoding.name, len(encoding.mark))
+            for element in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
+                if element.name == b"tu":
+                    self._tus += 1
+                    if (tu := self._tu(element)) is not None:
+                        self._units += 1
+                        yield tu
+                elif element.name == b"tmx":
+                    self._prefixes = frozenset(NAMESPACE.findall(element.data))
+                elif element.name == b"header":
+                    self._header(element)
+                else:
+                    self._closed = True
+
+    def check(self) -> None:
+        """What is to be told once all is read. Raises FormatError where no unit has the source
+        language."""
+        if self._broken:
+            _log.warning(
+                "%s: %s stay as they are, since they are no XML; the first in line %d",
+                self._path,
+                counted(len(self._broken), "unit"),
+                self._broken[0],
+            )
+        if not self._closed:
+            _log.warning("%s: the file ends without </tmx>: it may have been cut off", self._path)
+        if not self._units:
+            raise FormatError(
+                f"{self._path}: none of its {counted(self._tus, 'unit')} has {self._ranks.src}; "
+                f"languages in the file: {listed(self._languages)}"
+            )
+
+    def _header(self, element: Element) -> None:
+        try:
+            header, _ = parsed(element.data, declarations(element.data, self._prefixes))
+        except Malformed:
+            return
+        self._srclang = header.get("srclang", "")
+
+    def _tu(self, element: Element) -> _Tu | None:
+        try:
+            if element.problem:
+                raise Malformed(element.problem)
+            tu, _ = parsed(element.data, declarations(element.data, self._prefixes))
+        except Malformed:
+            self._broken.append(element.line)
+            return None
+        tuvs = tu.findall("tuv")
+        source, target = self._chosen(tuvs, tu.get("srclang", "") or self._srclang)
+        if source is None or target == source or self._differs(element, tuvs):
+            return None
+        src = tuvs[source].find("seg")
+        tgt = None if target is None else tuvs[target].find("seg")
+        if src is None or (target is not None and tgt is None):
+            return None
+        unit = self._unit(element, tu, src, tgt)
+        attribute = b"xml:lang" if tuvs[source].get(_XML_LANG) else b"lang"
+        return _Tu(element, unit, source, target, attribute)
+
+    def _differs(self, element: Element, tuvs: list[etree._Element]) -> bool:
+        """Whether the element's bytes have other tuv than those: inside comments, or deeper."""
+        if element.data.count(b"<tuv") == len(tuvs):
+            return False
+        return len(list(_children(element.data))) != len(tuvs)
+
+    def _chosen(self, tuvs: list[etree._Element], srclang: str) -> tuple[int | None, int | None]:
+        """Which of the tuv are source and target."""
+        found: tuple[int | None, int | None] = None, None
+        best = NO_RANK, NO_RANK
+        for at, tuv in enumerate(tuvs):
+            code = tuv.get(_XML_LANG) or tuv.get("lang") or "?"
+            if len(self._languages) < 1000:
+                self._languages.add(code)
+            ranks = self._ranks.ranks(code, srclang)
+            if ranks is None:
+                continue
+            if ranks[0] < best[0]:
+                found, best = (at, found[1]), (ranks[0], best[1])
+            if ranks[1] < best[1]:
+                found, best = (found[0], at), (best[0], ranks[1])
+        return found
+
+    def _unit(
+        self,
+        element: Element,
+        tu: etree._Element,
+        src: etree._Element,
+        tgt: etree._Element | None,
+    ) -> Unit:
+        id, line = tu.get("tuid", ""), element.line
+        notes = tuple(note.text for note in tu.iterfind("note") if note.text)
+        if too_many(src) or (tgt is not None and too_many(tgt)):
+            problem = f"more than {MAX_CODES:,} codes"
+            return Unit(Text(""), None, "locked", id, "", notes, line, problem)
+        source = clean_codes(text_of(src))[0]
+        target = None if tgt is None else clean_codes(text_of(tgt))[0]
+        if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):
+            return limited(Unit(source, None, "new", id, "", notes, line))
+        return limited(Unit(source, target, "translated", id, "", notes, line))

@@ -1,0 +1,123 @@
+"""Files that are read as a whole: their text, places in it that are replaced, and the same bytes
+everywhere else."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from tmnmt.codes.record import Text
+from tmnmt.counted import counted
+from tmnmt.errors import FormatError
+from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
+from tmnmt.formats.languages import normal_code
+from tmnmt.formats.stream import open_file
+
+MAX_FILE = 1 << 30  # bytes
+BOM = "\ufeff"
+_NEWLINE = re.compile("\n")
+
+
+class Edit(NamedTuple):
+    """What stands from `start` to `end` of the text becomes `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+class WholeFile(TranslatableFile):
+    """A file that is one document. FormatError, on the first use: it cannot be read."""
+
+    errors = "strict"  # what becomes of characters that the file's character set lacks
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        self.path = path
+        self.src_lang, self.tgt_lang = normal_code(src_lang), normal_code(tgt_lang)
+
+    @abstractmethod
+    def _encoding(self, data: bytes) -> str:
+        """Python's name of the file's character set; it keeps a byte-order mark as a character."""
+
+    @abstractmethod
+    def _units(self) -> Sequence[Unit]:
+        """What there is to translate, in order."""
+
+    @abstractmethod
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        """What is replaced, in the text's order; one filling for every unit."""
+
+    def documents(self) -> Iterator[Document]:
+        yield Document(self.path.name, self._units())
+
+    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+        given, units = list(fillings), self._units()
+        if len(given) != len(units):
+            raise ValueError(f"{counted(len(given), 'filling')} for {counted(len(units), 'unit')}")
+        for unit, filling in zip(units, given, strict=True):
+            if filling is not None and (why := self.refused(unit, filling.target)):
+                raise ValueError(f"{self.path}, line {unit.line}: {why}")
+        pieces, end = list[str](), 0
+        for edit in self._edits(given):
+            pieces += (self.text[end : edit.start], edit.new)
+            end = edit.end
+        pieces.append(self.text[end:])
+        to.write("".join(pieces).encode(self.encoding, self.errors))
+
+    def refused(self, unit: Unit, target: Text) -> str:
+        """What makes a unit locked."""
+        return unit.problem
+
+    @cached_property
+    def _decoded(self) -> tuple[str, str]:
+        with open_file(self.path) as file:
+            data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise FormatError(f"{self.path}: larger than {MAX_FILE >> 20:,} MB")
+        encoding = self._encoding(data)
+        return decoded(data, encoding, self.path), encoding
+
+    @property
+    def text(self) -> str:
+        return self._decoded[0]
+
+    @property
+    def encoding(self) -> str:
+        return self._decoded[1]
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return [found.end() for found in _NEWLINE.finditer(self.text)]
+
+    def line(self, at: int) -> int:
+        """The line, from 1, of a place in the text."""
+        return bisect_right(self._lines, at) + 1
+
+    def wrong(self, at: int, what: str) -> FormatError:
+        """The error that says what is wrong there."""
+        return FormatError(f"{self.path}, line {self.line(at)}: {what}")
+
+
+def decoded(data: bytes, encoding: str, path: Path) -> str:
+    """The text of `data`, which gives the same bytes when it is encoded. FormatError where there is
+    none."""
+    if not data:
+        raise FormatError(f"{path}: the file is empty")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{path}, line {line}: bytes that are not {encoding.upper()}, as the file should be"
+        ) from error
+    if text.encode(encoding) != data:
+        raise FormatError(
+            f"{path}: written back in {encoding.upper()} it would not be the same bytes; convert "
+            "it to UTF-8 first"
+        )
+    return text
