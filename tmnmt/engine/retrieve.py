@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tmnmt.codes.record import Code
 from tmnmt.config.options import Selection
-from tmnmt.engine.verbatim import commonest
+from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
@@ -47,11 +48,18 @@ class Retriever:
             tuple(self._choose(text, matches)) for text, matches in zip(texts, every, strict=True)
         ]
 
-    def exact(self, texts: Sequence[str]) -> list[Match | None]:
+    def exact(
+        self, texts: Sequence[str], codes: Sequence[Sequence[Code] | None] = ()
+    ) -> list[Match | None]:
         """For every text the match whose target is taken as it stands; None where no memory holds
-        the text. Compared are match tokens."""
+        the text. Compared are match tokens.
+
+        codes: of every text; where a pair has the same ones, others do not count. None: they are
+        not looked at."""
         by_index = [copies(index, texts) for index in self.indexes]
-        return [commonest([match for alike in by_index for match in alike[text]]) for text in texts]
+        every = [[match for alike in by_index for match in alike[text]] for text in texts]
+        wanted = codes or [None] * len(texts)
+        return [commonest(agreeing(alike, own)) for alike, own in zip(every, wanted, strict=True)]
 
     def _choose(self, text: str, matches: list[Match]) -> list[Match]:
         pairs = distinct(best_of(matches, len(matches)))[: candidates(self.selection, self.top_k)]

@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tmnmt.codes.record import Code, inline, same
 from tmnmt.segments import Match, MemorySource, Token, Translation
 from tmnmt.vocab import Vocabulary
+
+
+def agreeing(matches: Sequence[Match], codes: Sequence[Code] | None) -> Sequence[Match]:
+    """Those whose source has these codes, but for placeholders that are written in the text; where
+    there are none, or no codes are given, all."""
+    if codes is None:
+        return matches
+    own = inline(codes)
+    return [m for m in matches if same(inline(m.segment.src_codes), own)] or matches
 
 
 def commonest(matches: Sequence[Match]) -> Match | None:
