@@ -64,9 +64,9 @@ class Masked:
             code = self.source.codes[number]
             covered = self.source.plain[code.at : code.at + code.covers]
             mask = self.masks.get(number)
-            if mask is None:
+            if mask is None and covered:
                 written = written.replace(covered, _READ_AS[covered])
-            elif _is_in(mask, read) and not _is_in(mask, written):
+            elif mask is not None and _is_in(mask, read) and not _is_in(mask, written):
                 written = _alone(covered).sub(mask, written, count=1)
         return self._without_made(written)
 
@@ -106,7 +106,9 @@ class Masked:
             own = self.source.codes[self.numbers[code.markup]]
             stands = self.source.plain[own.at : own.at + own.covers]
             code = replace(code, markup=own.markup)
-            if covered:
+            if not stands:
+                ends.between(parts, code, covered)
+            elif covered:
                 ends.covering(parts, code, stands)
             else:
                 ends.put_in(parts, code, stands, *self._apart(own))
@@ -126,14 +128,28 @@ def mask(source: Text, by_person: bool = False) -> Masked:
     for part in source.parts():
         if not isinstance(part, str):
             code, covered = part
-            if code.kind in ("placeholder", "standalone") and covered.strip():
+            parts_words = not by_person and _parts_words(source.plain, code)
+            if parts_words or (code.kind in ("placeholder", "standalone") and covered.strip()):
                 code = replace(code, markup=f"{code.markup}\0{number}")
                 numbers[code.markup] = number
-                if not by_person:
+                if parts_words:
+                    covered = " "
+                elif not by_person:
                     covered = _READ_AS.get(covered) or masks.setdefault(number, next(unused))
             part, number = (code, covered), number + 1
         parts.append(part)
     return Masked(source, joined(parts), numbers, masks, by_person)
+
+
+def _parts_words(text: str, code: Code) -> bool:
+    """Whether a code alone stands where a blank would, as a tab does in (1)<x/>The."""
+    if code.kind != "standalone" or code.covers:
+        return False
+    return _ends_mark(text[: code.at]) and text[code.at :][:1].isalnum()
+
+
+def _ends_mark(text: str) -> bool:
+    return text[-1:] != "" and text[-1:] in ").]:;,!?»"
 
 
 def _unused(text: str) -> Iterator[str]:
@@ -175,6 +191,13 @@ class _Ends:
     def covering(self, parts: list[Part], code: Code, stands: str) -> None:
         self._blank(parts)
         parts.append((code, stands))
+
+    def between(self, parts: list[Part], code: Code, blank: str) -> None:
+        """A code in place of a blank, or in front of it where the blank is wanted."""
+        plain = "".join(map(_plain, parts[-3:]))
+        self.code(parts, code, "")
+        if blank and not _ends_mark(plain):
+            parts.append(blank)
 
     def put_in(
         self, parts: list[Part], code: Code, stands: str, before: bool, behind: bool
