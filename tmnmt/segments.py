@@ -130,7 +130,10 @@ class Translation:
     where the model does not say.
 
     `unknown`: so many characters of the source are not in the model's vocabulary; `tgt` has the
-    words with them as the source has them, and `tokens` has not."""
+    words with them as the source has them, and `tokens` has not.
+
+    `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
+    (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders."""
 
     src: str
     tgt: str
@@ -140,3 +143,5 @@ class Translation:
     origin: str = ""
     low: bool = False
     unknown: int = 0
+    src_codes: tuple[Code, ...] = ()
+    tgt_codes: tuple[Code, ...] = ()

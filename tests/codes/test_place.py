@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from coded_texts import SOURCES, kept, outside
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmnmt.codes.in_order import in_order
 from tmnmt.codes.links import Links, best_stretch, grown, place_of
 from tmnmt.codes.place import place
-from tmnmt.codes.record import Code, Kind, Part, Text, joined, pairs
+from tmnmt.codes.record import Code, Part, Text, joined
 from tmnmt.codes.tree import DEEPEST, Node, tree
 
 
@@ -121,36 +121,6 @@ def test_links_of_another_shape_are_an_error() -> None:
 # --- whatever the links are
 
 
-HALVES: list[Kind] = ["open", "close"]
-
-
-@st.composite
-def trees(draw: st.DrawFn, depth: int = 3) -> list[Part]:
-    """Words, codes and spans of spans."""
-    parts: list[Part] = []
-    for _ in range(draw(st.integers(0, 4))):
-        match draw(st.integers(0, 6 if depth else 4)):
-            case 0 | 1:
-                parts.append(draw(st.sampled_from(["a", "b c", " ", ", ", ".", " d e "])))
-            case 2:
-                markup = f"<x{draw(st.integers(0, 3))}/>"
-                parts.append((Code(0, "standalone", markup, movable=draw(st.booleans())), ""))
-            case 3:
-                half: Kind = draw(st.sampled_from(HALVES))
-                parts.append((Code(0, half, "<half/>"), ""))
-            case 4:
-                name = draw(st.sampled_from(["%s", "{a}"]))
-                parts += [" ", (Code(0, "placeholder", name), name), " "]
-            case _:
-                inside = draw(trees(depth=depth - 1))
-                number = str(draw(st.integers(0, 10**9)))
-                opening = Code(0, "open", f"<{number}>", number)
-                closing = Code(0, "close", f"</{number}>", number)
-                parts += [(opening, ""), *inside, (closing, "")]
-    return parts
-
-
-SOURCES = trees().map(joined)
 TARGETS = st.lists(st.sampled_from(["A", "BC", ",", ".", "%s", "{a}", "D"]), max_size=8)
 
 
@@ -160,20 +130,6 @@ def links_for(draw: st.DataObject, rows: int, columns: int) -> np.ndarray:
     sharp = draw.draw(st.sampled_from([0.0, 1.0, 8.0]))
     mass = chance.random((rows, columns)) ** sharp
     return mass * (chance.random((rows, columns)) < draw.draw(st.sampled_from([0.0, 0.3, 1.0])))
-
-
-def shape(codes: Sequence[Code]) -> dict[str, Counter[str]]:
-    """Which codes are in which span, by their markup."""
-    closes, inside = pairs(codes), [""]
-    found: dict[str, Counter[str]] = {}
-    for at, code in enumerate(codes):
-        if at in closes.values():
-            assert inside.pop() == code.pair
-        else:
-            found.setdefault(inside[-1], Counter())[code.markup] += 1
-        if at in closes:
-            inside.append(code.pair)
-    return found
 
 
 @settings(max_examples=400)
@@ -186,35 +142,13 @@ def test_whatever_the_links_are_codes_stay_whole(
     mass = links_for(data, len(of_target), len(of_source))
     text = place(source, target, of_source, of_target, mass)
     assert text.plain == target
-    marks = [Counter(replace(c, at=0, covers=0) for c in one.codes) for one in (source, text)]
-    assert marks[0] == marks[1]
-    assert shape(text.codes) == shape(source.codes)
-    fixed = [[c.markup for c in one.codes if not c.movable] for one in (source, text)]
-    assert fixed[0] == fixed[1]
+    kept(source, text)
     for before in outside(source, of_source, front=True):
         assert source.codes[before].markup == text.codes[before].markup
         assert not target[: text.codes[before].at].strip()
     for behind in outside(source, of_source, front=False):
         assert source.codes[behind].markup == text.codes[behind].markup
         assert not target[text.codes[behind].at :].strip()
-
-
-def outside(text: Text, words: Sequence[tuple[int, int]], front: bool) -> list[int]:
-    """Codes before or after all words that are not the one half of a span among words."""
-    closes = pairs(text.codes)
-    partner = closes | {close: opening for opening, close in closes.items()}
-    first, last = (words[0][0], words[-1][1]) if words else (len(text.plain), len(text.plain))
-    count = len(text.codes)
-    order = range(count) if front else [n - count for n in range(count - 1, -1, -1)]
-    found = []
-    for number in order:
-        code = text.codes[number]
-        other = text.codes[partner.get(number % count, number % count)]
-        inside = (first < one.at + one.covers and one.at < last for one in (code, other))
-        if any(inside) or (code.at >= last if front else code.at + code.covers <= first):
-            break
-        found.append(number)
-    return found if words else []
 
 
 @settings(max_examples=200)

@@ -377,7 +377,8 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
             lambda about, _: about["done"][0].__setitem__(2, "1"),
             "what is done is not source, target, id, time",
         ),
-        (lambda about, _: about["done"][0].pop(), "'memory'"),
+        (lambda about, _: about["done"][0].pop(), "'of_target'"),
+        (lambda about, _: about["done"][0][5].append([0]), "no code"),
         (lambda about, _: about["cache"].update({"size": 6.0}), "its size is no whole number"),
         (
             lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}),
@@ -1174,3 +1175,17 @@ def test_joined_pieces_share_their_matches() -> None:
     assert (found.src, found.tgt, found.score) == ("a b", "x y", -3.0)
     assert found.matches == (one, two)
     assert [t.sources[0].match for t in found.tokens] == [0, 1]
+
+
+def test_a_session_of_the_former_format_is_gone_on_with(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "document.session"
+    session = Translator.load(folder).session()
+    session.confirm(*PAIRS[0])
+    session.save(path)
+
+    def former(about: dict[str, Any], _: dict[str, Tensor]) -> None:
+        about["format"] = 5
+        about["done"] = [entry[:5] for entry in about["done"]]
+
+    damaged(path, former)
+    assert Translator.load(folder).session(path).done == session.done

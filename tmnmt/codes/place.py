@@ -47,6 +47,19 @@ def place(
     return text if text is not None and _fixed_in_order(source, text) else placer.by_order()
 
 
+def linked(source: Text, words: Words) -> list[int]:
+    """The codes, by number, whose places depend on links: those that are not outside all words of
+    the source, but for blanks."""
+    placer = _Placer(source, "", words, (), Links(np.zeros((0, len(words)))))
+    nodes = tree(source.codes)
+    if nodes is None:
+        _, found, _ = placer.in_order()
+    else:
+        _, among, _ = placer.outside(nodes)
+        found = [number for node in among for number in node.codes()]
+    return [number for number in found if source.codes[number].kind != "blank"]
+
+
 def _fixed_in_order(source: Text, text: Text) -> bool:
     fixed = [[code.markup for code in one.codes if not code.movable] for one in (source, text)]
     return fixed[0] == fixed[1]
@@ -77,7 +90,7 @@ class _Placer:
     # --- spans
 
     def by_tree(self, nodes: list[Node]) -> Text:
-        before, nodes, after = self._outside(nodes)
+        before, nodes, after = self.outside(nodes)
         width = len(self._words)
         out = _Codes(self._source.codes, len(self._target))
         for number in before:
@@ -88,7 +101,7 @@ class _Placer:
             out.add(number, len(self._target))
         return Text(self._target, tuple(out.codes))
 
-    def _outside(self, nodes: list[Node]) -> tuple[list[int], list[Node], list[int]]:
+    def outside(self, nodes: list[Node]) -> tuple[list[int], list[Node], list[int]]:
         """The codes before all words, the nodes among words, the codes after all words."""
         before, after = list[int](), list[int]()
         last = float(len(self._source_words))
@@ -253,7 +266,9 @@ class _Placer:
             start, end = one.characters
             out.add(number, start, within, end - start)
             return
-        blank = self._blank(one.start) if self._source.codes[number].covers else None
+        code = self._source.codes[number]
+        stands_for = self._source.plain[code.at : code.at + code.covers]
+        blank = self._blank(one.start) if stands_for.isspace() else None
         if blank and within[0] <= blank[0] and blank[1] <= within[1]:
             out.add(number, blank[0], within, blank[1] - blank[0])
         else:
@@ -285,18 +300,18 @@ class _Placer:
 
     # --- in order
 
-    def by_order(self) -> Text:
-        """With every code where the least mass crosses among the places behind the one before."""
-        last = len(self._source_words)
-        numbers = range(len(self._places))
+    def in_order(self) -> tuple[list[int], list[int], list[int]]:
+        """The codes before all words, those among words and those after all words, where all of
+        them keep their order."""
+        last, numbers = len(self._source_words), range(len(self._places))
         before = [n for n in numbers if self._places[n][1] == 0]
         after = [n for n in numbers if self._places[n][0] == last and n not in before]
-        among = [
-            n
-            for n in numbers[len(before) : len(numbers) - len(after)]
-            if self._source.codes[n].kind != "blank"
-        ]
-        nodes = [Node(n, n) for n in among]
+        return before, list(numbers[len(before) : len(numbers) - len(after)]), after
+
+    def by_order(self) -> Text:
+        """With every code where the least mass crosses among the places behind the one before."""
+        before, among, after = self.in_order()
+        nodes = [Node(n, n) for n in among if self._source.codes[n].kind != "blank"]
         costs = [self._cost(node) for node in nodes]
         covering = [
             [(one.start, one.end, one.characters or (0, 0)) for one in self._same_words(node)]

@@ -92,6 +92,16 @@ def same(some: Sequence[Code], others: Sequence[Code]) -> bool:
     return _counted(some) == _counted(others)
 
 
+def is_text(code: Code) -> bool:
+    """Whether it is written as it stands in the plain text, as %s is."""
+    return code.kind == "placeholder" and not code.form and code.covers > 0
+
+
+def inline(codes: Sequence[Code]) -> list[Code]:
+    """The codes that are not written in the plain text, and are no blanks."""
+    return [code for code in codes if code.kind != "blank" and not is_text(code)]
+
+
 def _counted(codes: Sequence[Code]) -> Counter[tuple[str, str, str]]:
     return Counter((code.kind, code.form, code.markup) for code in codes if code.kind != "blank")
 

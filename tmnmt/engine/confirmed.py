@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from tmnmt.codes.record import Code, Text, same
+from tmnmt.codes.stored import codes_of, listed
+from tmnmt.engine.verbatim import agreeing
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import check_length, clean
+from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.embedded.delta import Delta
+from tmnmt.layers.cache_file import DoneRecord
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
 
+Source = str | Text  # a text, which may have codes
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 
 
@@ -26,11 +33,43 @@ class Done:
     id: int = 0
     changed: str = ""  # when it was confirmed, as segments carry it
     memory: str = ""  # the `place` of the memory that the id is of; "": of none
+    src_codes: tuple[Code, ...] = ()
+    tgt_codes: tuple[Code, ...] = ()
+
+    def record(self) -> DoneRecord:
+        """As a saved session holds it."""
+        codes = listed(self.src, self.src_codes), listed(self.tgt, self.tgt_codes)
+        return (self.src, self.tgt, self.id, self.changed, self.memory, *codes)
+
+    @classmethod
+    def of(cls, record: DoneRecord) -> Done:
+        """What `record` gave. Raises ValueError for codes that a text cannot have."""
+        src, tgt, number, changed, memory, of_source, of_target = record
+        return cls(
+            src, tgt, number, changed, memory, codes_of(of_source, src), codes_of(of_target, tgt)
+        )
 
     @property
     def segment(self) -> Segment:
         """As memories hold it."""
-        return Segment(self.src, self.tgt, id=self.id, created=self.changed, changed=self.changed)
+        return Segment(
+            self.src,
+            self.tgt,
+            id=self.id,
+            created=self.changed,
+            changed=self.changed,
+            src_codes=self.src_codes,
+            tgt_codes=self.tgt_codes,
+        )
+
+    def is_given_by(self, segment: Segment) -> bool:
+        """Whether a memory's segment gives this translation anyway, codes included where there are
+        some."""
+        codes = zip(
+            (self.src_codes, self.tgt_codes), (segment.src_codes, segment.tgt_codes), strict=True
+        )
+        coded = bool(self.src_codes or self.tgt_codes)
+        return segment.tgt == self.tgt and (not coded or all(same(*both) for both in codes))
 
     def is_in(self, segment: Segment) -> bool:
         """Whether a memory's segment is this very pair, whatever its id: confirmed at the same
@@ -38,11 +77,11 @@ class Done:
         return (segment.src, segment.tgt, segment.changed) == (self.src, self.tgt, self.changed)
 
 
-def confirmed_now(src: str, tgt: str) -> Done:
+def confirmed_now(src: Text, tgt: Text) -> Done:
     """A pair that no memory holds yet."""
     # to the microsecond: the last word is the newest
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return Done(src, tgt, changed=now)
+    return Done(src.plain, tgt.plain, changed=now, src_codes=src.codes, tgt_codes=tgt.codes)
 
 
 class Confirmed:
@@ -74,23 +113,42 @@ class Confirmed:
         at = max(at for at, segment in enumerate(same) if entry.is_in(segment))
         self.similar.remove(same.pop(at).id)
 
-    def exact(self, text: str) -> Match | None:
-        """The latest pair whose source has the match tokens of `text`; None: there is none."""
-        same = self._by_source.get(normalise(text))
-        return Match(same[-1], 1.0, 0) if same else None
+    def exact(self, text: str, codes: Sequence[Code] | None = None) -> Match | None:
+        """The latest pair whose source has the match tokens of `text`, and its codes where there is
+        one such; None: there is none."""
+        same = [Match(segment, 1.0, 0) for segment in self._by_source.get(normalise(text), ())]
+        return agreeing(same, codes)[-1] if same else None
 
 
-def confirmable(src: object, tgt: object) -> tuple[str, str]:
+def confirmable(src: object, tgt: object) -> tuple[Text, Text]:
     """Both sides as they are confirmed. Raises UsageError where they cannot be."""
-    pair = clean(text_of(src))[0], clean(text_of(tgt))[0]
-    for side, text in zip(("the source", "the translation"), pair, strict=True):
-        if not match_tokens(text):
-            raise UsageError(
-                f"a confirmed pair needs a text on both sides, and {side} has nothing that can "
-                "be seen"
-            )
-        check_length(side, text)
+    pair = _confirmable("the source", src), _confirmable("the translation", tgt)
     return pair
+
+
+def _confirmable(side: str, given: object) -> Text:
+    text = source_of(given)
+    cleaned = clean_codes(text)[0] if isinstance(text, Text) else Text(clean(text)[0])
+    if not match_tokens(cleaned.plain):
+        raise UsageError(
+            f"a confirmed pair needs a text on both sides, and {side} has nothing that can be seen"
+        )
+    check_length(side, cleaned.plain)
+    return cleaned
+
+
+def source_of(text: object) -> Source:
+    """`text`, a string or a text with codes. Raises UsageError as `text_of` does."""
+    if not isinstance(text, Text):
+        return text_of(text)
+    for part in (text.plain, *(code.markup for code in text.codes)):
+        text_of(part)
+    return text
+
+
+def plain_of(text: Source) -> str:
+    """The text without its codes."""
+    return text.plain if isinstance(text, Text) else text
 
 
 def text_of(text: object) -> str:

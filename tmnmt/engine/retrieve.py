@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tmnmt.codes.record import Code
 from tmnmt.config.options import Penalties, Search, Selection
-from tmnmt.engine.verbatim import worth_most
+from tmnmt.engine.verbatim import has_codes, worth_most
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
@@ -71,30 +71,27 @@ class Retriever:
         """For every text the match whose target is taken as it stands, or adapted: one that is
         worth `least` or more. None where no memory holds one.
 
-        codes: of every text; None: they are not looked at. beside: the texts before and after each.
-        confirmed: as in `search`."""
-        asked = [
-            Asked(text, tuple(own) if own is not None else None, *near)
-            for text, own, near in zip(
-                texts,
-                codes or [None] * len(texts),
-                beside or [("", "")] * len(texts),
-                strict=True,
-            )
-        ]
-        every: list[list[Match]] = [[] for _ in texts]
-        for index, trust in zip(self.indexes, self.trust, strict=True):
-            for at, matches in enumerate(_candidates(index, texts, least)):
-                every[at] += valued(asked[at], matches, index, self.penalties, trust)
-        for at, delta in enumerate(confirmed):
-            found = of_skeleton(
-                texts[at], delta.same_skeleton(skeleton(texts[at])), SKELETONS_A_QUERY
-            )
-            every[at] += valued(asked[at], found, None, self.penalties)
-        return [
-            worth_most([match for match in matches if _can_be_taken(one, match)], least)
-            for one, matches in zip(asked, every, strict=True)
-        ]
+        codes: of every text; where a pair has the same ones, others do not count. None: they are
+        not looked at. beside: the texts before and after each. confirmed: as in `search`."""
+        by_index = [_candidates(index, texts, least) for index in self.indexes]
+        sources: list[tuple[Index | None, Trust]] = [*zip(self.indexes, self.trust, strict=True)]
+        if confirmed:
+            by_index.append([*map(_of_session, texts, confirmed)])
+            sources.append((None, IN_FULL))
+        found = []
+        for at, text in enumerate(texts):
+            alike = [matches[at] for matches in by_index]
+            own = codes[at] if codes else None
+            is_held = own is not None and any(has_codes(m, own) for some in alike for m in some)
+            wanted = tuple(own) if own is not None and is_held else None
+            asked = Asked(text, wanted, *(beside[at] if beside else ()))
+            every = [
+                match
+                for matches, (index, trust) in zip(alike, sources, strict=True)
+                for match in valued(asked, matches, index, self.penalties, trust)
+            ]
+            found.append(worth_most(every, least))
+        return found
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
         least = self.short_threshold if words(text) <= SHORT else 0.0
@@ -137,7 +134,5 @@ def _candidates(index: Index, texts: Sequence[str], least: int) -> list[list[Mat
     return found
 
 
-def _can_be_taken(asked: Asked, match: Match) -> bool:
-    """Nothing was put into a target whose codes are wanted: they would not be where they stood."""
-    adapted = match.worth is not None and match.worth.tgt
-    return not (adapted and asked.codes and match.segment.tgt_codes)
+def _of_session(text: str, confirmed: Delta) -> list[Match]:
+    return of_skeleton(text, confirmed.same_skeleton(skeleton(text)), SKELETONS_A_QUERY)

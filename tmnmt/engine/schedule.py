@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.confirmed import Source
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Translation
 
@@ -31,9 +33,18 @@ class Piece:
     silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     beside: tuple[str, str] = ("", "")  # the texts before and after its segment; "": none
-    confirmed: tuple[str, str] | None = None  # the pair that is confirmed once this is translated
+    # the pair that is confirmed once this is translated
+    confirmed: tuple[Source, Source] | None = None
     # what the whole segment is like, once it was asked; all pieces of a segment share the list
     of_whole: list[tuple[Match, ...]] = field(default_factory=list, compare=False)
+    # where its text may have codes: the segment, which its pieces share, and what the model reads
+    coded: Coded | None = field(default=None, compare=False)
+    masked: str = ""
+
+    @property
+    def read(self) -> str:
+        """The text that `ids` are of."""
+        return self.text if self.coded is None else self.masked
 
 
 Documents = Iterable[list[Piece]]
@@ -101,12 +112,12 @@ class InOrder:
         self._by_number: dict[int, _Segment] = {}
         self._next = 0
 
-    def announce(self, text: str, pieces: int) -> int:
+    def announce(self, text: str, pieces: int, coded: Coded | None = None) -> int:
         """A segment to come in so many pieces; its number. Without pieces its
         translation is empty."""
         number = self._next
         self._next += 1
-        segment = _Segment(number, text, pieces)
+        segment = _Segment(number, text, pieces, coded)
         self._segments.append(segment)
         self._by_number[number] = segment
         self._tell(segment)
@@ -136,6 +147,7 @@ class _Segment:
     number: int
     text: str
     pieces: int
+    coded: Coded | None
     parts: dict[int, tuple[Translation, int]] = field(default_factory=dict)
 
     @property
@@ -143,6 +155,10 @@ class _Segment:
         return len(self.parts) == self.pieces
 
     def translation(self) -> Translation:
+        whole = self._whole()
+        return whole if self.coded is None else self.coded.finished(whole)
+
+    def _whole(self) -> Translation:
         if not self.parts:
             return Translation(self.text, "", 0.0)
         if len(self.parts) == 1:

@@ -7,13 +7,22 @@ import copy
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, text_of
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import (
+    Confirmed,
+    Done,
+    Source,
+    confirmed_now,
+    plain_of,
+    source_of,
+    text_of,
+)
 from tmnmt.engine.schedule import InOrder
-from tmnmt.engine.verbatim import commonest
+from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import UnknownIdError
@@ -55,7 +64,7 @@ class Session:
 
         Raises DataError where the file cannot be written; then nothing is."""
         with self.translator.lock:
-            done = [astuple(entry) for entry in self.done]
+            done = [entry.record() for entry in self.done]
             save_caches(
                 Path(path), Saved(self.cache, self._before, done), self.translator.cache_hash
             )
@@ -67,7 +76,7 @@ class Session:
             path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
         )
         self.cache, self._before = saved.cache, saved.before
-        done = [Done(*saved_fields) for saved_fields in saved.done]
+        done = [Done.of(record) for record in saved.done]
         in_index = self._kept(done)
         for entry in done:
             self._note(entry, entry in in_index)
@@ -79,14 +88,15 @@ class Session:
         other.confirmed = self.confirmed
         return other
 
-    def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment; with `remember` "own" it is in the cache
-        then."""
-        text = text_of(text)
+    def translate(self, text: Source, explain: bool = False) -> Translation:
+        """The translation of the document's next segment, with its codes; with `remember` "own" it
+        is in the cache then."""
+        text = source_of(text)
+        plain = plain_of(text)
         with self.translator.lock:
             queue = InOrder()
             self._before = (
-                (text, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
+                (plain, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
             )
             before = self.done[-1].src if self.done else ""
             for made in self.translator.pieces_of(text, 0, queue):
@@ -95,16 +105,17 @@ class Session:
                 queue.put(piece, *done[0])
             return self.translator.counted(next(queue.ready()))
 
-    def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
+    def stream(self, texts: Iterable[Source], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in
         between. A blank text is translated as "" and starts a new document, with an empty cache;
         what was confirmed is found there, too."""
         return self.translator.stream_on(self, texts, explain)
 
-    def confirm(self, src: str, tgt: str) -> None:
-        """Learns a translation: the very next sentence can retrieve the pair, takes it as it stands
-        where it is the same, and the session cache holds it, in place of the translator's own words
-        where `src` is what was translated last. How much of that, `remember` and `confirm_to` say.
+    def confirm(self, src: Source, tgt: Source) -> None:
+        """Learns a translation, with its codes: the very next sentence can retrieve the pair, takes
+        it as it stands where it is the same, and the session cache holds it, in place of the
+        translator's own words where `src` is what was translated last. How much of that, `remember`
+        and `confirm_to` say.
 
         Raises UsageError for a side without anything visible or of more than 1,000 tokens,
         LockedError where another process writes to the memory; then nothing is learnt."""
@@ -148,13 +159,13 @@ class Session:
             self._fill_again()
             return last
 
-    def learn(self, src: str, tgt: str, keys: PairKeys | None) -> None:
+    def learn(self, src: Text, tgt: Text, keys: PairKeys | None) -> None:
         """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
         are there."""
         entry = confirmed_now(src, tgt)
         entry = self._written(entry) if self.translator.settings.memorises else entry
         self._note(entry, entry.id > 0)
-        if self._before is not None and normalise(self._before[0]) == normalise(src):
+        if self._before is not None and normalise(self._before[0]) == normalise(src.plain):
             self.cache = self._before[1]
             self._before = None
         if keys is not None:
@@ -167,8 +178,9 @@ class Session:
         most frequent it is, so that it wins."""
         writable = self.translator.writable
         if writable is not None:
-            match = commonest(copies(writable, [entry.src])[entry.src])
-            if match is None or match.segment.tgt != entry.tgt:
+            alike = copies(writable, [entry.src])[entry.src]
+            match = commonest(agreeing(alike, entry.src_codes or None))
+            if match is None or not entry.is_given_by(match.segment):
                 return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
         return replace(entry, id=self.confirmed.new_id())
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import (
     Decoding,
     Device,
@@ -31,7 +32,9 @@ from tmnmt.config.options import (
     option,
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
-from tmnmt.engine.confirmed import confirmable, text_of
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.confirmed import Source, confirmable, plain_of, source_of, text_of
+from tmnmt.engine.links import Linker, Said, with_same_words
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
@@ -50,7 +53,6 @@ from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
-from tmnmt.formats.text import documents as split_at_blanks
 from tmnmt.index.base import Index, WritableIndex, primary
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.index import MemoryIndex
@@ -71,7 +73,7 @@ from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens
 from tmnmt.vocab import EOS, UNK, PairVocabulary
 
-Pair = tuple[str, str]  # source, target
+Pair = tuple[Source, Source]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
@@ -113,7 +115,8 @@ class Unknown:
 class Translator:
     """A model with its memories. `counts` says how many segments had to be changed before they
     could be translated, `low` how many scored low (`Translation.low`), `unknown` how many
-    characters the vocabulary lacked, `seconds` where the time went: "search", "keys", "decode".
+    characters the vocabulary lacked, `seconds` where the time went: "search", "keys", "decode",
+    "links".
 
     Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so
     that results are those of one thread. It answers several threads, but no faster than one. What
@@ -145,6 +148,7 @@ class Translator:
         self.tgt_lang = model.config["tgt_lang"]
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
+        self.linker = Linker(self.backbone, self.vocab, device)
         self.longest = longest(model)
         self.retriever = Retriever(
             indexes,
@@ -239,16 +243,17 @@ class Translator:
         return cls(loaded, parameters, indexes, settings, device, writable, trust)
 
     def translate(
-        self, texts: Iterable[str], explain: bool = False, tag: str = ""
+        self, texts: Iterable[Source], explain: bool = False, tag: str = ""
     ) -> list[Translation]:
         """The translations of one document's segments, in order. A blank text is translated as ""
-        and starts a new document. `explain`: with the origin of every token. `tag`: as in `stream`.
+        and starts a new document; one with codes (`Text`) does not. What has codes keeps them.
+        `explain`: with the origin of every token. `tag`: as in `stream`.
         Raises UsageError for what is no list of texts."""
         return list(self.stream([texts_of(texts)], explain, tag=tag))
 
     def stream(
         self,
-        documents: Iterable[Sequence[str]],
+        documents: Iterable[Sequence[Source]],
         explain: bool = False,
         confirmed: Iterable[Sequence[Pair | None]] | None = None,
         tag: str = "",
@@ -285,14 +290,14 @@ class Translator:
         return self.low.counted(self.unknown.counted(translation))
 
     def stream_on(
-        self, session: Session, texts: Iterable[str], explain: bool = False
+        self, session: Session, texts: Iterable[Source], explain: bool = False
     ) -> Iterator[Translation]:
         """As `Session.stream` says."""
         yield from self._stream([(texts_of(texts), repeat(None))], explain, False, first=session)
 
     def _stream(
         self,
-        documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
+        documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
         explain: bool,
         confirms: bool,
         finished: Callable[[], None] = lambda: None,
@@ -327,11 +332,14 @@ class Translator:
             return side_by_side(prepared, self.settings.batch, self.retrieve if ahead else list)
         return by_length(prepared, self.settings.batch)
 
-    def confirm(self, confirmed: Sequence[tuple[Session, str, str]]) -> None:
+    def confirm(self, confirmed: Sequence[tuple[Session, Source, Source]]) -> None:
         """Every session learns its pair, as `Session.confirm` says."""
         checked = [(session, confirmable(src, tgt)) for session, src, tgt in confirmed]
         with self.lock:
-            keys = self.keys.keys_of([pair] if self.settings.caches else [] for _, pair in checked)
+            keys = self.keys.keys_of(
+                [(src.plain, tgt.plain)] if self.settings.caches else []
+                for _, (src, tgt) in checked
+            )
             for (session, pair), of_pair in zip(checked, keys, strict=True):
                 session.learn(*pair, of_pair[0] if of_pair else None)
 
@@ -346,10 +354,40 @@ class Translator:
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
             collated = self._collated(pieces, caches)
-            hypotheses = self.decode(pieces, collated, explain)
+            traced = explain or any(map(_is_traced, pieces))
+            hypotheses = self.decode(pieces, collated, traced)
             self._remember(caches, hypotheses)
-            done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
+            translations = self._translations(pieces, hypotheses, collated, explain)
+            done |= zip(left, translations, strict=True)
+            self._link(batch, done, explain)
             return [done[row] for row in range(len(batch))]
+
+    def _link(
+        self, batch: Sequence[Piece], done: dict[int, tuple[Translation, int]], explain: bool
+    ) -> None:
+        """Notes for segments with codes what was written for their pieces, and how its words are
+        linked to the source, where a code's place depends on that. What only links wanted is
+        dropped from the translations."""
+        wanted = dict[int, Said]()
+        for row, piece in enumerate(batch):
+            if piece.coded is None or piece.silent or (piece.coded.is_taken and piece.part):
+                continue
+            translation, length = done[row]
+            read = piece.coded.source.plain if piece.coded.is_taken else piece.read
+            tokens = translation.tokens if _is_traced(piece) and not piece.coded.is_taken else ()
+            if piece.coded.wants_links(translation.tgt, read):
+                wanted[row] = Said(read, translation.tgt, tokens, translation.matches)
+            piece.coded.add(piece.part, read, translation.tgt, None)
+            done[row] = translation if explain else replace(translation, tokens=()), length
+        if wanted:
+            with self._timed("links"):
+                for (row, said), links in zip(
+                    wanted.items(), self.linker.all_links([*wanted.values()]), strict=True
+                ):
+                    coded = batch[row].coded
+                    sure = with_same_words(links, said.source, said.target)
+                    if coded is not None:
+                        coded.add(batch[row].part, said.source, said.target, sure)
 
     def _verbatim(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool
@@ -363,6 +401,8 @@ class Translator:
             if piece.silent or (match is not None and piece.part):
                 done[row] = Translation(piece.text, "", 0.0), 0
             elif match is not None:
+                if piece.coded is not None:
+                    piece.coded.take(match)
                 taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
                 self._remember_as_it_stands(session.cache, match, taken)
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
@@ -372,7 +412,7 @@ class Translator:
         """The exact match of the whole segment that is taken as it stands; None where the model is
         asked."""
         return (
-            (session.confirmed.exact(piece.whole) or piece.exact)
+            (session.confirmed.exact(piece.whole, _codes_of(piece)) or piece.exact)
             if self.settings.verbatim
             else None
         )
@@ -448,14 +488,16 @@ class Translator:
         """The piece, or what becomes of it where its segment is translated whole."""
         of_whole = next(iter(piece.of_whole), ())
         good = max((match.score for match in of_whole), default=0.0) >= AT_ONCE
-        if not good or not fits(piece.whole, self.vocab, self.longest_whole):
+        read = piece.whole if piece.coded is None else piece.coded.read
+        if not good or not fits(read, self.vocab, self.longest_whole):
             return piece
         if piece.part:
             return replace(piece, matches=(), silent=True)
         return replace(
             piece,
             text=piece.whole,
-            ids=tuple(self.vocab.encode_source(piece.whole)),
+            masked=read,
+            ids=tuple(self.vocab.encode_source(read)),
             matches=of_whole,
         )
 
@@ -470,6 +512,7 @@ class Translator:
         of = [pieces[rows[at]] for at in whole]
         found = self.retriever.exact(
             [piece.text for piece in of],
+            [_codes_of(piece) for piece in of],
             beside=[piece.beside for piece in of],
             confirmed=[confirmed[at] for at in whole] if confirmed else [],
             least=self.settings.verbatim,
@@ -581,7 +624,7 @@ class Translator:
 
     def _prepare(
         self,
-        documents: Iterable[tuple[Sequence[str], Iterable[Pair | None]]],
+        documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
         queue: InOrder,
         tag: str,
     ) -> Iterator[list[Piece]]:
@@ -590,9 +633,10 @@ class Translator:
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
-            for part in split_at_blanks(texts_of(texts)):
+            for part in _split_at_blanks(texts_of(texts)):
                 prepared = []
-                for text, *beside in zip(part, ["", *part], [*part[1:], ""], strict=False):
+                plain = ["", *map(plain_of, part), ""]
+                for text, *beside in zip(part, plain, plain[2:], strict=False):
                     made, pair = self.pieces_of(text, number, queue, tag), next(confirmed, None)
                     made = [replace(piece, beside=(beside[0], beside[1])) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
@@ -600,56 +644,78 @@ class Translator:
                 if prepared:
                     yield [*prepared[:-1], replace(prepared[-1], last=True)]
 
-    def pieces_of(self, text: str, document: int, queue: InOrder, tag: str = "") -> list[Piece]:
+    def pieces_of(self, text: Source, document: int, queue: InOrder, tag: str = "") -> list[Piece]:
         """A segment as what the model can translate: no control characters, no piece longer than it
         was trained on, unless a memory holds it as it is. `tag`: as in `stream`."""
-        cleaned, changed = clean(text_of(text))
-        texts = pieces(cleaned, self.vocab, self.longest) if cleaned else []
+        given = source_of(text)
+        coded = Coded(given) if isinstance(given, Text) else None
+        if coded is not None:
+            plain, cleaned, read, changed = (
+                coded.given.plain,
+                coded.source.plain,
+                coded.read.strip(),
+                coded.changed,
+            )
+        else:
+            plain = text_of(given)
+            cleaned, changed = clean(plain)
+            read = cleaned
+        texts = pieces(read, self.vocab, self.longest) if read else []
         with self.lock:
             if (
                 len(texts) > 1
                 and self.settings.verbatim
                 and self.retriever.exact([cleaned], least=self.settings.verbatim)[0] is not None
             ):
-                texts = [cleaned]
+                texts = [read]
             self.counts[CONTROL] += changed
-        coded = [self.vocab.encode_source(piece_text) for piece_text in texts]
+        ids = [self.vocab.encode_source(piece_text) for piece_text in texts]
         if tag:
-            coded = [self.vocab.tagged(ids, tag) for ids in coded]
-        number, shared = queue.announce(text, len(texts)), list[tuple[Match, ...]]()
+            ids = [self.vocab.tagged(one, tag) for one in ids]
+        number, shared = queue.announce(plain, len(texts), coded), list[tuple[Match, ...]]()
+        own = texts if coded is None else coded.pieces(texts)
         return [
             Piece(
-                piece_text,
-                tuple(ids),
+                own[part],
+                tuple(ids[part]),
                 cleaned,
                 number,
                 document,
                 part,
                 of_whole=shared,
+                coded=coded,
+                masked=masked,
             )
-            for part, (piece_text, ids) in enumerate(zip(texts, coded, strict=True))
+            for part, masked in enumerate(texts)
         ]
 
     def _translations(
-        self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
+        self,
+        pieces: Sequence[Piece],
+        hypotheses: Sequence[Hypothesis],
+        collated: Collated,
+        explain: bool,
     ) -> list[tuple[Translation, int]]:
         """What the best hypotheses say, and their lengths."""
         return [
-            (self._translation(piece, best, collated, row), len(best.ids) + best.finished)
+            (self._translation(piece, best, collated, row, explain), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(pieces, hypotheses, strict=True))
         ]
 
     def _translation(
-        self, piece: Piece, best: Hypothesis, collated: Collated, row: int
+        self, piece: Piece, best: Hypothesis, collated: Collated, row: int, explain: bool
     ) -> Translation:
         matches = piece.matches or ()
         near = Neighbouring(collated.asked, len(matches))
-        tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
+        told = explain or _is_traced(piece)
+        tokens = tokens_of(best, self.vocab, collated, row, near) if told else ()
         text, unknown = self.vocab.decode(best.ids), 0
         if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
-            unknown = lacking(piece.text, self.vocab)
-            text = copied(self.backbone, self.vocab, piece.text, piece.ids, best.ids, text)
+            unknown = lacking(piece.read, self.vocab)
+            text = copied(self.backbone, self.vocab, piece.read, piece.ids, best.ids, text)
         text = clean(text)[0]  # single bytes could spell a line end
+        if piece.coded is not None:
+            text = piece.coded.said(text, piece.read)
         low = best.per_subword < self.low_score
         matches += near.matches(row)
         return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
@@ -702,8 +768,8 @@ def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tu
 
 
 def _paired(
-    documents: Iterable[Sequence[str]], confirmed: Iterable[Sequence[Pair | None]]
-) -> Iterator[tuple[Sequence[str], Sequence[Pair | None]]]:
+    documents: Iterable[Sequence[Source]], confirmed: Iterable[Sequence[Pair | None]]
+) -> Iterator[tuple[Sequence[Source], Sequence[Pair | None]]]:
     """Every document with its pairs. Raises UsageError where there are not as many of them."""
     for number, (texts, pairs) in enumerate(zip_longest(documents, confirmed), 1):
         if texts is None or pairs is None or len(texts) != len(pairs):
@@ -711,9 +777,32 @@ def _paired(
         yield texts, pairs
 
 
-def texts_of(texts: object) -> list[str]:
+def texts_of(texts: object) -> list[Source]:
     """A document's texts. Raises UsageError where it is a text itself, or no list of
     texts at all."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+    if isinstance(texts, str | bytes | Text) or not isinstance(texts, Iterable):
         raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
-    return [text_of(text) for text in texts]
+    return [source_of(text) for text in texts]
+
+
+def _split_at_blanks(texts: Iterable[Source]) -> Iterator[list[Source]]:
+    """The texts of each document in turn. A blank one ends a document, and is its last, but not one
+    that may have codes: it is of a file, which says itself where documents end."""
+    document = list[Source]()
+    for text in texts:
+        document.append(text)
+        if isinstance(text, str) and not text.strip():
+            yield document
+            document = []
+    if document:
+        yield document
+
+
+def _codes_of(piece: Piece) -> Sequence[Code] | None:
+    """The codes of a segment; None of a text that has none by what it is."""
+    return piece.coded.source.codes if piece.coded is not None else None
+
+
+def _is_traced(piece: Piece) -> bool:
+    """Whether the links of its words want to know what was read of its pairs."""
+    return piece.coded is not None and bool(piece.matches) and piece.coded.is_linked

@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tmnmt.codes.record import Code, inline, same
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.index.worth import FULL
 from tmnmt.segments import Match, MemorySource, Token, Translation
 from tmnmt.vocab import Vocabulary
+
+
+def has_codes(match: Match, codes: Sequence[Code]) -> bool:
+    """Whether its source has these codes, but for placeholders that are written in the text."""
+    return same(inline(match.segment.src_codes), inline(codes))
+
+
+def agreeing(matches: Sequence[Match], codes: Sequence[Code] | None) -> Sequence[Match]:
+    """Those that have these codes; where there are none, or no codes are given, all."""
+    if codes is None:
+        return matches
+    return [match for match in matches if has_codes(match, codes)] or matches
 
 
 def commonest(matches: Sequence[Match]) -> Match | None:

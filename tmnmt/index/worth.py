@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from tmnmt.codes.record import Code, same
+from tmnmt.codes.record import Code, inline, same
 from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import SLACK
@@ -116,7 +116,8 @@ def _of_text(
 def _of_segment(asked: Asked, segment: Segment, penalties: Penalties) -> list[Reason]:
     made = _made_by(segment)
     off = {
-        "codes": asked.codes is not None and not same(asked.codes, segment.src_codes),
+        "codes": asked.codes is not None
+        and not same(inline(asked.codes), inline(segment.src_codes)),
         "domain": penalties.domain is not None and not _is_of(segment, *penalties.wanted),
         "machine": made & {*MACHINE} != set(),
         "alignment": made & {*ALIGNMENT} != set(),

@@ -14,23 +14,27 @@ from typing import Any
 
 import torch
 
+from tmnmt.codes.stored import Listed, codes_of, listed
 from tmnmt.durable import write
 from tmnmt.errors import DataError, ModelError, shown
 from tmnmt.layers.cache import CacheContents
 from tmnmt.models.folder import UNREADABLE, reason_of
 
-FORMAT = 5
+FORMAT = 6
+READ = (5, FORMAT)  # 5: no codes
+# of a segment that is done: source, target, id, time, the memory that the id is of, and the codes
+# of both sides as lists
+DoneRecord = tuple[str, str, int, str, str, list[Listed], list[Listed]]
 
 
 @dataclass
 class Saved:
     """What a file holds: the cache; for a text that may still be confirmed, the cache as it was
-    before it; and of every segment that is done source, target, id, time and the memory that the id
-    is of."""
+    before it; and every segment that is done."""
 
     cache: CacheContents
     before: tuple[str, CacheContents] | None = None
-    done: Sequence[tuple[str, str, int, str, str]] = ()
+    done: Sequence[DoneRecord] = ()
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
@@ -74,9 +78,10 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         with safe_open(path, "pt") as file:
             about = json.loads((file.metadata() or {})["session"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-        if about["format"] != FORMAT:
+        if about["format"] not in READ:
             raise DataError(
-                f"{path}: session format {shown(about['format'])}, this version reads {FORMAT}"
+                f"{path}: session format {shown(about['format'])}, this version reads "
+                f"{' and '.join(map(str, READ))}"
             )
         if type(about["model"]) is not str or not about["model"].isprintable():
             raise ValueError("the name of its model is missing")
@@ -96,21 +101,23 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         }
         if "before" in caches and not isinstance(about["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
+        added: list[Any] = [[], []] if about["format"] == 5 else []
         before = (about["text"], caches["before"]) if "before" in caches else None
-        return Saved(caches["cache"], before, [_done(*entry) for entry in about["done"]])
+        return Saved(caches["cache"], before, [_done(*entry, *added) for entry in about["done"]])
     except UNREADABLE as error:
         raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 
 
 def _done(
-    src: Any, tgt: Any, number: Any, changed: Any, memory: Any
-) -> tuple[str, str, int, str, str]:
+    src: Any, tgt: Any, number: Any, changed: Any, memory: Any, of_source: Any, of_target: Any
+) -> DoneRecord:
     if (
         not all(isinstance(text, str) for text in (src, tgt, changed, memory))
         or type(number) is not int
     ):
         raise ValueError("what is done is not source, target, id, time and memory")
-    return src, tgt, number, changed, memory
+    codes = codes_of(of_source, src), codes_of(of_target, tgt)
+    return src, tgt, number, changed, memory, listed(src, codes[0]), listed(tgt, codes[1])
 
 
 def _on(overwrite: bool) -> str:

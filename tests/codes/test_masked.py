@@ -1,0 +1,113 @@
+"""Placeholders behind masks: what the model does with them, every one comes back once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from coded_texts import SOURCES, kept
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tmnmt.codes.masked import mask
+from tmnmt.codes.place import place
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text
+from tmnmt.text import token_spans
+
+
+def target_of(source: str, written: str, links: str = "") -> str:
+    """What becomes of a model's words. `links`: which source word every target word comes from."""
+    masked = mask(with_placeholders(Text(source)))
+    said = masked.again(written, masked.text.plain)
+    rows, columns = token_spans(said), token_spans(masked.text.plain)
+    mass = np.zeros((len(rows), len(columns)))
+    for row, number in zip(mass, links.split(), strict=False):
+        row[int(number)] = 1
+    text = masked.unmasked(place(masked.text, said, columns, rows, mass))
+    assert text.written() == text.plain
+    return text.plain
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "links", "wanted"),
+    [
+        ("Delete %s files?", "Supprimer 901 fichiers ?", "", "Supprimer %s fichiers ?"),
+        ("Copy {a} to {b}", "Vers 902 copier 901", "", "Vers {b} copier {a}"),
+        # lost: put in where it belongs, between blanks, and not before a full stop
+        ("Delete %s files?", "Supprimer fichiers ?", "0 2 3", "Supprimer %s fichiers ?"),
+        ("Delete {a}.", "Supprimer.", "0 2", "Supprimer {a}."),
+        ("%s files", "Fichiers", "1", "%s Fichiers"),
+        ("v%d is out", "est sorti", "2 3", "%d est sorti"),
+        # written twice: once
+        ("Delete %s files", "Supprimer 901 fichiers 901", "0 1 2 2", "Supprimer %s fichiers"),
+        # of a pair: its own placeholder, one of others
+        ("Delete %s files", "Supprimer %s fichiers", "", "Supprimer %s fichiers"),
+        ("Delete %s files", "Supprimer 901 %d fichiers", "", "Supprimer %s fichiers"),
+        # what cannot be moved keeps its order
+        ("%s of %d", "902 par 901", "2 1 0", "%s %d par"),
+        # characters that are written otherwise
+        ("50%% of it", "50 % de ça", "0 1 2 3", "50 %% de ça"),
+        (r"Say \"no\"", 'Dire "non"', "0 1 2 3", r"Dire \"non\""),
+        (r"one\ntwo", "un deux", "0 1", r"un\ndeux"),
+        (r"Done\n", "Fait", "0", r"Fait\n"),
+        # a number of the source is no mask
+        ("Page 901 of %s", "Page 901 de 902", "", "Page 901 de %s"),
+    ],
+)
+def test_a_placeholder_comes_back_once(source: str, written: str, links: str, wanted: str) -> None:
+    assert target_of(source, written, links) == wanted
+
+
+def test_the_model_reads_numbers_that_stand_nowhere_else() -> None:
+    source = with_placeholders(Text("%s, {a} and https://x.org/a in 902"))
+    assert mask(source).text.plain == "901, 903 and 904 in 902"
+
+
+def test_what_a_person_wrote_stays_but_for_a_placeholder_that_lacks() -> None:
+    source = with_placeholders(Text("Delete %s"))
+    masked = mask(source, by_person=True)
+    rows = token_spans("Supprimer %d 901")
+    placed = place(masked.text, "Supprimer %d 901", token_spans("Delete %s"), rows, np.eye(4, 3))
+    assert sorted(masked.unmasked(placed).plain.split()) == ["%d", "%s", "901", "Supprimer"]
+
+
+@given(SOURCES)
+def test_every_stretch_of_what_is_read_leads_back_to_the_source(source: Text) -> None:
+    masked = mask(source)
+    read = masked.text.plain
+    assert masked.original(0, len(read)) == source.plain
+    cuts = [found.span() for found in re.finditer(r"\S+", read)]
+    found = [masked.original(*cut) for cut in cuts]
+    assert "".join("".join(found).split()) == "".join(source.plain.split())
+
+
+WRITTEN = st.lists(
+    st.sampled_from(["A", "BC", ",", ".", "901", "902", "903", "%s", "%d", "{a}", "{b}", "x901"]),
+    max_size=8,
+)
+
+
+@settings(max_examples=400)
+@given(SOURCES, WRITTEN, st.integers(0, 10**6), st.booleans())
+def test_whatever_is_written_every_code_comes_back_once(
+    source: Text, words: list[str], seed: int, by_person: bool
+) -> None:
+    masked = mask(source, by_person)
+    said = masked.again(" ".join(words), masked.text.plain) if not by_person else " ".join(words)
+    rows, columns = token_spans(said), token_spans(masked.text.plain)
+    chance = np.random.default_rng(seed)
+    mass = chance.random((len(rows), len(columns)))
+    target = masked.unmasked(place(masked.text, said, columns, rows, mass))
+    kept(source, target)
+    covered = [
+        Counter(one.plain[c.at : c.at + c.covers] for c in one.codes if c.kind == "placeholder")
+        for one in (source, target)
+    ]
+    assert covered[0] == covered[1]  # as text, too
+    if not by_person:
+        for words_ in (part for part in target.parts() if isinstance(part, str)):
+            assert not with_placeholders(Text(words_)).codes
+            assert not set(re.findall(r"\d+", words_)) & set(masked.masks.values())

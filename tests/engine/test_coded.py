@@ -1,0 +1,270 @@
+"""Texts with codes through the translator: the plain text is translated as ever, and the codes come
+back in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+import torch
+from coded_texts import SOURCES, kept
+from hypothesis import HealthCheck, given, settings
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Code, Text, joined
+from tmnmt.config.options import Decoding, Remembering
+from tmnmt.engine.confirmed import Source
+from tmnmt.engine.links import Linker
+from tmnmt.engine.schedule import InOrder
+from tmnmt.errors import UsageError
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.index import MemoryIndex, build
+from tmnmt.segments import Segment, Translation
+
+BOLD = Code(0, "open", "<b>", "1", "html"), Code(0, "close", "</b>", "1", "html")
+ITALIC = Code(0, "open", "<i>", "1", "html"), Code(0, "close", "</i>", "1", "html")
+BREAK = Code(0, "standalone", "<br/>", "", "html")
+PLAIN = [src for src, _ in PAIRS]
+
+
+def bold(text: str, codes: tuple[Code, Code] = BOLD) -> Text:
+    """*These words* are in a span."""
+    before, inside, after = text.split("*")
+    return joined([before, (codes[0], ""), inside, (codes[1], ""), after])
+
+
+def written(translation: Translation) -> str:
+    return Text(translation.tgt, translation.tgt_codes).written()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def translator(folder: Path) -> Translator:
+    return Translator.load(folder, remembering=Remembering(cache=0))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("memory") / "index"
+    build(path, segments(), "en", "fr")
+    return path
+
+
+def test_codes_stand_around_the_words_that_their_own_became(translator: Translator) -> None:
+    (found,) = translator.translate([bold("The Commission shall inform *the Member States*.")])
+    assert written(found) == "La Commission informe les <b>États membres</b>."
+    assert (found.src, found.src_codes) == (
+        PAIRS[0][0],
+        bold("The Commission shall inform *the Member States*.").codes,
+    )
+
+
+def test_the_words_are_those_of_the_text_without_codes(translator: Translator) -> None:
+    texts = [bold(f"*{text[:7]}*{text[7:]}") for text in PLAIN]
+    found, usual = translator.translate(texts), translator.translate(PLAIN)
+    assert [(one.tgt, one.origin, one.score) for one in found] == [
+        (one.tgt, one.origin, one.score) for one in usual
+    ]
+    assert not any(one.src_codes or one.tgt_codes for one in usual)
+
+
+def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, whole = list[int](), Linker.attention
+    monkeypatch.setattr(
+        Linker, "attention", lambda self, pairs: (asked.append(len(pairs)), whole(self, pairs))[1]
+    )
+    outside = [bold(f"*{PLAIN[0]}*"), joined([(BREAK, ""), PLAIN[1]]), Text(PLAIN[2])]
+    translator.translate([*outside, *PLAIN])
+    assert asked == []
+    inside = [bold("The *Commission* shall inform the Member States."), bold("It *shall* apply.")]
+    translator.translate([*outside, *inside])
+    assert asked == [2]
+
+
+def test_white_space_at_the_ends_comes_back_and_a_text_of_codes_alone_stays(
+    translator: Translator,
+) -> None:
+    texts = [Text(f"  {PLAIN[0]}\n"), joined([(BREAK, "")]), Text(""), Text(" \n")]
+    found = [written(one) for one in translator.translate(texts)]
+    assert found == [f"  {PAIRS[0][1]}\n", "<br/>", "", " \n"]
+
+
+def test_a_blank_text_of_a_file_ends_no_document(folder: Path) -> None:
+    translator = Translator.load(folder, remembering=Remembering(cache=20))
+    documents: list[list[Source]] = [[PLAIN[0], Text(" "), PLAIN[1]], [PLAIN[0], " ", PLAIN[1]]]
+    numbers = []
+    for texts in documents:
+        parts = translator._prepare([(texts, repeat(None))], InOrder(), "")
+        numbers.append([piece.document for part in parts for piece in part])
+    assert numbers == [[0, 0], [0, 1]]
+
+
+def test_a_segment_in_pieces_has_every_code_once(translator: Translator) -> None:
+    text = "This Regulation shall *enter* into force today. "
+    long = joined(
+        [
+            part
+            for number in range(9)
+            for part in (
+                *bold(text, tuple(_numbered(code, number) for code in BOLD)).parts(),  # type: ignore[arg-type]
+                (BREAK, ""),
+            )
+        ]
+    )
+    (found,) = translator.translate([long])
+    assert translator.counts[translator.in_pieces] > 0
+    kept(clean_codes(long)[0], Text(found.tgt, found.tgt_codes))
+
+
+def _numbered(code: Code, number: int) -> Code:
+    return replace(code, pair=str(number), markup=f"{code.markup}{number}")
+
+
+def test_placeholders_come_through_a_model_that_does_not_know_them(translator: Translator) -> None:
+    texts = [
+        with_placeholders(Text("The %s shall inform {name} and https://x.org/a?b=c.")),
+        with_placeholders(Text("%s")),
+        with_placeholders(bold("Article *%d* of %(name)s is replaced by the following:")),
+    ]
+    for text, found in zip(texts, translator.translate(texts), strict=True):
+        for code in text.codes:
+            if code.kind == "placeholder":
+                assert found.tgt.count(code.markup) == 1, found.tgt
+        kept(text, Text(found.tgt, found.tgt_codes))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SOURCES)
+def test_whatever_the_codes_are_they_come_back(translator: Translator, text: Text) -> None:
+    session = translator.session()
+    found = session.translate(text)
+    kept(without_blanks(text), without_blanks(Text(found.tgt, found.tgt_codes)))
+
+
+def without_blanks(text: Text) -> Text:
+    return Text(text.plain, tuple(code for code in text.codes if code.kind != "blank"))
+
+
+# --- exact matches
+
+
+def test_an_exact_match_of_text_and_codes_is_taken_with_its_codes(
+    folder: Path, tmp_path: Path
+) -> None:
+    query = bold("The Commission shall inform *the Member States*.")
+    target = bold("*Ceci* est à nous.")
+    pair = Segment(query.plain, target.plain, src_codes=query.codes, tgt_codes=target.codes)
+    others = [Segment(query.plain, "Sans codes.", changed="2020-01-01T00:00:00Z")] * 3
+    build(tmp_path / "index", [*others, pair], "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "index"])
+    coded, plain = translator.translate([query, query.plain])
+    assert (written(coded), coded.origin) == ("<b>Ceci</b> est à nous.", "memory")
+    assert (plain.tgt, plain.tgt_codes, plain.origin) == ("Sans codes.", (), "memory")
+
+
+def test_an_exact_match_of_other_codes_lends_its_places_or_has_them_placed(
+    folder: Path, tmp_path: Path
+) -> None:
+    source = bold("The Commission shall inform *the Member States*.")
+    target = bold("*Les États membres* sont informés par la Commission.")
+    pair = Segment(source.plain, target.plain, src_codes=source.codes, tgt_codes=target.codes)
+    build(tmp_path / "index", [pair], "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "index"])
+    lent, placed, none = translator.translate(
+        [
+            bold("The Commission shall inform *the Member States*.", ITALIC),
+            bold("*The Commission shall inform the Member States.*", ITALIC),
+            Text(source.plain),
+        ]
+    )
+    assert written(lent) == "<i>Les États membres</i> sont informés par la Commission."
+    assert written(placed) == "<i>Les États membres sont informés par la Commission.</i>"
+    assert (none.tgt, none.tgt_codes) == (target.plain, ())
+
+
+def test_an_exact_match_without_a_placeholder_of_the_source_gets_it(
+    folder: Path, tmp_path: Path
+) -> None:
+    pair = Segment("Delete %s files", "Supprimer les fichiers")
+    build(tmp_path / "index", [pair], "en", "fr")
+    text = with_placeholders(Text(pair.src))
+    (found,) = Translator.load(folder, [tmp_path / "index"]).translate([text])
+    assert sorted(found.tgt.split()) == ["%s", "Supprimer", "fichiers", "les"]
+    assert found.origin == "memory"
+
+
+def test_links_go_through_pairs_and_codes_do_not_depend_on_an_explanation(
+    folder: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, whole = list[int](), Linker.attention
+    monkeypatch.setattr(
+        Linker, "attention", lambda self, pairs: (asked.append(len(pairs)), whole(self, pairs))[1]
+    )
+    translator = Translator.load(
+        folder, [index], decoding=Decoding(verbatim=False), remembering=Remembering(cache=0)
+    )
+    texts: list[Source] = [bold("The Commission *shall inform* the Member States."), PLAIN[1]]
+    usual, told = translator.translate(texts), translator.translate(texts, explain=True)
+    assert asked and min(asked) > 1  # the translation, and what it read of pairs
+    assert [one.tokens for one in usual] == [(), ()]
+    assert all(one.tokens for one in told)
+    assert [written(one) for one in usual] == [written(one) for one in told]
+
+
+# --- sessions
+
+
+@pytest.mark.parametrize("kept_in_index", [True, False])
+def test_a_session_keeps_the_codes_of_what_is_confirmed(
+    folder: Path, tmp_path: Path, kept_in_index: bool
+) -> None:
+    path = tmp_path / "index"
+    translator = Translator.load(folder, write_to=path if kept_in_index else None)
+    session = translator.session()
+    source = bold("It *shall* apply.")
+    assert session.translate(source).origin == "model"
+    session.confirm(source, bold("Il est *applicable*."))
+    again = session.translate(source)
+    assert (written(again), again.origin) == ("Il est <b>applicable</b>.", "memory")
+    lent = session.translate(bold("It *shall* apply.", ITALIC))
+    assert written(lent) == "Il est <i>applicable</i>."
+    session.save(tmp_path / "session")
+    restored = translator.session(tmp_path / "session")
+    assert restored.done == session.done
+    assert written(restored.translate(source)) == "Il est <b>applicable</b>."
+    if kept_in_index:
+        (segment,) = MemoryIndex.open(path).segments()
+        assert (segment.src_codes, segment.tgt_codes) == (
+            source.codes,
+            bold("Il est *applicable*.").codes,
+        )
+
+
+def test_the_same_text_with_other_codes_is_another_pair(folder: Path, tmp_path: Path) -> None:
+    translator = Translator.load(folder, write_to=tmp_path / "index")
+    session = translator.session()
+    for codes in (BOLD, BOLD, ITALIC):
+        session.confirm(bold("It *shall* apply.", codes), bold("Il est *applicable*.", codes))
+    session.confirm("It shall apply.", "Il est applicable.")  # what the memory gives anyway
+    segments_ = list(MemoryIndex.open(tmp_path / "index").segments())
+    assert [one.src_codes[0].markup for one in segments_] == ["<b>", "<i>"]
+    found = session.translate(bold("It *shall* apply.")), session.translate("It shall apply.")
+    assert [written(one) for one in found] == ["Il est <b>applicable</b>.", "Il est applicable."]
+
+
+def test_a_half_of_a_character_in_a_code_is_refused(translator: Translator) -> None:
+    with pytest.raises(UsageError, match="half of a surrogate pair"):
+        translator.translate([Text("a", (Code(0, "standalone", "\ud800"),))])
+    with pytest.raises(UsageError, match="a list of texts is wanted"):
+        translator.translate(Text("a"))  # type: ignore[arg-type]

@@ -1,0 +1,119 @@
+"""Codes in the places that a pair of a memory gives them, where a person put them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmnmt.codes.links import place_of
+from tmnmt.codes.placeholders import Finder, Found, with_placeholders
+from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs, same
+from tmnmt.text import token_spans
+
+
+def lent(query: Text, source: Text, target: Text) -> Text | None:
+    """The pair's `target` with the codes of `query` where it has its own; None where the codes of
+    query, source and target do not go one to one, or not at the same words of query and source.
+
+    A pair whose codes are those of the query keeps them as they are. White space at the ends is the
+    query's. Placeholders that are written in the text are compared as text."""
+    own, theirs, given = (
+        Text(one.plain, tuple(inline(one.codes))) for one in (query, source, target)
+    )
+    if not same(theirs.codes, given.codes):
+        return None
+    if same(own.codes, theirs.codes):
+        moved = Text(target.plain, tuple(code for code in target.codes if not is_text(code)))
+    elif _places(own) != _places(theirs):
+        return None
+    else:
+        codes = [own.codes[number] for number in _order(theirs.codes, given.codes)]
+        moved = _with_codes(given, codes)
+        if pairs(codes) != pairs(given.codes) or _fixed(moved) != _fixed(own):
+            return None
+    return _with_texts(query, _with_ends(query, moved))
+
+
+def _with_texts(query: Text, target: Text) -> Text | None:
+    """With the codes of the query that are written in its text; None where the target has not the
+    same ones, or not in an order that they can have."""
+    written = [_covered(query, code) for code in query.codes if is_text(code)]
+    waiting = {
+        (text, code.movable): code
+        for text, code in zip(written, filter(is_text, query.codes), strict=True)
+    }
+    found = with_placeholders(target, [_finder(text, movable) for text, movable in waiting])
+    codes = [
+        replace(waiting[_covered(found, code), code.movable], at=code.at, covers=code.covers)
+        if is_text(code)
+        else code
+        for code in found.codes
+    ]
+    texts = [_covered(found, code) for code in codes if is_text(code)]
+    whole = Text(target.plain, tuple(codes))
+    return whole if sorted(texts) == sorted(written) and _fixed(whole) == _fixed(query) else None
+
+
+def _covered(text: Text, code: Code) -> str:
+    return text.plain[code.at : code.at + code.covers]
+
+
+def _finder(text: str, movable: bool) -> Finder:
+    """Finds a text."""
+    written = re.compile(re.escape(text))
+    return lambda plain: (Found(*one.span(), movable) for one in written.finditer(plain))
+
+
+def _with_ends(query: Text, target: Text) -> Text:
+    """With the white space at its ends that the query has, and not its own."""
+    before, after = _ends(query)
+    own = {id(code) for side in _ends(target) for code in side}
+    inner = [code for code in target.codes if id(code) not in own]
+    end = len(target.plain)
+    first = [replace(code, at=0, covers=0) for code in before]
+    return Text(target.plain, (*first, *inner, *(replace(c, at=end, covers=0) for c in after)))
+
+
+def _ends(text: Text) -> tuple[list[Code], list[Code]]:
+    """The blanks before all words, and those after them."""
+    blanks = [code for code in text.codes if code.kind == "blank"]
+    before = [code for code in blanks if not text.plain[: code.at + code.covers].strip()]
+    after = [code for code in blanks if code not in before and not text.plain[code.at :].strip()]
+    return before, after
+
+
+def _places(text: Text) -> list[tuple[str, float, str, int]]:
+    """Of every code its kind, its place among the words, what it covers, and which one closes
+    it."""
+    words, closes = token_spans(text.plain), pairs(text.codes)
+    return [
+        (
+            code.kind,
+            place_of(code.at, words),
+            _covered(text, code).strip(),
+            closes.get(number, -1),
+        )
+        for number, code in enumerate(text.codes)
+    ]
+
+
+def _order(some: Sequence[Code], others: Sequence[Code]) -> list[int]:
+    """Of every one of `others` which of `some` is the same; of equals the first one first."""
+    waiting: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for number, code in reversed(list(enumerate(some))):
+        waiting[code.kind, code.form, code.markup].append(number)
+    return [waiting[code.kind, code.form, code.markup].pop() for code in others]
+
+
+def _with_codes(text: Text, codes: Sequence[Code]) -> Text:
+    """With these codes in the places of its own."""
+    parts, left = list[Part](), iter(codes)
+    for part in text.parts():
+        parts.append(part if isinstance(part, str) else (next(left), part[1]))
+    return joined(parts)
+
+
+def _fixed(text: Text) -> list[str]:
+    return [code.markup for code in text.codes if not code.movable]
