@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a.xlf").write_text(
         HEAD
         + NEW.format("1", PAIRS[0][0])
-        + DONE.format("2", "Repealed.", "")
+        + DONE.format("2", PAIRS[1][0], "")
         + NEW.format("3", 'The <g id="1">second</g> day<x id="2"/>')
         + DONE.format("4", "Repealed.", ' translate="no"')
         + TAIL
@@ -84,7 +84,7 @@ def test_overwrite_says_which_targets_are_made_anew(folder: Path, tmp_path: Path
     out = tmp_path / "out"
     assert translate(folder, str(folder / "a.xlf"), "-o", str(out), "--overwrite", "all") == 0
     targets = [unit.target.plain if unit.target else "" for unit in units(out)]
-    assert targets[1] == dict(PAIRS)["Repealed."] and targets[3] == "Fait."
+    assert targets[1] == PAIRS[1][1] and targets[3] == "Fait."
 
 
 def test_several_files_go_to_a_folder(

@@ -54,7 +54,7 @@ class Job:
 
         Stopped by Ctrl-C or an error, it keeps the file with the targets that there are, as
         `writing` does."""
-        fillings = list[Filling | None]()
+        fillings: list[Filling | None] = []
         try:
             for one in self._finished(translated):
                 if one.translation is not None:

@@ -110,8 +110,9 @@ def translate(
         _check_without_model(groups, output, memory)
     elif output.untranslated != "empty":
         raise UsageError("--untranslated is of a run without --model, which translates everything")
-    _check_written(output, confirming, inputs or [], _read(memory, neighbours, confirming), model)
     todo = _files(inputs or [], output, work, tag)
+    read = _read(memory, neighbours, confirming)
+    _check_written(output, confirming, inputs or [], read, model, goes_on=bool(todo))
     texts = [] if todo else _checked(inputs or [Path("-")])
     lines_out = not todo or output.json or output.explain  # else the files themselves
 
@@ -244,9 +245,15 @@ def _read(memory: list[str] | None, neighbours: Neighbours, confirming: Confirmi
 
 
 def _check_written(
-    output: Output, confirming: Confirming, inputs: list[Path], read: list[str], model: Path | None
+    output: Output,
+    confirming: Confirming,
+    inputs: list[Path],
+    read: list[str],
+    model: Path | None,
+    goes_on: bool,
 ) -> None:
-    """Raises UsageError where what is written would take the place of something else."""
+    """Raises UsageError where what is written would take the place of something else. `goes_on`:
+    the input may be what an interrupted run left of this output."""
     from tmnmt.formats.atomic import partial_of
 
     page = output.explain_html
@@ -262,7 +269,8 @@ def _check_written(
     for name, path in (("--output", output.file), ("--explain-html", page)):
         if path is not None:  # where it is kept unfinished, which is removed when it is whole
             _spare(name, partial_of(path), read, model)
-            _spare_inputs(name, partial_of(path), inputs)
+            if not goes_on:
+                _spare_inputs(name, partial_of(path), inputs)
 
 
 def _files(inputs: list[Path], output: Output, work: Work, tag: str) -> list[Job]:
