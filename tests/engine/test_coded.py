@@ -212,7 +212,7 @@ def test_links_go_through_pairs_and_codes_do_not_depend_on_an_explanation(
         Linker, "attention", lambda self, pairs: (asked.append(len(pairs)), whole(self, pairs))[1]
     )
     translator = Translator.load(
-        folder, [index], decoding=Decoding(verbatim=False), remembering=Remembering(cache=0)
+        folder, [index], decoding=Decoding(verbatim=0), remembering=Remembering(cache=0)
     )
     texts: list[Source] = [bold("The Commission *shall inform* the Member States."), PLAIN[1]]
     usual, told = translator.translate(texts), translator.translate(texts, explain=True)

@@ -75,11 +75,9 @@ def test_threads_get_what_one_thread_gets(
         texts = [*TEXTS[number % 4 :], *TEXTS[: number % 4]]
         session = translator.session()
         found = [(text, session.translate(text, explain=True)) for text in texts]
-        session.confirm("Repealed.", f"Abrogé {number}.")
-        return [
-            *found,
-            ("confirmed", session.translate("Repealed at once.").matches[0].segment.tgt),
-        ]
+        session.confirm("The whole Act is repealed.", f"Abrogé {number}.")
+        alike = session.translate("The whole Act is repealed at once.").matches[0]
+        return [*found, ("confirmed", alike.segment.tgt)]
 
     monkeypatch.setattr(translator, "decode", watched)
     alone = dict(translated(0)) | {"confirmed": None}
