@@ -19,7 +19,7 @@ from xliff_texts import CONTENTS1, CONTENTS2, Pair, file1, file2
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import KINDS, opened
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.files.xliff_parts import Bytes, Start, Whole, parts
 from tmnmt.segments import Match, Segment
@@ -112,6 +112,23 @@ def test_the_toolkit_finds_the_targets_that_were_put_in(tmp_path: Path) -> None:
     new = filled(tmp_path, text, "un", None, "trois")
     units = cast(Any, xlifffile).parsestring(new.encode()).units
     assert [str(unit.target) for unit in units] == ["un", "deux", "trois"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.xml", '<?xml version="1.0"?>\n<!-- x --><x:xliff a=">" version=\'1.2\' ', "xliff1"),
+        ("a.xml", "<xliff version='2.1'>", "xliff2"),
+        ("a.xlf", "no XML", "xliff1"),
+        ("a.SDLXLIFF", "<html>", "xliff1"),
+        ("a.md", "Write <xliff version='2.0'>", ""),
+        ("a.xml", "<tmx version='1.4'><xliff version='2.0'>", ""),
+    ],
+)
+def test_a_file_is_told_by_its_root_and_by_its_name(name: str, text: str, kind: str) -> None:
+    for encoding in ("utf-8-sig", "utf-16"):
+        accepts = [one.kind for one in KINDS if one.accepts(text.encode(encoding), Path(name))]
+        assert "".join(accepts[:1]) == kind
 
 
 # --- any file

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from random import Random
 from xml.etree.ElementTree import canonicalize
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xliff_texts import CONTENTS1, CONTENTS2
 
-from tmnmt.codes.record import Code, Text
+from tmnmt.codes.place import place
+from tmnmt.codes.record import Code, Text, same
 from tmnmt.files.xliff_codes import (
     XLIFF1,
     XLIFF2,
@@ -20,6 +23,7 @@ from tmnmt.files.xliff_codes import (
     refusal,
     text_of,
 )
+from tmnmt.text import token_spans
 
 _INSTRUCTION = re.compile(r"<\?.*?\?>")
 
@@ -180,3 +184,19 @@ def test_the_codes_of_a_match_are_its_units_or_placeholders() -> None:
     foreign = Text("a", (TMX, Code(1, "blank", " ")))
     assert candidate_of(foreign, known, "x:", XLIFF1) == '<x:ph id="1">&lt;ph/&gt;</x:ph>a '
     assert candidate_of(foreign, known, "", XLIFF2) == '<ph id="1" disp="&lt;ph/&gt;"/>a '
+
+
+@given(BOTH, st.lists(st.sampled_from(["un", "deux", "<b>", "."]), max_size=6), st.randoms())
+@settings(max_examples=150)
+def test_placed_codes_can_be_written(
+    drawn: tuple[str, Form], words: list[str], random: Random
+) -> None:
+    content, form = drawn
+    source = text_of(content.encode(), "", form)
+    target = " ".join(words)
+    spans = token_spans(source.plain), token_spans(target)
+    links = np.array([[random.random() for _ in spans[0]] for _ in spans[1]])
+    placed = place(source, target, *spans, links.reshape(len(spans[1]), len(spans[0])))
+    assert refusal(placed, source.codes, form) == ""
+    again = text_of(content_of(placed, form).encode(), "", form)
+    assert same(again.codes, source.codes)

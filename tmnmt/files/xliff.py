@@ -28,7 +28,7 @@ from tmnmt.files.xliff_parts import (
     parts,
 )
 from tmnmt.formats.clean import MAX_TOKENS, clean_name, too_long
-from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.encoding import byte_order_mark, root_element
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.xml_text import escaped_attribute
 from tmnmt.segments import Match
@@ -36,8 +36,8 @@ from tmnmt.segments import Match
 SUFFIXES = frozenset({".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"})
 XML = "http://www.w3.org/XML/1998/namespace "  # before the name of an attribute
 
-_ROOT = re.compile(rb"""<(?:[\w.-]+:)?xliff(\s(?:[^<>"']|"[^<"]*"|'[^<']*')*+)""")
-_VERSION = re.compile(rb"""\sversion\s*=\s*["'](\d+)""")
+_START_TAG = re.compile(r"""<(?:[^<>"']|"[^<"]*"|'[^<']*')*+""")
+_VERSION = re.compile(r"""\sversion\s*=\s*["'](\d+)""")
 _ATTRIBUTE = re.compile(rb"""(\s+)([^\s=]+)(\s*=\s*)("[^"]*"|'[^']*')""")
 _BLANKS = re.compile(rb"\s*\Z")
 
@@ -136,10 +136,10 @@ class Xliff(TranslatableFile):
         output.end()
 
     def refused(self, unit: Unit, target: Text) -> str:
-        """Codes that the unit has not, neither in its source nor in its target, and codes around
-        text that are not nested."""
-        if unit.problem:
-            return unit.problem
+        """A unit that is locked; codes that it has not, neither in its source nor in its target;
+        codes around text that are not nested."""
+        if unit.state == "locked":
+            return unit.problem or "it is locked"
         known = unit.source.codes
         if unit.target is not None:
             reason = refusal(target, unit.target.codes, self.form)
@@ -262,13 +262,13 @@ def version_of(head: bytes) -> str | None:
     encoding, length = byte_order_mark(head)
     if not length and head[:2] in (b"<\x00", b"\x00<"):
         encoding = "utf-16-le" if head[:1] == b"<" else "utf-16-be"
-    if encoding != "utf-8":
-        head = head[length:].decode(encoding, "replace").encode("utf-8", "replace")
-    root = _ROOT.search(head)
-    if root is None:
+    text = head[length:].decode(encoding, "replace")
+    name = root_element(text)
+    if name.rpartition(":")[2] != "xliff":
         return None
-    version = _VERSION.search(root[1])
-    return version[1].decode() if version else ""
+    tag = _START_TAG.match(text, text.index(f"<{name}"))
+    version = _VERSION.search(tag[0]) if tag else None
+    return version[1] if version else ""
 
 
 # --- for the versions
