@@ -74,27 +74,37 @@ class Retriever:
         codes: of every text; None: they are not looked at. beside: the texts before and after each.
         confirmed: as in `search`."""
         asked = [
-            Asked(text, tuple(own) if own is not None else None, *near)
-            for text, own, near in zip(
+            Asked(text, tuple(own) if own is not None else None, *both)
+            for text, own, both in zip(
                 texts,
                 codes or [None] * len(texts),
                 beside or [("", "")] * len(texts),
                 strict=True,
             )
         ]
-        every: list[list[Match]] = [[] for _ in texts]
-        for index, trust in zip(self.indexes, self.trust, strict=True):
-            for at, matches in enumerate(_candidates(index, texts, least)):
-                every[at] += valued(asked[at], matches, index, self.penalties, trust)
-        for at, delta in enumerate(confirmed):
-            found = of_skeleton(
-                texts[at], delta.same_skeleton(skeleton(texts[at])), SKELETONS_A_QUERY
-            )
-            every[at] += valued(asked[at], found, None, self.penalties)
-        return [
-            worth_most([match for match in matches if _can_be_taken(one, match)], least)
-            for one, matches in zip(asked, every, strict=True)
-        ]
+        every = self._valued([copies(index, texts) for index in self.indexes], asked)
+        taken = [worth_most(matches, least) for matches in every]
+        # another text's segment is never taken where the text's own can be
+        left = [row for row, match in enumerate(taken) if match is None]
+        others = [asked[row] for row in left]
+        near = [_near(index, [one.text for one in others], least) for index in self.indexes]
+        for row, found in zip(left, self._valued(near, others), strict=True):
+            if confirmed:
+                own = _of_delta(asked[row], confirmed[row])
+                found += valued(asked[row], own, None, self.penalties)
+            can_be = [match for match in found if _can_be_taken(asked[row], match)]
+            taken[row] = worth_most(can_be, least)
+        return taken
+
+    def _valued(
+        self, by_index: Sequence[dict[str, list[Match]]], asked: Sequence[Asked]
+    ) -> list[list[Match]]:
+        """For every text what all indexes have found for it, with its worth."""
+        every: list[list[Match]] = [[] for _ in asked]
+        for index, trust, found in zip(self.indexes, self.trust, by_index, strict=True):
+            for matches, one in zip(every, asked, strict=True):
+                matches += valued(one, found[one.text], index, self.penalties, trust)
+        return every
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
         least = self.short_threshold if words(text) <= SHORT else 0.0
@@ -123,18 +133,23 @@ class Retriever:
         return with_worth(selected(self.selection, text, pairs, self.top_k))
 
 
-def _candidates(index: Index, texts: Sequence[str], least: int) -> list[list[Match]]:
-    """For every text what may be worth `least`: the same text, all of it; then some of the same
+def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Match]]:
+    """For every text what may be worth `least` beside segments of the same text: some of the same
     skeleton; and where a full match is not asked for, the most alike."""
-    same, alike = copies(index, texts), same_skeleton(index, texts)
-    similar = [list[Match]() for _ in texts]
-    if least < FULL:
-        similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
-    found = []
-    for text, bones, others in zip(texts, alike, similar, strict=True):
-        by_id = {match.segment.id: match for match in (*same[text], *bones, *others)}
-        found.append([*by_id.values()])
-    return found
+    alike = same_skeleton(index, texts)
+    if least >= FULL:
+        return dict(zip(texts, alike, strict=True))
+    similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
+    return {
+        text: [*{match.segment.id: match for match in (*bones, *others)}.values()]
+        for text, bones, others in zip(texts, alike, similar, strict=True)
+    }
+
+
+def _of_delta(asked: Asked, delta: Delta) -> list[Match]:
+    """What a session has confirmed that has the skeleton of the text."""
+    found = delta.same_skeleton(skeleton(asked.text))
+    return of_skeleton(asked.text, found, SKELETONS_A_QUERY)
 
 
 def _can_be_taken(asked: Asked, match: Match) -> bool:
