@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tmnmt.codes.record import Code
 from tmnmt.config.options import Penalties, Search, Selection
@@ -73,25 +74,41 @@ class Retriever:
 
         codes: of every text; where a pair has the same ones, others do not count. None: they are
         not looked at. beside: the texts before and after each. confirmed: as in `search`."""
-        by_index = [_candidates(index, texts, least) for index in self.indexes]
-        sources: list[tuple[Index | None, Trust]] = [*zip(self.indexes, self.trust, strict=True)]
-        if confirmed:
-            by_index.append([*map(_of_session, texts, confirmed)])
-            sources.append((None, IN_FULL))
-        found = []
-        for at, text in enumerate(texts):
-            alike = [matches[at] for matches in by_index]
-            own = codes[at] if codes else None
-            is_held = own is not None and any(has_codes(m, own) for some in alike for m in some)
-            wanted = tuple(own) if own is not None and is_held else None
-            asked = Asked(text, wanted, *(beside[at] if beside else ()))
-            every = [
-                match
-                for matches, (index, trust) in zip(alike, sources, strict=True)
-                for match in valued(asked, matches, index, self.penalties, trust)
-            ]
-            found.append(worth_most(every, least))
-        return found
+        asked = [
+            Asked(text, tuple(own) if own is not None else None, *both)
+            for text, own, both in zip(
+                texts,
+                codes or [None] * len(texts),
+                beside or [("", "")] * len(texts),
+                strict=True,
+            )
+        ]
+        every = self._valued([copies(index, texts) for index in self.indexes], asked)
+        taken = [worth_most(matches, least) for matches in every]
+        # another text's segment is never taken where the text's own can be
+        left = [row for row, match in enumerate(taken) if match is None]
+        others = [asked[row] for row in left]
+        near = [_near(index, [one.text for one in others], least) for index in self.indexes]
+        for row, found in zip(left, self._valued(near, others), strict=True):
+            if confirmed:
+                own = _of_delta(asked[row], confirmed[row])
+                found += valued(_agreed(asked[row], own), own, None, self.penalties)
+            taken[row] = worth_most(found, least)
+        return taken
+
+    def _valued(
+        self, by_index: Sequence[dict[str, list[Match]]], asked: Sequence[Asked]
+    ) -> list[list[Match]]:
+        """For every text what all indexes have found for it, with its worth."""
+        every: list[list[Match]] = [[] for _ in asked]
+        wanted = [
+            _agreed(one, [match for found in by_index for match in found[one.text]])
+            for one in asked
+        ]
+        for index, trust, found in zip(self.indexes, self.trust, by_index, strict=True):
+            for matches, one in zip(every, wanted, strict=True):
+                matches += valued(one, found[one.text], index, self.penalties, trust)
+        return every
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
         least = self.short_threshold if words(text) <= SHORT else 0.0
@@ -120,19 +137,28 @@ class Retriever:
         return with_worth(selected(self.selection, text, pairs, self.top_k))
 
 
-def _candidates(index: Index, texts: Sequence[str], least: int) -> list[list[Match]]:
-    """For every text what may be worth `least`: the same text, all of it; then some of the same
+def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Match]]:
+    """For every text what may be worth `least` beside segments of the same text: some of the same
     skeleton; and where a full match is not asked for, the most alike."""
-    same, alike = copies(index, texts), same_skeleton(index, texts)
-    similar = [list[Match]() for _ in texts]
-    if least < FULL:
-        similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
-    found = []
-    for text, bones, others in zip(texts, alike, similar, strict=True):
-        by_id = {match.segment.id: match for match in (*same[text], *bones, *others)}
-        found.append([*by_id.values()])
-    return found
+    alike = same_skeleton(index, texts)
+    if least >= FULL:
+        return dict(zip(texts, alike, strict=True))
+    similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
+    return {
+        text: [*{match.segment.id: match for match in (*bones, *others)}.values()]
+        for text, bones, others in zip(texts, alike, similar, strict=True)
+    }
 
 
-def _of_session(text: str, confirmed: Delta) -> list[Match]:
-    return of_skeleton(text, confirmed.same_skeleton(skeleton(text)), SKELETONS_A_QUERY)
+def _of_delta(asked: Asked, delta: Delta) -> list[Match]:
+    """What a session has confirmed that has the skeleton of the text."""
+    found = delta.same_skeleton(skeleton(asked.text))
+    return of_skeleton(asked.text, found, SKELETONS_A_QUERY)
+
+
+def _agreed(asked: Asked, matches: Sequence[Match]) -> Asked:
+    """The text with its codes where one of the matches has the same; else without, since its codes
+    are put into what another one says."""
+    own = asked.codes
+    is_held = own is not None and any(has_codes(match, own) for match in matches)
+    return asked if is_held else replace(asked, codes=None)
