@@ -53,8 +53,8 @@ def main() -> None:
     plain, of_plain = _timed(translator, [source.plain for source in sources])
     found, of_coded = _timed(translator, sources)
     texts = [Text(one.tgt, one.tgt_codes) for one in found]
-    some = [row for row, source in enumerate(sources) if source.codes]
-    coded = [[side[row] for row in some] for side in (sources, references, texts)]
+    some = [at for at, source in enumerate(sources) if source.codes]
+    with_codes = ([one[at] for at in some] for one in (sources, references, texts))
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
@@ -66,7 +66,7 @@ def main() -> None:
             2,
         ),
         "all lines": _measured(sources, references, texts, translator),
-        "lines with codes": _measured(coded[0], coded[1], coded[2], translator),
+        "lines with codes": _measured(*with_codes, translator),
     }
     print(json.dumps(told, indent=1))
     if options.output:

@@ -22,6 +22,7 @@ LAYERS = (
         "text",
         "counted",
         "numbers",
+        "checks",
         "visible",
         "progress",
         "vocab",

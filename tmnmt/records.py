@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tmnmt.checks import Check, checks
+from tmnmt.codes.record import Text
+from tmnmt.codes.stored import listed
 from tmnmt.numbers import missing_numbers
 from tmnmt.segments import Match, Token, Translation
 
@@ -44,9 +47,11 @@ def token_record(token: Token) -> dict[str, Any]:
 
 def json_line(translation: Translation) -> str:
     """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
-    "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
+    "checks": [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
 
-    missing_numbers: those of the source that the model's translation lacks."""
+    missing_numbers: those of the source that the model's translation lacks. checks: what is found
+    in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
+    "tgt_codes", too."""
     is_own = translation.origin == "model"
     line = {
         "src": translation.src,
@@ -56,10 +61,22 @@ def json_line(translation: Translation) -> str:
         "low": translation.low,
         "unknown": translation.unknown,
         "missing_numbers": missing_numbers(translation.src, translation.tgt) if is_own else [],
+        "checks": [found._asdict() for found in found_in(translation)],
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }
+    if translation.src_codes or translation.tgt_codes:
+        line["src_codes"] = listed(translation.src, translation.src_codes)
+        line["tgt_codes"] = listed(translation.tgt, translation.tgt_codes)
     return json.dumps(line, ensure_ascii=False)
+
+
+def found_in(translation: Translation) -> list[Check]:
+    """What the checks find in a translation; nothing in what a person wrote."""
+    if translation.origin != "model":
+        return []
+    src = Text(translation.src, translation.src_codes)
+    return checks(src, Text(translation.tgt, translation.tgt_codes))
 
 
 def _rounded(value: Any) -> Any:

@@ -21,6 +21,7 @@ from elastic_server import Running
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.codes.record import Code
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import MemoryIndexError
@@ -144,7 +145,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     first = records[0]
     assert set(first) == {
         *("src", "tgt", "origin", "score", "low", "unknown", "missing_numbers"),
-        *("matches", "tokens"),
+        *("checks", "matches", "tokens"),
     }
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")
@@ -161,6 +162,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
         "low": False,
         "unknown": 0,
         "missing_numbers": [],
+        "checks": [],
         "matches": [],
         "tokens": [],
     }
@@ -846,6 +848,37 @@ def test_numbers_that_a_translation_lacks_are_told_and_those_of_a_memory_not(
     assert err == (
         "tmnmt: warning: 2 translations lack a number of the source, or write it otherwise; "
         "check lines 2, 5\n"
+    )
+
+
+def test_what_the_checks_find_is_told_and_counted_and_nothing_of_a_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = Code(2, "placeholder", "%s", covers=2)
+    said = [
+        Translation("a %s", "b %s", 0.0, origin="model", src_codes=(code,), tgt_codes=(code,)),
+        Translation("a %s", "b", 0.0, origin="model"),
+        Translation("a %s", "b", 0.0, origin="memory"),
+        Translation("a {b}", "b très très très", 0.0, origin="model"),
+    ]
+    monkeypatch.setattr(Translator, "stream", lambda *_, **__: iter(said))
+    assert translate(folder, str(folder / "input.txt"), "--json") == 0
+    out, err = capsys.readouterr()
+    assert [record["checks"] for record in records(out)] == [
+        [],
+        [{"name": "placeholders", "what": "lost: %s"}],
+        [],
+        [
+            {"name": "placeholders", "what": "lost: {b}"},
+            {"name": "repeated", "what": "très"},
+        ],
+    ]
+    codes = [[record.get(f"{side}_codes") for side in ("src", "tgt")] for record in records(out)]
+    assert codes == [[[[2, "p", "%s", "", "", 2]]] * 2, *[[None, None]] * 3]
+    assert err == (
+        "tmnmt: warning: translations that have other placeholders than the source: 2; check "
+        "lines 2, 4\n"
+        "tmnmt: warning: translations that repeat words: 1; check line 4\n"
     )
 
 

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING
 
 from tmnmt.counted import counted
 from tmnmt.numbers import missing_numbers
+from tmnmt.records import found_in
 
 if TYPE_CHECKING:
     from tmnmt.engine.translator import Low
     from tmnmt.segments import Translation
 
 NAMED = 5  # lines that a warning names
+# what translations do in which a check finds something
+FOUND = {
+    "codes": "have other codes than the source",
+    "placeholders": "have other placeholders than the source",
+    "length": "are much longer or shorter than the source",
+    "untranslated": "have words of the source untranslated",
+    "repeated": "repeat words",
+}
 
 
 @dataclass
@@ -41,6 +50,7 @@ class Written:
     def __init__(self, write: Callable[[Translation], None]) -> None:
         self._write = write
         self.lines, self.low, self.lacking = 0, Lines(), Lines()
+        self.found = {name: Lines() for name in FOUND}
 
     def __call__(self, translation: Translation) -> None:
         self._write(translation)
@@ -49,6 +59,8 @@ class Written:
             self.low.add(self.lines)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
             self.lacking.add(self.lines)
+        for check in found_in(translation):
+            self.found[check.name].add(self.lines)
 
     def warn(self, low: Low, inputs: int) -> None:
         """Tells which lines to look at; `low` counts also what was shown and not written."""
@@ -68,3 +80,10 @@ class Written:
                 f"the source, or {write} it otherwise; check {self.lacking}{through}",
                 file=sys.stderr,
             )
+        for name, lines in self.found.items():
+            if lines.count:
+                print(
+                    f"tmnmt: warning: translations that {FOUND[name]}: {lines.count:,}; check "
+                    f"{lines}{through}",
+                    file=sys.stderr,
+                )

@@ -1,0 +1,73 @@
+"""What the checks find in a translation, and what they leave alone."""
+
+from __future__ import annotations
+
+import csv
+from time import perf_counter
+
+import pytest
+from places import TESTS
+
+from tmnmt.checks import Check, checks
+from tmnmt.codes.record import Code, Text
+
+LONG = "The Commission shall inform the Member States of the measures that it has taken."
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "found"),
+    [
+        ("Delete %s files", "Supprimer %s fichiers", []),
+        ("Delete %s files", "Supprimer fichiers", [("placeholders", "lost: %s")]),
+        ("{a} and {b}", "{a} et {c}", [("placeholders", "lost: {b}, made: {c}")]),
+        ("{a} to {b}", "de {b} à {a}", []),
+        ("50%% of it", "50 % de ça", []),
+        ('It\'s \\"here\\"', "C\\'est ici", []),
+        ("See a@b.org.", "Voir c@b.org.", [("placeholders", "lost: a@b.org, made: c@b.org")]),
+        (LONG, "Non.", [("length", "4 characters for 80")]),
+        ("No.", "Non, cela ne se fait pas du tout, jamais.", [("length", "41 characters for 3")]),
+        ("好了", "Let's go then, all of us", []),
+        (LONG, LONG, [("untranslated", LONG.removesuffix("."))]),
+        (
+            "This was said by the old man of the sea",
+            "Cela fut dit par the old man of the sea",
+            [("untranslated", "the old man of the sea")],
+        ),
+        ("the New York Stock Exchange", "la bourse New York Stock Exchange", []),
+        ("EN ISO IEC UNI DIN", "EN ISO IEC UNI DIN", []),
+        ("poor and rich", "de l'exclusion de l'exclusion", [("repeated", "de l'exclusion")]),
+        ("very good", "très très très bon", [("repeated", "très")]),
+        ("that of the one", "el de la de la otra", []),
+        ("no, no, no", "non, non, non", []),
+        ("on and on and on and on", "encore et encore et encore et encore", []),
+        ("0 0 0", "0 0 0 0 0 0", []),
+        ("", "anything at all", []),
+        ("anything at all", " ", []),
+    ],
+)
+def test_what_is_found(src: str, tgt: str, found: list[tuple[str, str]]) -> None:
+    assert checks(Text(src), Text(tgt)) == [Check(*one) for one in found]
+
+
+def test_codes_are_held_against_each_other() -> None:
+    bold = Code(0, "open", "<b>", "1"), Code(1, "close", "</b>", "1")
+    blank = Code(0, "blank", "\n")
+    assert checks(Text("a", bold), Text("b", (blank, *bold))) == []
+    assert checks(Text("a", bold), Text("b", bold[:1])) == [Check("codes", "lost: </b>")]
+    covering = Text("a %s", (Code(2, "placeholder", "%s", covers=2),))
+    assert checks(covering, Text("%s b")) == []
+    assert checks(covering, Text("b")) == [Check("placeholders", "lost: %s")]
+
+
+def test_hardly_any_translation_of_a_person_is_flagged() -> None:
+    with (TESTS / "data" / "jrc-acquis.en-fr.tsv").open(encoding="utf-8") as file:
+        pairs = [(row[1], row[2]) for row in csv.reader(file, "excel-tab", quoting=csv.QUOTE_NONE)]
+    flagged = [pair for pair in pairs if checks(Text(pair[0]), Text(pair[1]))]
+    assert len(pairs) > 1000 and len(flagged) <= 3 * len(pairs) / 1000
+
+
+def test_a_long_text_takes_no_long_time() -> None:
+    start = perf_counter()
+    for text in ("ab " * 20_000, "ab cd " * 10_000, "{" * 20_000):
+        checks(Text(text), Text(text + "x"))
+    assert perf_counter() - start < 20

@@ -1,0 +1,136 @@
+"""What somebody should look at in a translation, found by its source and itself alone. Lost numbers
+are found by `tmnmt.numbers`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text, inline
+
+# the bounds were chosen on references: docs/translate.md says how many of those they flag
+TIMES_LONGER = 3.0  # than the source, in characters, CJK counted as two
+SLACK = 20  # characters more, or less, that never count
+SAME_WORDS = 5  # one after another, as in the source
+LONGEST_REPEATED = 12  # words
+OFTEN = 50  # places of a word that are looked at
+
+
+class Check(NamedTuple):
+    """What is wrong: the check's name, and the place as a person can find it."""
+
+    name: str
+    what: str
+
+
+def checks(src: Text, tgt: Text) -> list[Check]:
+    """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
+    codes, placeholders are found without these. Blank texts are not looked at."""
+    if not src.plain.strip() or not tgt.plain.strip():
+        return []
+    found = ((name, check(src, tgt)) for name, check in _CHECKS.items())
+    return [Check(name, what) for name, what in found if what]
+
+
+def _codes(src: Text, tgt: Text) -> str:
+    return _differ(*([code.markup for code in inline(one.codes)] for one in (src, tgt)))
+
+
+def _placeholders(src: Text, tgt: Text) -> str:
+    return _differ(*(list(_names(one)) for one in (src, tgt)))
+
+
+def _names(text: Text) -> Iterator[str]:
+    """The placeholders, but for characters that are only written otherwise, such as %% and \\'."""
+    for code in with_placeholders(text).codes:
+        covered = text.plain[code.at : code.at + code.covers]
+        if code.kind == "placeholder" and not _ESCAPED.fullmatch(covered):
+            yield covered or code.markup
+
+
+_ESCAPED = re.compile(r"%%|\\[\"'\\]")
+
+
+def _differ(wanted: Sequence[str], found: Sequence[str]) -> str:
+    lost, made = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
+    told = [
+        f"{what}: {' '.join(some.elements())}"
+        for what, some in (("lost", lost), ("made", made))
+        if some
+    ]
+    return ", ".join(told)
+
+
+def _length(src: Text, tgt: Text) -> str:
+    lengths = [_long(one.plain) for one in (src, tgt)]
+    if max(lengths) <= TIMES_LONGER * min(lengths) + SLACK:
+        return ""
+    return f"{len(tgt.plain)} characters for {len(src.plain)}"
+
+
+def _long(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
+
+
+def _untranslated(src: Text, tgt: Text) -> str:
+    """The longest stretch of words, with nothing between them, that both have."""
+    own, theirs = _words(src.plain), _words(tgt.plain)
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(own):
+        places.setdefault(word, []).append(at)
+    best, end = 0, 0
+    ending: dict[int, int] = {}  # how many words that both have end at a place of the source
+    for at, word in enumerate(theirs):
+        here = places.get(word, []) if _is_prose(word) else []
+        ending = {place: ending.get(place - 1, 0) + 1 for place in here[:OFTEN]}
+        longest = max(ending.values(), default=0)
+        if longest > best:
+            best, end = longest, at + 1
+    return " ".join(theirs[end - best : end]) if best >= SAME_WORDS else ""
+
+
+def _is_prose(word: str) -> bool:
+    return len(word) > 1 and word[0].isalpha() and not word.isupper()
+
+
+def _repeated(src: Text, tgt: Text) -> str:
+    """Words that come twice one after another, one word three times, where none of the source
+    do."""
+    found = _stretch(_words(tgt.plain), 4)
+    return " ".join(found) if found and not _stretch(_words(src.plain), 1) else ""
+
+
+def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:
+    """The shortest such stretch; where it is of several words one must have so many letters: "de la
+    de la" may well be."""
+    for size in range(1, min(LONGEST_REPEATED, len(words) // 2) + 1):
+        times, least, run = (3, min(letters, 2), 0) if size == 1 else (2, letters, 0)
+        for at in range(size, len(words)):
+            run = run + 1 if words[at] == words[at - size] else 0
+            stretch = words[at - size + 1 : at + 1]
+            if run >= size * (times - 1) and any(
+                len(word) >= least and word[0].isalpha() for word in stretch
+            ):
+                return stretch
+    return ()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+_CHECKS: dict[str, Callable[[Text, Text], str]] = {
+    "codes": _codes,
+    "placeholders": _placeholders,
+    "length": _length,
+    "untranslated": _untranslated,
+    "repeated": _repeated,
+}
