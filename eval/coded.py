@@ -54,7 +54,7 @@ def main() -> None:
     found, of_coded = _timed(translator, sources)
     texts = [Text(one.tgt, one.tgt_codes) for one in found]
     some = [at for at, source in enumerate(sources) if source.codes]
-    with_codes = ([one[at] for at in some] for one in (sources, references, texts))
+    with_codes = [[one[at] for at in some] for one in (sources, references, texts)]
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
@@ -66,7 +66,7 @@ def main() -> None:
             2,
         ),
         "all lines": _measured(sources, references, texts, translator),
-        "lines with codes": _measured(*with_codes, translator),
+        "lines with codes": _measured(with_codes[0], with_codes[1], with_codes[2], translator),
     }
     print(json.dumps(told, indent=1))
     if options.output:
