@@ -159,3 +159,28 @@ def test_json_tells_what_is_translated_and_no_file_is_written(
         (PAIRS[0][0], "memory"),
         ("The second day", "model"),
     ]
+
+
+def test_without_a_model_files_get_exact_matches_with_their_own_codes(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coded = f'<g id="1">{PAIRS[1][0]}</g><x id="2"/>'
+    path, out = tmp_path / "a.xlf", tmp_path / "b.xlf"
+    path.write_text(HEAD + NEW.format("1", coded) + NEW.format("2", "Never seen.") + TAIL)
+    command = ["translate", "--memory", str(folder / "index"), str(path), "-o", str(out)]
+    assert run(command) == 0
+    exact, unseen = units(out)
+    assert exact.target is not None and unseen.target is None
+    assert exact.target.written() == f'<g id="1">{PAIRS[1][1]}</g><x id="2"/>'
+    assert f"{path}: 1 of 2 segments translated" in capsys.readouterr().err
+    assert run([*command, "--untranslated", "source"]) == 2
+
+
+def test_analyse_counts_the_units_of_files(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["analyse", str(folder / "a.xlf"), "--memory", str(folder / "index"), "--json"]
+    assert run(command) == 0
+    bands = json.loads(capsys.readouterr().out)["total"]["bands"]
+    assert bands["no match"]["segments"] == 2
+    assert sum(band["segments"] for band in bands.values()) == 4

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +15,13 @@ from tmnmt.config.options import Language, Penalties
 
 if TYPE_CHECKING:
     from tmnmt.engine.analyse import Counts
+    from tmnmt.index.worth import Asked
 
 
 def analyse(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Text, one segment a line.")
+        list[Path],
+        typer.Argument(metavar="FILE", help="Text, one segment a line; or XLIFF, PO, TMX."),
     ],
     memory: Annotated[
         list[str] | None,
@@ -41,28 +45,23 @@ def analyse(
     differ and can be put in. A repetition came before in these files. Internal matches are like an
     earlier segment of these files, more than like any of the memories."""
     from tmnmt.cli.pretranslation import languages_of
-    from tmnmt.engine.analyse import Analysis, Counts, asked_of_lines
+    from tmnmt.engine.analyse import Analysis, Counts
     from tmnmt.engine.named_memories import named, open_memories
-    from tmnmt.formats.stream import file_source
-    from tmnmt.formats.text import check_plain, read_document_lines
     from tmnmt.progress import Progress
 
-    for path in files:  # what cannot be read is told before a memory is indexed
-        with file_source(path).stream() as stream:
-            check_plain(stream, str(path))
     names = memory or []
+    languages = languages_of(names, (src_lang, tgt_lang)) if names else (src_lang, tgt_lang)
+    texts = [_texts(path, *languages) for path in files]  # what cannot be read is told first
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
-            open_memories(names, *languages_of(names, (src_lang, tgt_lang)), progress.advance)
-            if names
-            else []
+            open_memories(names, *languages_of(names, languages), progress.advance) if names else []
         )
     analysis = Analysis(indexes, worth, [named(name).trust for name in names])
     by_file: dict[str, Counts] = {}
     total = Counts()
-    for path in files:
+    for path, asked in zip(files, texts, strict=True):
         with Progress("analysing", "segments", lazy=True) as progress:
-            counts = analysis.counts(asked_of_lines(read_document_lines(path)), progress.advance)
+            counts = analysis.counts(asked, progress.advance)
         by_file[str(path)] = counts
         total += counts
     if json:
@@ -72,6 +71,26 @@ def analyse(
     for name, counts in by_file.items() if len(by_file) > 1 else ():
         print(f"{name}\n{table(counts)}\n")
     sys.stdout.write(f"{table(total)}\n")
+
+
+def _texts(path: Path, src_lang: str | None, tgt_lang: str | None) -> Iterable[Asked]:
+    """What there is to translate in a file. Raises FormatError where its beginning cannot be
+    read."""
+    from tmnmt.engine.analyse import asked_of, asked_of_lines
+    from tmnmt.files.opening import kind_of, opened
+    from tmnmt.formats.stream import file_source
+    from tmnmt.formats.text import check_plain, read_document_lines
+
+    if path.is_file() and kind_of(path) is not None:
+        file = opened(path)
+        file.src_lang, file.tgt_lang = (
+            file.src_lang or src_lang or "",
+            file.tgt_lang or tgt_lang or "",
+        )
+        return chain.from_iterable(asked_of([*one.units]) for one in file.documents())
+    with file_source(path).stream() as stream:
+        check_plain(stream, str(path))
+    return asked_of_lines(read_document_lines(path))
 
 
 def record(counts: Counts) -> dict[str, object]:

@@ -35,16 +35,24 @@ class Job:
     path: Path
     to: Path | None
     overwrite: Overwrite
+    units: int = 0
+    wanted: int = 0  # of these, to be translated
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Reads the file once. Raises FormatError where that cannot be done."""
-        from tmnmt.engine.filling import is_open
+    def read(self, src_lang: str, tgt_lang: str) -> None:
+        """Reads the file once, to count. One that says no languages takes these. Raises UsageError
+        where it says others, FormatError where it cannot be read."""
+        from tmnmt.engine.filling import agree_on_languages, is_open
 
-        units = [unit for document in self.file.documents() for unit in document.units]
-        self.units = len(units)
-        self.wanted = sum(is_open(unit, self.overwrite) for unit in units)
+        try:
+            agree_on_languages(self.file, src_lang, tgt_lang)
+        except UsageError as error:
+            raise UsageError(f"{self.path}: {error}") from error
+        for document in self.file.documents():
+            for unit in document.units:
+                self.units += 1
+                self.wanted += is_open(unit, self.overwrite)
 
     def do(
         self, translated: Translated, write: Callable[[Translation], None], is_told: bool
@@ -134,14 +142,3 @@ def jobs(inputs: Sequence[Path], output: Path | None, overwrite: Overwrite) -> l
             raise UsageError(f"--output {output} would be written over the input {path}")
         todo.append(Job(opened(path), path, to, overwrite))
     return todo
-
-
-def agree(todo: Sequence[Job], src_lang: str, tgt_lang: str) -> None:
-    """Files that say no languages take these. Raises UsageError where one says others."""
-    from tmnmt.engine.filling import agree_on_languages
-
-    for job in todo:
-        try:
-            agree_on_languages(job.file, src_lang, tgt_lang)
-        except UsageError as error:
-            raise UsageError(f"{job.path}: {error}") from error

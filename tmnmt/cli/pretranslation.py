@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.cli.files import Job
 from tmnmt.config.options import Penalties, Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
+    from tmnmt.engine.filling import Documents
+    from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -21,13 +25,16 @@ def pretranslate(
     memory: Sequence[str],
     languages: tuple[str | None, str | None],
     inputs: Sequence[DocumentLines],
+    todo: Sequence[Job],
     write: Callable[[Translation], None],
+    is_told: bool,
     untranslated: Untranslated,
     search: Search,
     worth: Penalties,
     least: int,
 ) -> None:
-    """Writes what the memories hold, and tells how much that was."""
+    """Writes what the memories hold, and tells how much that was. `todo`, `is_told`: files in place
+    of inputs, as `Job.do` says."""
     from tmnmt.engine.named_memories import named, open_memories
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
@@ -45,10 +52,28 @@ def pretranslate(
         trust=trust,
     )
     made = Pretranslator(retriever, untranslated, least)
+    if todo:
+        _fill(made, todo, write, is_told)
+        return
     for lines in _together(inputs):
         for translation in made.stream(lines):
             write(translation)
     print(_told(**made.counts, empty=untranslated == "empty"), file=sys.stderr)
+
+
+def _fill(
+    made: Pretranslator,
+    todo: Sequence[Job],
+    write: Callable[[Translation], None],
+    is_told: bool,
+) -> None:
+    def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
+        for translation in made.stream(chain.from_iterable(texts)):
+            finished()
+            yield translation
+
+    for job in todo:
+        job.do(translated, write, is_told)
 
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:

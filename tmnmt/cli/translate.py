@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from tmnmt.cli.as_it_comes import Computing, translations
-from tmnmt.cli.files import Job, agree, jobs
+from tmnmt.cli.files import Job, jobs
 from tmnmt.cli.work import Work
 from tmnmt.cli.written import Written
 from tmnmt.config.options import (
@@ -111,6 +111,14 @@ def translate(
     elif output.untranslated != "empty":
         raise UsageError("--untranslated is of a run without --model, which translates everything")
     todo = _files(inputs or [], output, work, tag)
+    if todo:
+        from tmnmt.cli.pretranslation import languages_of
+        from tmnmt.models.folder import languages_in
+
+        languages = (src_lang, tgt_lang)
+        both = languages_in(model) if model else languages_of(memory or [], languages)
+        for job in todo:
+            job.read(*both)
     read = _read(memory, neighbours, confirming)
     _check_written(output, confirming, inputs or [], read, model, goes_on=bool(todo))
     texts = [] if todo else _checked(inputs or [Path("-")])
@@ -130,12 +138,13 @@ def translate(
         if model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
-            write, languages = _writer(to, output), (src_lang, tgt_lang)
             pretranslate(
                 memory or [],
-                languages,
+                (src_lang, tgt_lang),
                 texts,
-                write,
+                todo,
+                _writer(to, output) if lines_out else _unwritten,
+                lines_out,
                 output.untranslated,
                 search,
                 worth,
@@ -283,6 +292,8 @@ def _files(inputs: list[Path], output: Output, work: Work, tag: str) -> list[Job
         )
     if todo and tag:
         raise UsageError(f"--tag is of text; {inputs[0]} has a language of its own")
+    if todo and output.untranslated != "empty":
+        raise UsageError("--untranslated is of text; what has no match stays as it is in a file")
     if not todo and output.overwrite != "nothing":
         raise UsageError("--overwrite is of files with targets, such as XLIFF")
     is_told = todo and (output.json or output.explain)
@@ -382,7 +393,6 @@ def _fill(
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
-    agree(todo, translator.src_lang, translator.tgt_lang)
     computing.use_for(sum(job.wanted for job in todo))
     for job in todo:
         job.do(translated, written, lines_out)

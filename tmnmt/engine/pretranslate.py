@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from tmnmt.codes.record import Text
 from tmnmt.config.options import Untranslated
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.confirmed import Source, plain_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.formats.clean import clean
 from tmnmt.index.worth import FULL
-from tmnmt.segments import Translation
+from tmnmt.segments import Match, Translation
 
 TOGETHER = 32  # texts that are looked up at once
 
@@ -26,22 +29,42 @@ class Pretranslator:
         self.retriever, self.untranslated, self.least = retriever, untranslated, least
         self.counts = {"exact": 0, "adapted": 0, "untranslated": 0}
 
-    def stream(self, texts: Iterable[str]) -> Iterator[Translation]:
+    def stream(self, texts: Iterable[Source]) -> Iterator[Translation]:
         """The translations in order, with the matches that the memories have. A blank text is
-        translated as ""."""
+        translated as "". One with codes is taken where a pair says how they stand, or they stand
+        around all words."""
         coming = iter(texts)
         while batch := list(islice(coming, TOGETHER)):
-            cleaned = [clean(text)[0] for text in batch]
+            coded = [Coded(text) if isinstance(text, Text) else None for text in batch]
+            cleaned = [
+                one.source.plain if one is not None else clean(plain_of(text))[0]
+                for text, one in zip(batch, coded, strict=True)
+            ]
+            codes = [one.source.codes if one is not None else None for one in coded]
             beside = list(zip(["", *cleaned], [*cleaned[1:], ""], strict=False))
             matches = self.retriever.search(cleaned)
-            exact = self.retriever.exact(cleaned, beside=beside, least=self.least)
-            for text, query, similar, match in zip(batch, cleaned, matches, exact, strict=True):
-                if match is not None:
-                    taken = as_it_stands(text, match, similar)
+            exact = self.retriever.exact(cleaned, codes, beside=beside, least=self.least)
+            for row, match in enumerate(exact):
+                plain = plain_of(batch[row])
+                taken = match and _taken(plain, match, matches[row], coded[row])
+                if taken:
                     self.counts["adapted" if taken.origin == "adapted" else "exact"] += 1
-                    yield taken
-                    continue
-                self.counts["untranslated"] += bool(query)
-                yield Translation(
-                    text, query if self.untranslated == "source" else "", 0.0, similar
-                )
+                else:
+                    self.counts["untranslated"] += bool(cleaned[row])
+                    kept = cleaned[row] if self.untranslated == "source" else ""
+                    taken = Translation(plain, kept, 0.0, matches[row])
+                yield taken
+
+
+def _taken(
+    text: str, match: Match, similar: tuple[Match, ...], coded: Coded | None
+) -> Translation | None:
+    """The match's target; None where only a model could say where codes stand in it."""
+    taken = as_it_stands(text, match, similar)
+    if coded is None:
+        return taken
+    coded.take(match)
+    if coded.wants_links(taken.tgt, coded.source.plain):
+        return None
+    coded.add(0, coded.source.plain, taken.tgt, None)
+    return coded.finished(taken)
