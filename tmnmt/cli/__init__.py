@@ -26,6 +26,7 @@ from tmnmt import __version__
 from tmnmt.cli import (
     adapt,
     adapt_knn,
+    analyse,
     build_index,
     cache_report,
     evaluate,
@@ -59,6 +60,7 @@ app = typer.Typer(
 )
 app.command("build-index")(with_options(build_index.build_index))
 app.command("search")(with_options(search.search))
+app.command("analyse")(with_options(analyse.analyse))
 app.command("translate")(with_options(translate.translate))
 app.command("keys")(with_options(keys.keys))
 app.command("train")(with_options(train.train))

@@ -32,7 +32,7 @@ def pretranslate(
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
 
-    src_lang, tgt_lang = _languages(memory, languages)
+    src_lang, tgt_lang = languages_of(memory, languages)
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
     trust = [named(each).trust for each in memory]
@@ -74,7 +74,7 @@ def _told(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
     )
 
 
-def _languages(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
+def languages_of(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
     """The languages asked for, else those of the first built index. Raises UsageError where nobody
     says them."""
     from tmnmt.engine.named_memories import named

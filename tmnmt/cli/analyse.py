@@ -1,0 +1,111 @@
+"""`tmnmt analyse`: how much there is to translate, and how much of it the memories have."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmnmt.config.options import Language, Penalties
+
+if TYPE_CHECKING:
+    from tmnmt.engine.analyse import Counts
+
+
+def analyse(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Text, one segment a line.")
+    ],
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--memory",
+            metavar="PLACE",
+            help="Index, its Elasticsearch address, or file; may be repeated. PLACE:penalty=5, "
+            ":weight=0.9 or :readonly sets how far it is trusted.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One object of JSON: every file, and all together.")
+    ] = False,
+    worth: Penalties = Penalties(),
+    src_lang: Language = None,
+    tgt_lang: Language = None,
+) -> None:
+    """Count segments and words by what the memories' best match is worth, as CAT tools do.
+
+    101 and 102 are the same text in the same place, 100 the same text, also where only numbers
+    differ and can be put in. A repetition came before in these files. Internal matches are like an
+    earlier segment of these files, more than like any of the memories."""
+    from tmnmt.cli.pretranslation import languages_of
+    from tmnmt.engine.analyse import Analysis, Counts, asked_of_lines
+    from tmnmt.engine.named_memories import named, open_memories
+    from tmnmt.formats.stream import file_source
+    from tmnmt.formats.text import check_plain, read_document_lines
+    from tmnmt.progress import Progress
+
+    for path in files:  # what cannot be read is told before a memory is indexed
+        with file_source(path).stream() as stream:
+            check_plain(stream, str(path))
+    names = memory or []
+    with Progress("indexing", "segments", lazy=True) as progress:
+        indexes = (
+            open_memories(names, *languages_of(names, (src_lang, tgt_lang)), progress.advance)
+            if names
+            else []
+        )
+    analysis = Analysis(indexes, worth, [named(name).trust for name in names])
+    by_file: dict[str, Counts] = {}
+    total = Counts()
+    for path in files:
+        with Progress("analysing", "segments", lazy=True) as progress:
+            counts = analysis.counts(asked_of_lines(read_document_lines(path)), progress.advance)
+        by_file[str(path)] = counts
+        total += counts
+    if json:
+        records = [{"file": name, **record(counts)} for name, counts in by_file.items()]
+        print(json_module.dumps({"files": records, "total": record(total)}, ensure_ascii=False))
+        return
+    for name, counts in by_file.items() if len(by_file) > 1 else ():
+        print(f"{name}\n{table(counts)}\n")
+    sys.stdout.write(f"{table(total)}\n")
+
+
+def record(counts: Counts) -> dict[str, object]:
+    """{"segments", "words", "bands": {name: {"segments", "words"}}}; every band is there."""
+    from tmnmt.engine.analyse import NAMES
+
+    bands = {
+        name: {"segments": counts.segments[name], "words": counts.words[name]} for name in NAMES
+    }
+    return {
+        "segments": counts.segments.total(),
+        "words": counts.words.total(),
+        "bands": bands,
+    }
+
+
+def table(counts: Counts) -> str:
+    """The bands one a line, with their share of all words."""
+    from tmnmt.engine.analyse import NAMES
+
+    rows = [("match", "segments", "words", "share")]
+    all_words = counts.words.total()
+    for name in NAMES:
+        share = counts.words[name] / all_words if all_words else 0.0
+        shown = f"{name} %" if name[-1].isdecimal() else name
+        rows.append(
+            (shown, f"{counts.segments[name]:,}", f"{counts.words[name]:,}", f"{share:.1%}")
+        )
+    rows.append(("all", f"{counts.segments.total():,}", f"{all_words:,}", ""))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
