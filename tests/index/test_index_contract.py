@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.elastic import build as build_module
+from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.segments import Segment
@@ -172,3 +175,51 @@ def three_best(
         if score >= threshold - 1e-9
     ]
     return [(-number, score) for score, _, number in sorted(hits, reverse=True)[:3]]
+
+
+def test_skeletons_and_neighbours_are_found_alike(
+    elastic: ElasticIndex, embedded: MemoryIndex
+) -> None:
+    sources = [segment.src for segment in real_segments()]
+    asked = [*map(str.upper, sources[::29]), "Article 900", "(x) 5", "...", "nothing like it"]
+    found = elastic.same_skeleton(asked)
+    assert found == embedded.same_skeleton(asked)
+    assert sum(map(bool, found)) > 60 and found[-2:] == [[], []]
+    ids = [segment.id for segment in real_segments()[::50]] + [999_999]
+    assert elastic.find(ids) == embedded.find(ids) and elastic.find([]) == {}
+    assert len(elastic.find(ids)) == len(ids) - 1
+
+
+def test_skeletons_of_additions_and_corrections_are_found_alike(
+    server: Running, tmp_path: Path
+) -> None:
+    address = server.address("skeletons")
+    some = [Segment("Page 3 of 12", "Page 3 sur 12"), Segment("Close file", "Fermer")]
+    build_elastic(address, some, "en", "fr")
+    build(tmp_path / "m", some, "en", "fr")
+    with ElasticIndex.open(address) as there, MemoryIndex.open(tmp_path / "m") as here:
+        for index in (there, here):
+            index.add([Segment("PAGE 7 OF 7", "PAGE 7", changed="2020-01-01T00:00:00Z")])
+            index.edit([2], lambda segment: replace(segment, src="Shut file", changed="2021"))
+        asked = ["Page 1 of 1", "CLOSE FILE", "SHUT FILE"]
+        found = there.same_skeleton(asked)
+        assert [[match.segment.id for match in alike] for alike in found] == [[1, 3], [], [2]]
+        assert [[m.segment.src for m in alike] for alike in found] == [
+            [m.segment.src for m in alike] for alike in here.same_skeleton(asked)
+        ]
+
+
+def test_a_server_index_of_the_former_format_is_changed_and_keeps_no_skeletons(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mappings = layout.mappings()
+    del mappings["properties"]["skeleton"]
+    monkeypatch.setattr(build_module, "mappings", lambda: mappings)
+    monkeypatch.setattr(build_module, "document", partial(layout.document, has_skeleton=False))
+    former = partial(layout.ElasticManifest, format=layout.SKELETONS_SINCE - 1)
+    monkeypatch.setattr(build_module, "ElasticManifest", former)
+    address = server.address("former")
+    build_elastic(address, [Segment("Page 3", "Page 3")], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        index.add([Segment("Page 4", "Page 4")])
+        assert len(index.search(["Page 4"])[0]) == 2 and index.same_skeleton(["Page 7"]) == [[]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tmnmt.codes.record import Code
 from tmnmt.config.options import Penalties, Search, Selection
@@ -73,25 +74,51 @@ class Retriever:
 
         codes: of every text; where a pair has the same ones, others do not count. None: they are
         not looked at. beside: the texts before and after each. confirmed: as in `search`."""
-        by_index = [_candidates(index, texts, least) for index in self.indexes]
-        sources: list[tuple[Index | None, Trust]] = [*zip(self.indexes, self.trust, strict=True)]
-        if confirmed:
-            by_index.append([*map(_of_session, texts, confirmed)])
-            sources.append((None, IN_FULL))
-        found = []
-        for at, text in enumerate(texts):
-            alike = [matches[at] for matches in by_index]
-            own = codes[at] if codes else None
-            is_held = own is not None and any(has_codes(m, own) for some in alike for m in some)
-            wanted = tuple(own) if own is not None and is_held else None
-            asked = Asked(text, wanted, *(beside[at] if beside else ()))
-            every = [
-                match
-                for matches, (index, trust) in zip(alike, sources, strict=True)
-                for match in valued(asked, matches, index, self.penalties, trust)
+        both = beside or [("", "")] * len(texts)
+        asked = [
+            Asked(text, tuple(own) if own is not None else None, *near)
+            for text, own, near in zip(texts, codes or [None] * len(texts), both, strict=True)
+        ]
+        every = self._valued([copies(index, texts) for index in self.indexes], asked)
+        taken = [worth_most(matches, least) for matches in every]
+        # where there is the text itself, no other of its skeleton is looked for
+        left = [row for row, match in enumerate(taken) if match is None]
+        others = [asked[row] for row in left]
+        by_index = [_near(index, [one.text for one in others], least) for index in self.indexes]
+        deltas = [confirmed[row] for row in left] if confirmed else []
+        found = self._valued(by_index, others, deltas)
+        for row, matches in zip(left, found, strict=True):
+            taken[row] = worth_most(matches, least)
+        return taken
+
+    def _valued(
+        self,
+        by_index: Sequence[dict[str, list[Match]]],
+        asked: Sequence[Asked],
+        confirmed: Sequence[Delta] = (),
+    ) -> list[list[Match]]:
+        """For every text what all indexes have found for it, with its worth; and what its session
+        has `confirmed` of its skeleton."""
+        every = []
+        for at, one in enumerate(asked):
+            alike = [found[one.text] for found in by_index]
+            sources: list[tuple[Index | None, Trust]] = [
+                *zip(self.indexes, self.trust, strict=True)
             ]
-            found.append(worth_most(every, least))
-        return found
+            if confirmed:
+                alike.append(_of_session(one.text, confirmed[at]))
+                sources.append((None, IN_FULL))
+            codes = one.codes
+            is_held = codes is not None and any(has_codes(m, codes) for some in alike for m in some)
+            wanted = one if is_held else replace(one, codes=None)
+            every.append(
+                [
+                    match
+                    for matches, (index, trust) in zip(alike, sources, strict=True)
+                    for match in valued(wanted, matches, index, self.penalties, trust)
+                ]
+            )
+        return every
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
         least = self.short_threshold if words(text) <= SHORT else 0.0
@@ -120,18 +147,17 @@ class Retriever:
         return with_worth(selected(self.selection, text, pairs, self.top_k))
 
 
-def _candidates(index: Index, texts: Sequence[str], least: int) -> list[list[Match]]:
-    """For every text what may be worth `least`: the same text, all of it; then some of the same
+def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Match]]:
+    """For every text what may be worth `least` beside segments of the same text: some of the same
     skeleton; and where a full match is not asked for, the most alike."""
-    same, alike = copies(index, texts), same_skeleton(index, texts)
-    similar = [list[Match]() for _ in texts]
-    if least < FULL:
-        similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
-    found = []
-    for text, bones, others in zip(texts, alike, similar, strict=True):
-        by_id = {match.segment.id: match for match in (*same[text], *bones, *others)}
-        found.append([*by_id.values()])
-    return found
+    alike = same_skeleton(index, texts)
+    if least >= FULL:
+        return dict(zip(texts, alike, strict=True))
+    similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
+    return {
+        text: [*{match.segment.id: match for match in (*bones, *others)}.values()]
+        for text, bones, others in zip(texts, alike, similar, strict=True)
+    }
 
 
 def _of_session(text: str, confirmed: Delta) -> list[Match]:

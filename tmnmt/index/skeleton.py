@@ -30,7 +30,12 @@ _TOKENS_AT_ONCE = 1 << 21  # that are hashed together
 
 def skeleton(text: str) -> tuple[str, ...]:
     """What counts of the match tokens of `text`, in order; nothing for punctuation alone."""
-    return tuple(part for token in match_tokens(text) if (part := bone(token)))
+    return bones(match_tokens(text))
+
+
+def bones(tokens: Iterable[str]) -> tuple[str, ...]:
+    """The skeleton of a text of these match tokens."""
+    return tuple(part for token in tokens if (part := bone(token)))
 
 
 def bone(token: str) -> str:
@@ -46,9 +51,9 @@ def bone(token: str) -> str:
     return unicodedata.normalize("NFC", token.casefold())
 
 
-def skeleton_hash(bones: Iterable[str]) -> int:
+def skeleton_hash(parts: Iterable[str]) -> int:
     """32 bits of a skeleton; equal skeletons have equal ones, and nearly all others do not."""
-    total = sum(_hashed(part) * _multiplier(at) for at, part in enumerate(bones)) & _MASK
+    total = sum(_hashed(part) * _multiplier(at) for at, part in enumerate(parts)) & _MASK
     return total >> _BITS
 
 

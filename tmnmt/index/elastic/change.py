@@ -32,6 +32,7 @@ from tmnmt.index.base import UnknownIdError, check_sources, corrected
 from tmnmt.index.elastic.generation import HITS_A_PAGE, MOVING, ElasticGeneration, read_generation
 from tmnmt.index.elastic.layout import (
     COUNTER,
+    ElasticManifest,
     becoming,
     changes,
     document,
@@ -85,9 +86,8 @@ class _Document:
         for number in [number for number, new in self.moving.items() if _name(new) in names]:
             self.remove(number)
 
-    def operation(self, built: int, request: str) -> list[bytes]:
-        """The lines of a bulk request of this name that write it, in an index of
-        `built` segments."""
+    def operation(self, manifest: ElasticManifest, request: str) -> list[bytes]:
+        """The lines of a bulk request of this name that write it, in an index that was built so."""
         condition = {"_id": self.name, **self.version}
         action = orjson.dumps({"index" if self.version else "create": condition})
         requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
@@ -96,14 +96,17 @@ class _Document:
         ordered = sorted(self.pairs.values(), key=lambda segment: segment.id)
         ordered.sort(key=lambda segment: segment.changed, reverse=True)
         of_the_build = [
-            number for number in self.pairs if number <= built and number in self.corrected
+            number
+            for number in self.pairs
+            if number <= manifest.segments and number in self.corrected
         ]
-        fields = changes(self.pairs, built, of_the_build, self.moving, requests)
+        fields = changes(self.pairs, manifest.segments, of_the_build, self.moving, requests)
         pairs = (
             (segment.id, written(segment, segment.id, self.moving.get(segment.id)))
             for segment in ordered
         )
-        return [action, document(match_tokens(ordered[0].src), pairs, fields)]
+        tokens = match_tokens(ordered[0].src)
+        return [action, document(tokens, pairs, fields, manifest.has_skeletons)]
 
 
 class Writer:
@@ -412,8 +415,8 @@ class Writer:
         """Writes documents; the names of those that are as wanted. The others were changed
         meanwhile: the time for another try has come."""
         by_name = {entry.name: entry for entry in documents}
-        built = self._generation.manifest.segments
-        lines = [line for entry in by_name.values() for line in entry.operation(built, request)]
+        manifest = self._generation.manifest
+        lines = [line for entry in by_name.values() for line in entry.operation(manifest, request)]
         refused = self._bulk(lines, waiting, refresh) if lines else set[str]()
         if (
             request

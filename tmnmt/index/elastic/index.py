@@ -19,12 +19,15 @@ from tmnmt.index.elastic.generation import (
     pages,
     read_generation,
 )
-from tmnmt.index.elastic.layout import read
-from tmnmt.index.elastic.query import FLOAT_SLACK, candidates
+from tmnmt.index.elastic.layout import hash_of, read
+from tmnmt.index.elastic.query import FLOAT_SLACK, candidates, of_skeleton_query
 from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
 from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, stored_bytes, verify
+from tmnmt.index.embedded.postings import OF_EQUAL_SOURCES
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
+from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
+from tmnmt.index.skeleton import skeleton
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -115,6 +118,26 @@ class ElasticIndex:
                 ) from error
         return [questions[key].best() for key in keys]
 
+    def same_skeleton(
+        self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
+    ) -> list[list[Match]]:
+        """As `FindsSkeletons.same_skeleton`; of more than 200 sources of one skeleton, those of as
+        many match tokens first, then any. Nothing of an index of a former format."""
+        check_search(queries, k, 0.0, None)
+        asked = {
+            text: (hash_of(bones), len(match_tokens(text)))
+            for text in queries
+            if (bones := skeleton(text))
+        }
+        found: dict[str, list[Match]] = {}
+        texts = list(asked)
+        for i in range(0, len(texts), QUERIES_A_REQUEST):
+            some = texts[i : i + QUERIES_A_REQUEST]
+            hits = self._hits([of_skeleton_query(*asked[text]) for text in some], FIRST_PAGE)
+            for text, own in zip(some, hits, strict=True):
+                found[text] = _alike(text, own, k)
+        return [list(found.get(text, ())) for text in queries]
+
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds
         them. Without `changed` (or `created`) they get the present time. Several may add at once.
@@ -145,6 +168,16 @@ class ElasticIndex:
         """The segments with these ids, in their order. Raises UnknownIdError where
         there is none."""
         return self._writer().get(ids)
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        (hits,) = self._hits([{"terms": {"ids": sorted(wanted)}}], 2 * len(wanted))
+        found = [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
+        found.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
+        return {segment.id: segment for segment in found if segment.id in wanted}
 
     def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are when the first is asked for. All
@@ -266,19 +299,23 @@ class ElasticIndex:
     def _pages(
         self, questions: Sequence[_Question], bounds: Sequence[float], size: int
     ) -> list[list[Any]]:
-        """The first page of every question, by one request; again for those a busy server has
+        """The first page of every question."""
+        asked = zip(questions, bounds, strict=True)
+        return self._hits([candidates(question.tokens, bound) for question, bound in asked], size)
+
+    def _hits(self, queries: Sequence[Mapping[str, Any]], size: int) -> list[list[Any]]:
+        """The first hits of every query, by one request; again for those a busy server has
         refused."""
         waiting = Waiting(self._server)
         hits: dict[int, list[Any]] = {}
-        while left := [i for i in range(len(questions)) if i not in hits]:
+        while left := [i for i in range(len(queries)) if i not in hits]:
             lines: list[Mapping[str, Any]] = []
             header = {
                 "index": self.address.name,
                 "allow_partial_search_results": False,
             }  # a part is a wrong answer
             for i in left:
-                query = candidates(questions[i].tokens, bounds[i])
-                lines += [header, {"query": query, "size": size, "track_total_hits": False}]
+                lines += [header, {"query": queries[i], "size": size, "track_total_hits": False}]
             answer = self._server.ask(
                 self._server.client.msearch, searches=lines, filter_path=ASKED
             )
@@ -293,7 +330,20 @@ class ElasticIndex:
                     raise self._server.error(f"the search failed: {reason_in(response['error'])}")
             if refused is not None:
                 waiting.pause(f"is too busy: {reason_in(refused)}")
-        return [hits[i] for i in range(len(questions))]
+        return [hits[i] for i in range(len(queries))]
+
+
+def _alike(text: str, hits: Sequence[Any], k: int) -> list[Match]:
+    """The at most `k` segments of these documents that have the skeleton of the text."""
+    length = len(match_tokens(text))
+    groups = [list(map(read, hit["_source"]["pairs"])) for hit in hits]
+    groups.sort(key=lambda group: group[0].id)
+    groups.sort(key=lambda group: group[0].changed, reverse=True)
+    groups.sort(key=lambda group: len(match_tokens(group[0].src)) != length)
+    segments = [segment for group in groups for segment in group[:OF_EQUAL_SOURCES]]
+    latest = {segment.id: segment for segment in sorted(segments, key=lambda s: s.changed)}
+    chosen = [*dict.fromkeys(segment.id for segment in segments)][:k]
+    return of_skeleton(text, [latest[number] for number in chosen], k)
 
 
 def _version(pair: Mapping[str, Any]) -> Version:

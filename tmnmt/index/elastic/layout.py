@@ -25,10 +25,12 @@ from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.elastic.query import terms
 from tmnmt.index.embedded.manifest import TOKENISATION
+from tmnmt.index.skeleton import bones, skeleton_hash
 from tmnmt.segments import Segment
 
-FORMAT = 6
-READ = (5, FORMAT)  # 5: its segments have no codes
+FORMAT = 7
+READ = (5, 6, FORMAT)  # 5: its segments have no codes; 6: its sources no skeletons
+SKELETONS_SINCE = 7
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _CODES = {"src_codes": "src", "tgt_codes": "tgt"}
@@ -48,6 +50,11 @@ class ElasticManifest:
     created: str
     tokenisation: str = TOKENISATION
     format: int = FORMAT
+
+    @property
+    def has_skeletons(self) -> bool:
+        """Whether a source is found by its skeleton; an index of before has no field for it."""
+        return self.format >= SKELETONS_SINCE
 
     def meta(self) -> dict[str, Any]:
         """As it stands in a mapping's `_meta`."""
@@ -91,6 +98,7 @@ def mappings() -> dict[str, Any]:
             "n": {
                 "type": "integer"
             },  # |x'|, not 0: a source without tokens has none, so that nothing finds it
+            "skeleton": {"type": "keyword", "doc_values": False},  # its hash
             "ids": {
                 "type": "long"
             },  # of the pairs: for finding one, for reading in their order, for counting
@@ -131,7 +139,12 @@ def key(tokens: str, number: int) -> str:
     )[:22].decode()
 
 
-def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes: str = "") -> bytes:
+def document(
+    tokens: Sequence[str],
+    pairs: Iterable[tuple[int, bytes]],
+    changes: str = "",
+    has_skeleton: bool = True,
+) -> bytes:
     """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of
     `changes`."""
     ids, texts = zip(*pairs, strict=True)
@@ -140,12 +153,19 @@ def document(tokens: Sequence[str], pairs: Iterable[tuple[int, bytes]], changes:
         if tokens
         else b""
     )
+    if has_skeleton and (parts := bones(tokens)):
+        found_by += b'"skeleton":"%b",' % hash_of(parts).encode()
     return b'{%b%b"ids":%b,"pairs":[%b]}' % (
         found_by,
         changes.encode(),
         orjson.dumps(ids),
         b",".join(texts),
     )
+
+
+def hash_of(parts: Sequence[str]) -> str:
+    """A skeleton as a document has it."""
+    return f"{skeleton_hash(parts):08x}"
 
 
 def changes(

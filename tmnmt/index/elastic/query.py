@@ -73,6 +73,12 @@ def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
     }
 
 
+def of_skeleton_query(skeleton: str, length: int) -> dict[str, Any]:
+    """The query for every document of this skeleton, those of so many match tokens first."""
+    same_length = {"constant_score": {"filter": {"term": {"n": length}}}}
+    return {"bool": {"filter": [{"term": {"skeleton": skeleton}}], "should": [same_length]}}
+
+
 def _window(length: int, threshold: float) -> dict[str, int]:
     """The lengths that can reach `threshold`: ceil(θ|x|) <= |x'| <= floor(|x|/θ)."""
     shortest = {"gte": max(1, math.ceil(threshold * length - SLACK))}
