@@ -74,40 +74,50 @@ class Retriever:
 
         codes: of every text; where a pair has the same ones, others do not count. None: they are
         not looked at. beside: the texts before and after each. confirmed: as in `search`."""
+        both = beside or [("", "")] * len(texts)
         asked = [
-            Asked(text, tuple(own) if own is not None else None, *both)
-            for text, own, both in zip(
-                texts,
-                codes or [None] * len(texts),
-                beside or [("", "")] * len(texts),
-                strict=True,
-            )
+            Asked(text, tuple(own) if own is not None else None, *near)
+            for text, own, near in zip(texts, codes or [None] * len(texts), both, strict=True)
         ]
         every = self._valued([copies(index, texts) for index in self.indexes], asked)
         taken = [worth_most(matches, least) for matches in every]
-        # another text's segment is never taken where the text's own can be
+        # where there is the text itself, no other of its skeleton is looked for
         left = [row for row, match in enumerate(taken) if match is None]
         others = [asked[row] for row in left]
-        near = [_near(index, [one.text for one in others], least) for index in self.indexes]
-        for row, found in zip(left, self._valued(near, others), strict=True):
-            if confirmed:
-                own = _of_delta(asked[row], confirmed[row])
-                found += valued(_agreed(asked[row], own), own, None, self.penalties)
-            taken[row] = worth_most(found, least)
+        by_index = [_near(index, [one.text for one in others], least) for index in self.indexes]
+        deltas = [confirmed[row] for row in left] if confirmed else []
+        found = self._valued(by_index, others, deltas)
+        for row, matches in zip(left, found, strict=True):
+            taken[row] = worth_most(matches, least)
         return taken
 
     def _valued(
-        self, by_index: Sequence[dict[str, list[Match]]], asked: Sequence[Asked]
+        self,
+        by_index: Sequence[dict[str, list[Match]]],
+        asked: Sequence[Asked],
+        confirmed: Sequence[Delta] = (),
     ) -> list[list[Match]]:
-        """For every text what all indexes have found for it, with its worth."""
-        every: list[list[Match]] = [[] for _ in asked]
-        wanted = [
-            _agreed(one, [match for found in by_index for match in found[one.text]])
-            for one in asked
-        ]
-        for index, trust, found in zip(self.indexes, self.trust, by_index, strict=True):
-            for matches, one in zip(every, wanted, strict=True):
-                matches += valued(one, found[one.text], index, self.penalties, trust)
+        """For every text what all indexes have found for it, with its worth; and what its session
+        has `confirmed` of its skeleton."""
+        every = []
+        for at, one in enumerate(asked):
+            alike = [found[one.text] for found in by_index]
+            sources: list[tuple[Index | None, Trust]] = [
+                *zip(self.indexes, self.trust, strict=True)
+            ]
+            if confirmed:
+                alike.append(_of_session(one.text, confirmed[at]))
+                sources.append((None, IN_FULL))
+            codes = one.codes
+            is_held = codes is not None and any(has_codes(m, codes) for some in alike for m in some)
+            wanted = one if is_held else replace(one, codes=None)
+            every.append(
+                [
+                    match
+                    for matches, (index, trust) in zip(alike, sources, strict=True)
+                    for match in valued(wanted, matches, index, self.penalties, trust)
+                ]
+            )
         return every
 
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
@@ -150,15 +160,5 @@ def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Matc
     }
 
 
-def _of_delta(asked: Asked, delta: Delta) -> list[Match]:
-    """What a session has confirmed that has the skeleton of the text."""
-    found = delta.same_skeleton(skeleton(asked.text))
-    return of_skeleton(asked.text, found, SKELETONS_A_QUERY)
-
-
-def _agreed(asked: Asked, matches: Sequence[Match]) -> Asked:
-    """The text with its codes where one of the matches has the same; else without, since its codes
-    are put into what another one says."""
-    own = asked.codes
-    is_held = own is not None and any(has_codes(match, own) for match in matches)
-    return asked if is_held else replace(asked, codes=None)
+def _of_session(text: str, confirmed: Delta) -> list[Match]:
+    return of_skeleton(text, confirmed.same_skeleton(skeleton(text)), SKELETONS_A_QUERY)
