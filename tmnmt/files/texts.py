@@ -19,10 +19,11 @@ MAX_STRING = 10_000_000  # characters, as bytes of a unit of TMX
 _LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
 
 
-def text_of(string: str, finders: Iterable[Finder] = ALL) -> Text:
-    """A string, with a code for every placeholder, and for every line break or tab between
-    words: lists of options need them. `written` is the string but for control characters."""
-    marked = with_placeholders(Text(string), [*finders, _LINE_BREAK])
+def text_of(string: str, finders: Iterable[Finder] = ALL, breaks: bool = True) -> Text:
+    """A string, with a code for every placeholder. With `breaks`, also for every line break or tab
+    between words, since lists of options need them. `written` is the string but for control
+    characters."""
+    marked = with_placeholders(Text(string), [*finders, _LINE_BREAK] if breaks else finders)
     codes = tuple(_alone(code) for code in marked.codes)
     return clean_codes(Text(string, codes))[0]
 
@@ -32,6 +33,7 @@ def unit_of(
     target: str = "",
     finders: Iterable[Finder] = ALL,
     *,
+    breaks: bool = True,
     state: State = "new",
     id: str = "",
     context: str = "",
@@ -42,8 +44,8 @@ def unit_of(
     if max(len(source), len(target)) > MAX_STRING:
         problem = f"longer than {MAX_STRING // 1_000_000} MB"
         return Unit(Text(""), None, "locked", id, context, notes, line, problem)
-    texts = text_of(source, finders), text_of(target, finders) if target else None
-    return limited(Unit(*texts, state, id, context, notes, line))
+    texts = [text_of(string, finders, breaks) if string else None for string in (source, target)]
+    return limited(Unit(texts[0] or Text(""), texts[1], state, id, context, notes, line))
 
 
 def limited(unit: Unit) -> Unit:

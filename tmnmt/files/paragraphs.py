@@ -1,0 +1,108 @@
+"""Plain text with paragraphs, whose units are sentences. White space between them stays as it is.
+
+Paragraphs end at an empty line. A line end inside one is a mere line break where the text is
+wrapped: where the first word of the next line had not fitted, and the longest line has 50 to 120
+characters. Other line ends, and marks of lists, also begin a paragraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tmnmt.codes.placeholders import ALL
+from tmnmt.errors import FormatError
+from tmnmt.files.sentences import check_language, sentences
+from tmnmt.files.texts import string_of, unit_of
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.whole import BOM, Edit, WholeFile
+from tmnmt.formats.encoding import byte_order_mark
+
+_NARROWEST, _WIDEST = 50, 120  # characters in the longest line of wrapped text
+_LINE = re.compile(r"[^\n]+\n?|\n")
+_FIRST_WORD = re.compile(r"\s*(\S*)")
+_MARK = re.compile(r"\s*(?:[-*+•–—>#]+|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+(?=\S)")
+
+
+class _Line(NamedTuple):
+    start: int
+    text: str  # without blanks at its end
+
+
+class ParagraphFile(WholeFile):
+    """A text file with running text, in UTF-8 or as its byte-order mark says. Its source language
+    must be set: sentences need it."""
+
+    kind = "paragraphs"
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name; but a text file may also have a segment a line, so this must be asked
+        for."""
+        return path.suffix.lower() == ".txt"
+
+    def _encoding(self, data: bytes) -> str:
+        encoding = byte_order_mark(data)[0]
+        if b"\0" in data and encoding == "utf-8":
+            raise FormatError(f"{self.path}: no text: it has bytes of value 0")
+        return encoding
+
+    def _units(self) -> Sequence[Unit]:
+        check_language(self.src_lang)
+        return [
+            unit_of(self.text[start:end], finders=ALL, breaks=False, line=self.line(start))
+            for start, end in self._places
+        ]
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        for (start, end), filling in zip(self._places, fillings, strict=True):
+            if filling is not None:
+                yield Edit(start, end, string_of(filling.target))
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """Where the sentences with a letter or a digit stand, without the blanks around them."""
+        found = list[tuple[int, int]]()
+        for start, end in paragraphs(self.text):
+            at = start
+            for sentence in sentences(self.text[start:end], self.src_lang):
+                inside = sentence.strip()
+                if any(map(str.isalnum, inside)):
+                    begin = at + sentence.index(inside)
+                    found.append((begin, begin + len(inside)))
+                at += len(sentence)
+        return found
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Where the paragraphs of a text are, without marks of lists and blanks in front of them."""
+    block = list[_Line]()
+    for found in _LINE.finditer(text, 1 if text.startswith(BOM) else 0):
+        if line := found[0].rstrip():
+            block.append(_Line(found.start(), line))
+        else:
+            yield from _of_block(block)
+            block = []
+    yield from _of_block(block)
+
+
+def _of_block(block: list[_Line]) -> Iterator[tuple[int, int]]:
+    """The paragraphs among lines with none empty."""
+    width = max((len(line.text) for line in block), default=0)
+    start = -1
+    for at, line in enumerate(block):
+        if start < 0:
+            mark = _MARK.match(line.text)
+            start = line.start + (mark.end() if mark else len(line.text) - len(line.text.lstrip()))
+        if at + 1 == len(block) or not _is_wrapped(line.text, block[at + 1].text, width):
+            yield start, line.start + len(line.text)
+            start = -1
+
+
+def _is_wrapped(line: str, following: str, width: int) -> bool:
+    """Whether the line ends only since the first word of the next one did not fit."""
+    word = _FIRST_WORD.match(following)
+    needed = len(line) + 1 + len(word[1] if word else "")
+    return _NARROWEST <= width <= _WIDEST and needed > width and not _MARK.match(following)

@@ -1,0 +1,109 @@
+"""Sentences of running text, by rules in SRX 2.0 (GALA/LISA, *Segmentation Rules eXchange*).
+
+The rules are LanguageTool's, which come with the library choppa-srx and are under LGPL-2.1."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tmnmt.errors import UsageError
+from tmnmt.formats.languages import normal_code
+
+if TYPE_CHECKING:
+    from choppa import SrxDocument
+
+# The library's time grows with the third power of the number of full stops, as in a table of
+# contents with ". . . . ." So it gets a few at once. No sentence is longer, or has more of them.
+_WINDOW = 2000  # characters
+_STOPS = re.compile(r"[.?!\u2026\u3002\uff01\uff1f]+")
+_MOST_STOPS = 16
+# Those with rules of their own.
+LANGUAGES = frozenset(
+    {
+        "ar",
+        "ast",
+        "be",
+        "br",
+        "ca",
+        "crh",
+        "da",
+        "de",
+        "el",
+        "en",
+        "eo",
+        "es",
+        "fa",
+        "fr",
+        "ga",
+        "gl",
+        "is",
+        "it",
+        "ja",
+        "lt",
+        "ml",
+        "nl",
+        "pl",
+        "pt",
+        "ro",
+        "ru",
+        "sk",
+        "sl",
+        "sr",
+        "sv",
+        "ta",
+        "tl",
+        "uk",
+        "zh",
+    }
+)
+
+
+def check_language(code: str) -> None:
+    """Raises UsageError where there are no rules for a language, or no library."""
+    if _language(code) not in LANGUAGES:
+        raise UsageError(
+            f"no rules for sentences in {code or 'an unknown language'!r}; allowed: "
+            f"{', '.join(sorted(LANGUAGES))}"
+        )
+    try:
+        _rules()
+    except ImportError as error:
+        raise UsageError(
+            "sentences need the library choppa-srx: pip install 'tmnmt[sentences]'"
+        ) from error
+
+
+def sentences(text: str, code: str) -> list[str]:
+    """The sentences of a text in a language that `check_language` allows, each with the white space
+    behind it: together they are the text."""
+    from choppa import SrxTextIterator
+
+    found, at = list[str](), 0
+    while at < len(text):
+        window = text[at : _window_end(text, at)]
+        pieces = list(SrxTextIterator(_rules(), f"{_language(code)}_two", window))
+        if at + len(window) < len(text) and len(pieces) > 1:
+            pieces.pop()  # goes on behind the window
+        found += pieces
+        at += sum(map(len, pieces))
+    return found
+
+
+def _window_end(text: str, at: int) -> int:
+    end = min(len(text), at + _WINDOW)
+    beyond = next(islice(_STOPS.finditer(text, at, end), _MOST_STOPS, None), None)
+    return beyond.start() if beyond else end
+
+
+def _language(code: str) -> str:
+    return normal_code(code).partition("-")[0]
+
+
+@cache
+def _rules() -> SrxDocument:
+    from choppa import DEFAULT_SRX_RULESET, SrxDocument
+
+    return SrxDocument(ruleset=DEFAULT_SRX_RULESET)
