@@ -54,7 +54,7 @@ def main() -> None:
     found, of_coded = _timed(translator, sources)
     texts = [Text(one.tgt, one.tgt_codes) for one in found]
     some = [at for at, source in enumerate(sources) if source.codes]
-    with_codes = ([one[at] for at in some] for one in (sources, references, texts))
+    with_codes = [[one[at] for at in some] for one in (sources, references, texts)]
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
@@ -65,8 +65,8 @@ def main() -> None:
             ).text_bleu,
             2,
         ),
-        "all lines": _measured(sources, references, texts, translator),
-        "lines with codes": _measured(*with_codes, translator),
+        "all lines": _measured(translator, sources, references, texts),
+        "lines with codes": _measured(translator, *with_codes),
     }
     print(json.dumps(told, indent=1))
     if options.output:
@@ -82,10 +82,10 @@ def _timed(translator: Translator, texts: Sequence[str | Text]) -> tuple[list[Tr
 
 
 def _measured(
+    translator: Translator,
     sources: Sequence[Text],
     references: Sequence[Text],
     texts: Sequence[Text],
-    translator: Translator,
 ) -> dict[str, dict[str, float]]:
     lines = [xml(one) for one in references]
     ways = {
