@@ -65,8 +65,8 @@ def main() -> None:
             ).text_bleu,
             2,
         ),
-        "all lines": _measured(sources, references, texts, translator),
-        "lines with codes": _measured(with_codes[0], with_codes[1], with_codes[2], translator),
+        "all lines": _measured(translator, sources, references, texts),
+        "lines with codes": _measured(translator, *with_codes),
     }
     print(json.dumps(told, indent=1))
     if options.output:
@@ -82,10 +82,10 @@ def _timed(translator: Translator, texts: Sequence[str | Text]) -> tuple[list[Tr
 
 
 def _measured(
+    translator: Translator,
     sources: Sequence[Text],
     references: Sequence[Text],
     texts: Sequence[Text],
-    translator: Translator,
 ) -> dict[str, dict[str, float]]:
     lines = [xml(one) for one in references]
     ways = {

@@ -14,8 +14,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby, islice
-from typing import NamedTuple
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -33,15 +32,6 @@ Array = NDArray[np.float64]
 Spans = Sequence[tuple[int, int]]
 
 
-class Said(NamedTuple):
-    """A translation, and where its subwords came from, as far as that is known."""
-
-    source: str
-    target: str
-    tokens: Sequence[Token] = ()
-    matches: Sequence[Match] = ()
-
-
 class Linker:
     """Links words by one model."""
 
@@ -57,41 +47,19 @@ class Linker:
 
         `tokens`: of the explained translation, with the `matches` they were read from; without
         them, the attention alone."""
-        return self.all_links([Said(source, target, tokens, matches)])[0]
-
-    def all_links(self, said: Sequence[Said]) -> list[Array]:
-        """The links of several translations, as `links` gives them, in one pass of the model."""
-        read = [
-            sorted({one.match for token in one.tokens for one in token.attention}) for one in said
-        ]
-        pairs = [
-            (one.matches[number].segment.src, one.matches[number].segment.tgt)
-            for one, numbers in zip(said, read, strict=True)
-            for number in numbers
-        ]
-        found = self.attention([*((one.source, one.target) for one in said), *pairs])
-        own, of_pairs = found[: len(said)], iter(zip(pairs, found[len(said) :], strict=True))
-        return [
-            self._linked(
-                one, links, dict(zip(numbers, islice(of_pairs, len(numbers)), strict=True))
-            )
-            for one, links, numbers in zip(said, own, read, strict=True)
-        ]
-
-    def _linked(
-        self, said: Said, own: Array, pairs: dict[int, tuple[tuple[str, str], Array]]
-    ) -> Array:
-        """The attention along a translation, and along the pairs that it read, by their numbers."""
-        if not pairs:
+        read = sorted({one.match for token in tokens for one in token.attention})
+        pairs = [(matches[number].segment.src, matches[number].segment.tgt) for number in read]
+        own, *of_pairs = self.attention([(source, target), *pairs])
+        if not read:
             return own
         origin = {
-            number: self._of_positions(pair, links @ same_words(pair[0], said.source))
-            for number, (pair, links) in pairs.items()
+            number: self._of_positions(pair, links @ same_words(pair[0], source))
+            for number, pair, links in zip(read, pairs, of_pairs, strict=True)
         }
-        copied = np.stack([_copied(token, origin, own.shape[1]) for token in said.tokens])
-        gates = np.array([[token.copy_gate] for token in said.tokens])
-        spans = piece_spans([token.text for token in said.tokens], said.target)
-        words = _mean(shares(spans, token_spans(said.target)))
+        copied = np.stack([_copied(token, origin, own.shape[1]) for token in tokens])
+        gates = np.array([[token.copy_gate] for token in tokens])
+        spans = piece_spans([token.text for token in tokens], target)
+        words = _mean(shares(spans, token_spans(target)))
         linked: Array = (1 - words @ gates) * own + words @ (gates * copied)
         return linked
 

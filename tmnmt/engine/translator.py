@@ -34,7 +34,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import Source, confirmable, plain_of, source_of, text_of
-from tmnmt.engine.links import Linker, Said, with_same_words
+from tmnmt.engine.links import Linker, with_same_words
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
@@ -354,40 +354,32 @@ class Translator:
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
             collated = self._collated(pieces, caches)
-            traced = explain or any(map(_is_traced, pieces))
-            hypotheses = self.decode(pieces, collated, traced)
+            hypotheses = self.decode(pieces, collated, explain)
             self._remember(caches, hypotheses)
-            translations = self._translations(pieces, hypotheses, collated, explain)
-            done |= zip(left, translations, strict=True)
-            self._link(batch, done, explain)
+            done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
+            self._link(batch, [done[row][0] for row in range(len(batch))])
             return [done[row] for row in range(len(batch))]
 
-    def _link(
-        self, batch: Sequence[Piece], done: dict[int, tuple[Translation, int]], explain: bool
-    ) -> None:
-        """Notes for segments with codes what was written for their pieces, and how its words are
-        linked to the source, where a code's place depends on that. What only links wanted is
-        dropped from the translations."""
-        wanted = dict[int, Said]()
-        for row, piece in enumerate(batch):
+    def _link(self, batch: Sequence[Piece], translations: Sequence[Translation]) -> None:
+        """Notes for segments with codes what was written for their pieces, and where a place of a
+        code depends on it, what every word looks at: the attention, in one pass for all of them.
+
+        The way through the pairs that it read, of `tmnmt.engine.links`, is left out: it places no
+        more codes right, and wants a trace of the decoder and a pass along every pair."""
+        wanted = list[tuple[Coded, int, str, str]]()
+        for piece, translation in zip(batch, translations, strict=True):
             if piece.coded is None or piece.silent or (piece.coded.is_taken and piece.part):
                 continue
-            translation, length = done[row]
             read = piece.coded.source.plain if piece.coded.is_taken else piece.read
-            tokens = translation.tokens if _is_traced(piece) and not piece.coded.is_taken else ()
-            if piece.coded.wants_links(translation.tgt, read):
-                wanted[row] = Said(read, translation.tgt, tokens, translation.matches)
             piece.coded.add(piece.part, read, translation.tgt, None)
-            done[row] = translation if explain else replace(translation, tokens=()), length
-        if wanted:
-            with self._timed("links"):
-                for (row, said), links in zip(
-                    wanted.items(), self.linker.all_links([*wanted.values()]), strict=True
-                ):
-                    coded = batch[row].coded
-                    sure = with_same_words(links, said.source, said.target)
-                    if coded is not None:
-                        coded.add(batch[row].part, said.source, said.target, sure)
+            if piece.coded.wants_links(translation.tgt, read):
+                wanted.append((piece.coded, piece.part, read, translation.tgt))
+        if not wanted:
+            return
+        with self._timed("links"):
+            links = self.linker.attention([(read, written) for *_, read, written in wanted])
+            for (coded, part, read, written), of_words in zip(wanted, links, strict=True):
+                coded.add(part, read, written, with_same_words(of_words, read, written))
 
     def _verbatim(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool
@@ -690,25 +682,20 @@ class Translator:
         ]
 
     def _translations(
-        self,
-        pieces: Sequence[Piece],
-        hypotheses: Sequence[Hypothesis],
-        collated: Collated,
-        explain: bool,
+        self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
     ) -> list[tuple[Translation, int]]:
         """What the best hypotheses say, and their lengths."""
         return [
-            (self._translation(piece, best, collated, row, explain), len(best.ids) + best.finished)
+            (self._translation(piece, best, collated, row), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(pieces, hypotheses, strict=True))
         ]
 
     def _translation(
-        self, piece: Piece, best: Hypothesis, collated: Collated, row: int, explain: bool
+        self, piece: Piece, best: Hypothesis, collated: Collated, row: int
     ) -> Translation:
         matches = piece.matches or ()
         near = Neighbouring(collated.asked, len(matches))
-        told = explain or _is_traced(piece)
-        tokens = tokens_of(best, self.vocab, collated, row, near) if told else ()
+        tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
         text, unknown = self.vocab.decode(best.ids), 0
         if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
             unknown = lacking(piece.read, self.vocab)
@@ -801,8 +788,3 @@ def _split_at_blanks(texts: Iterable[Source]) -> Iterator[list[Source]]:
 def _codes_of(piece: Piece) -> Sequence[Code] | None:
     """The codes of a segment; None of a text that has none by what it is."""
     return piece.coded.source.codes if piece.coded is not None else None
-
-
-def _is_traced(piece: Piece) -> bool:
-    """Whether the links of its words want to know what was read of its pairs."""
-    return piece.coded is not None and bool(piece.matches) and piece.coded.is_linked
