@@ -15,9 +15,8 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Text, joined
+from tmnmt.codes.record import Code, Source, Text, joined
 from tmnmt.config.options import Decoding, Remembering
-from tmnmt.engine.confirmed import Source
 from tmnmt.engine.links import Linker
 from tmnmt.engine.schedule import InOrder
 from tmnmt.errors import UsageError

@@ -74,6 +74,14 @@ class Text:
         return "".join(part if isinstance(part, str) else part[0].markup for part in self.parts())
 
 
+Source = str | Text  # what there is to translate
+
+
+def plain_of(text: Source) -> str:
+    """The text without its codes."""
+    return text.plain if isinstance(text, Text) else text
+
+
 def joined(parts: Iterable[Part]) -> Text:
     """The text of these parts; where the codes said that they are does not count."""
     plain, codes = "", list[Code]()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from tmnmt.codes.lent import lent
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked, place
 from tmnmt.codes.record import Text
-from tmnmt.engine.links import Array
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.segments import Match, Translation
 from tmnmt.text import token_spans
+
+if TYPE_CHECKING:
+    from tmnmt.engine.links import Array
 
 Spans = list[tuple[int, int]]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from tmnmt.codes.record import Code, Text, same
+from tmnmt.codes.record import Code, Source, Text, same
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.engine.verbatim import agreeing
 from tmnmt.errors import UsageError
@@ -19,7 +19,6 @@ from tmnmt.layers.cache_file import DoneRecord
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
 
-Source = str | Text  # a text, which may have codes
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 
 
@@ -144,11 +143,6 @@ def source_of(text: object) -> Source:
     for part in (text.plain, *(code.markup for code in text.codes)):
         text_of(part)
     return text
-
-
-def plain_of(text: Source) -> str:
-    """The text without its codes."""
-    return text.plain if isinstance(text, Text) else text
 
 
 def text_of(text: object) -> str:

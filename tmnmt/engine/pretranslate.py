@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Source, Text, plain_of
 from tmnmt.config.options import Untranslated
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.confirmed import Source, plain_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.formats.clean import clean

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from tmnmt.codes.record import Source
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.confirmed import Source
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Translation
 

@@ -11,16 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import (
-    Confirmed,
-    Done,
-    Source,
-    confirmed_now,
-    plain_of,
-    source_of,
-    text_of,
-)
+from tmnmt.codes.record import Source, Text, plain_of
+from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
 from tmnmt.engine.schedule import InOrder
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Code, Text
+from tmnmt.codes.record import Code, Source, Text, plain_of
 from tmnmt.config.options import (
     Decoding,
     Device,
@@ -33,7 +33,7 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.confirmed import Source, confirmable, plain_of, source_of, text_of
+from tmnmt.engine.confirmed import confirmable, source_of, text_of
 from tmnmt.engine.links import Linker, with_same_words
 from tmnmt.engine.named_memories import (
     Named,
