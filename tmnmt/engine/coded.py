@@ -1,19 +1,24 @@
-"""A segment with codes on its way through the translator: its plain text is translated, with masks
-for placeholders, and the codes are placed in what comes out."""
+"""A segment that is not read as it stands, on its way through the translator: its plain text is
+translated, with masks for placeholders and without capitals throughout; and its codes are placed in
+what comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tmnmt.codes.apart import kept_apart
+from tmnmt.codes.capitals import capitalised, in_capitals, recased
 from tmnmt.codes.lent import lent
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked, place
-from tmnmt.codes.record import Text
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Source, Text, is_text
+from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.segments import Match, Translation
 from tmnmt.text import token_spans
@@ -35,21 +40,44 @@ class _Part:
 
 
 class Coded:
-    """One segment. `given` is its text as it came, `source` the same on one line, with the white
-    space at its ends as codes; `changed`: whether it had control characters."""
+    """One segment. `given` is its text as it came; `source` the same on one line, with placeholders
+    as codes and, if it may have codes, the white space at its ends, too; `changed`: whether it had
+    control characters."""
 
-    def __init__(self, given: Text) -> None:
-        self.given = given
-        self.source, self.changed = clean_codes(given)
+    def __init__(self, given: Source, size: Callable[[str], int]) -> None:
+        """`size`: of a word, in subwords."""
+        self._size = size
+        if isinstance(given, Text):
+            self.given = given
+            self.source, self.changed = clean_codes(given)
+        else:
+            plain, self.changed = clean(given)
+            self.given, self.source = Text(given), Text(plain)
+        self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
+        if self._finds:
+            self.source = with_placeholders(self.source)
+        self._in_capitals = in_capitals(self.source)
         self._masked = mask(self.source)
         self._parts: dict[int, _Part] = {}
         self._lent: Text | None = None
         self.is_taken = False  # from a memory, as it stands
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the text is read as it stands, and can have no codes."""
+        return not self.given.codes and not self.source.codes and not self._in_capitals
+
+    @property
     def read(self) -> str:
-        """The text as the model reads it, with masks."""
-        return self._masked.text.plain
+        """The text as the model reads it, with masks, and as in a sentence."""
+        text = self._masked.text
+        return capitalised(recased(text, self._size)) if self._in_capitals else text.plain
+
+    def asked(self, text: str) -> str:
+        """A text of the segment as the memories are asked for what is like it."""
+        if not self._in_capitals:
+            return text
+        return capitalised(recased(with_placeholders(Text(text)), self._size))
 
     def pieces(self, read: Sequence[str]) -> list[str]:
         """What the source has for texts that the model reads, which follow one another."""
@@ -57,7 +85,8 @@ class Coded:
 
     def said(self, written: str, read: str) -> str:
         """What the model wrote for what it read, with masks alone for the placeholders."""
-        return self._masked.again(written, read)
+        said = self._masked.again(written, read)
+        return said.upper() if self._in_capitals else said
 
     @cached_property
     def is_linked(self) -> bool:
@@ -72,6 +101,7 @@ class Coded:
         """Takes the target of a match, as a person wrote it, for the whole. One that something was
         put into does not lend its places."""
         self._masked, self.is_taken = mask(self.source, by_person=True), True
+        self._in_capitals = False
         segment = match.segment
         if match.tgt == segment.tgt:
             pair = Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes)
@@ -89,13 +119,18 @@ class Coded:
 
     def finished(self, translation: Translation) -> Translation:
         """The translation of the whole segment, with its codes."""
-        text = self._lent or self._placed()
+        text = self._lent or kept_apart(self.source, self._placed())
+        codes = tuple(c for c in text.codes if not is_text(c)) if self._finds else text.codes
+        tokens = translation.tokens
+        if self._in_capitals:
+            tokens = tuple(replace(token, text=token.text.upper()) for token in tokens)
         return replace(
             translation,
             src=self.given.plain,
             tgt=text.plain,
             src_codes=self.given.codes,
-            tgt_codes=text.codes,
+            tgt_codes=codes,
+            tokens=tokens,
         )
 
     def _placed(self) -> Text:

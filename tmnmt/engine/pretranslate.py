@@ -34,7 +34,7 @@ class Pretranslator:
         around all words."""
         coming = iter(texts)
         while batch := list(islice(coming, TOGETHER)):
-            coded = [Coded(text) if isinstance(text, Text) else None for text in batch]
+            coded = [Coded(text, len) if isinstance(text, Text) else None for text in batch]
             cleaned = [
                 one.source.plain if one is not None else clean(plain_of(text))[0]
                 for text, one in zip(batch, coded, strict=True)

@@ -33,7 +33,7 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.confirmed import confirmable, source_of, text_of
+from tmnmt.engine.confirmed import confirmable, source_of
 from tmnmt.engine.links import Linker, with_same_words
 from tmnmt.engine.named_memories import (
     Named,
@@ -454,7 +454,7 @@ class Translator:
         pieces = [self._joined(piece) for piece in pieces]
         rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
         own = self.retriever.search(
-            [pieces[row].text for row in rows],
+            [_asked_of(pieces[row], pieces[row].text) for row in rows],
             [confirmed[row] for row in rows] if confirmed else [],
         )
         for row, matches in zip(rows, own, strict=True):
@@ -472,7 +472,8 @@ class Translator:
         ]
         first = {id(pieces[row].of_whole): row for row in reversed(parts)}
         again = [confirmed[row] for row in first.values()] if confirmed else []
-        wholes = self.retriever.search([pieces[row].whole for row in first.values()], again)
+        texts = [_asked_of(pieces[row], pieces[row].whole) for row in first.values()]
+        wholes = self.retriever.search(texts, again)
         for row, matches in zip(first.values(), wholes, strict=True):
             pieces[row].of_whole.append(matches)
 
@@ -640,18 +641,9 @@ class Translator:
         """A segment as what the model can translate: no control characters, no piece longer than it
         was trained on, unless a memory holds it as it is. `tag`: as in `stream`."""
         given = source_of(text)
-        coded = Coded(given) if isinstance(given, Text) else None
-        if coded is not None:
-            plain, cleaned, read, changed = (
-                coded.given.plain,
-                coded.source.plain,
-                coded.read.strip(),
-                coded.changed,
-            )
-        else:
-            plain = text_of(given)
-            cleaned, changed = clean(plain)
-            read = cleaned
+        whole = Coded(given, self._size)
+        cleaned, read = whole.source.plain, whole.read.strip()
+        coded = None if isinstance(given, str) and whole.is_plain else whole
         texts = pieces(read, self.vocab, self.longest) if read else []
         with self.lock:
             if (
@@ -660,11 +652,14 @@ class Translator:
                 and self.retriever.exact([cleaned], least=self.settings.verbatim)[0] is not None
             ):
                 texts = [read]
-            self.counts[CONTROL] += changed
+            self.counts[CONTROL] += whole.changed
         ids = [self.vocab.encode_source(piece_text) for piece_text in texts]
         if tag:
             ids = [self.vocab.tagged(one, tag) for one in ids]
-        number, shared = queue.announce(plain, len(texts), coded), list[tuple[Match, ...]]()
+        number, shared = (
+            queue.announce(plain_of(given), len(texts), coded),
+            list[tuple[Match, ...]](),
+        )
         own = texts if coded is None else coded.pieces(texts)
         return [
             Piece(
@@ -680,6 +675,9 @@ class Translator:
             )
             for part, masked in enumerate(texts)
         ]
+
+    def _size(self, word: str) -> int:
+        return len(self.vocab.encode_source(word))
 
     def _translations(
         self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
@@ -783,6 +781,11 @@ def _split_at_blanks(texts: Iterable[Source]) -> Iterator[list[Source]]:
             document = []
     if document:
         yield document
+
+
+def _asked_of(piece: Piece, text: str) -> str:
+    """The text of a segment as the memories are asked for what is like it."""
+    return text if piece.coded is None else piece.coded.asked(text)
 
 
 def _codes_of(piece: Piece) -> Sequence[Code] | None:

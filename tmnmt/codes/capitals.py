@@ -1,0 +1,47 @@
+"""Texts in capitals throughout, such as headings: models and memories hardly know them, so they are
+read in the letters of a sentence, and what comes out is in capitals again.
+
+    THE MINISTER OF CANADA    the source
+    The minister of Canada    what the model reads, and the memories are asked for"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tmnmt.codes.record import Text
+
+LONG = 4  # letters of a word that is no mere abbreviation
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def in_capitals(text: Text) -> bool:
+    """Whether all letters are capitals, and one word at least is long; what codes cover does not
+    count."""
+    words = [word for part in text.parts() if isinstance(part, str) for word in _WORD.findall(part)]
+    return any(len(word) >= LONG and word.isupper() for word in words) and not any(
+        any(letter.islower() for letter in word) for word in words
+    )
+
+
+def recased(text: Text, size: Callable[[str], int]) -> str:
+    """The plain text of `text`, which is in capitals, as in a sentence, letter for letter: of small
+    letters, one capital or all capitals every word has the first of the least `size`, which is that
+    of a word for the model. What codes cover stays."""
+    shown = ""
+    for part in text.parts():
+        if isinstance(part, str):
+            shown += _WORD.sub(lambda found: _as_known(found[0], size), part)
+        else:
+            shown += part[1]
+    return shown
+
+
+def _as_known(word: str, size: Callable[[str], int]) -> str:
+    forms = [form for form in (word.lower(), word.title(), word) if len(form) == len(word)]
+    return min(forms, key=size)
+
+
+def capitalised(text: str) -> str:
+    """With a capital for its first letter, if a word begins the text."""
+    return text[:1].upper() + text[1:] if len(text[:1].upper()) == 1 else text
