@@ -92,3 +92,29 @@ def test_of_several_targets_the_newest_of_the_most_frequent_is_taken(tmp_path: P
             assert found[0] is not None and found[0].segment.tgt == taken and found[1] is None
         newest = Retriever([few], 2, 0.5).exact([QUERY])[0]
         assert newest is not None and newest.segment.changed.startswith("2023")
+
+
+def test_for_a_short_segment_pairs_that_share_half_of_its_words_are_not_read(
+    tmp_path: Path,
+) -> None:
+    sources = ["Close file", "Close the file", "Open it", "Leave the old file", "Open the file now"]
+    build(tmp_path / "m", [Segment(src, src) for src in sources], "en", "fr")
+    with MemoryIndex.open(tmp_path / "m") as index:
+
+        def read(text: str, **options: float) -> list[str]:
+            (found,) = Retriever([index], 4, 0.5, **options).search([text])  # type: ignore[arg-type]
+            return sorted(match.segment.src for match in found)
+
+        assert read("Open file") == []
+        assert read("Open the file") == ["Close the file", "Open the file now"]
+        assert read("Open the old file") == [
+            "Close the file",
+            "Leave the old file",
+            "Open the file now",
+        ]
+        assert read("Open file", short_threshold=0.5) == [
+            "Close file",
+            "Open it",
+            "Open the file now",
+        ]
+        assert len(index.search(["Open file"])[0]) == 3

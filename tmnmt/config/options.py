@@ -96,7 +96,7 @@ class Search(Options):
         float,
         number(0, 1),
         Help("Smallest fuzzy score of a pair for a segment of up to three words."),
-    ] = 0.75
+    ] = 0.6
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
+ONE = "1"
 
 
 class Differences(NamedTuple):
@@ -79,7 +80,9 @@ def adapt(query: str, segment: Segment, found: Differences) -> Adapted:
 def _with_numbers(query: str, src: str, tgt: str) -> str | None:
     """`tgt` with the numbers of `query` for those of `src`. It is sure where every number that
     differs becomes one and the same everywhere, and stands in the target as often as in the
-    source, in no word, such as 1er; and where it is known how the target writes it."""
+    source, in no word, such as 1er; where it is known how the target writes it; where the target
+    has no number that the source has not; and where none becomes 1, by which words go: of numbers
+    that became 1 every other one was wrong, of others every sixth, mostly for other words."""
     asked, known = NUMBER.findall(query), NUMBER.findall(src)
     if len(asked) != len(known):
         return None
@@ -89,11 +92,15 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         becomes.setdefault(_digits(old), set()).add(new)
         forms.append((new, old))
     places = list(NUMBER.finditer(tgt))
+    if not {_digits(found[0]) for found in places} <= becomes.keys():
+        return None
     written: dict[str, str] = {}
     for new, old in forms:
         value = _digits(old)
         if becomes[value] == {old}:
             continue
+        if _digits(new) == ONE:
+            return None
         theirs = [found for found in places if _digits(found[0]) == value]
         times = sum(_digits(other) == value for other in known)
         if len(becomes[value]) > 1 or len(theirs) != times:

@@ -8,7 +8,7 @@ what is not sure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from tmnmt.codes.record import Code, inline, same
@@ -21,6 +21,7 @@ from tmnmt.text import match_tokens, normalise
 
 FULL = 100  # the same text
 MOST = 102  # in the same place
+MOST_PLACES = 256  # of equal segments whose neighbours are looked at
 
 # Properties of TMX by which tools name a segment and its neighbours: OmegaT, memoQ, Okapi, Trados,
 # this project; in lower case.
@@ -150,13 +151,20 @@ def _of_place(asked: Asked, segment: Segment, around: Around) -> list[Reason]:
         ("next", asked.next, [around.next, *_values(segment, NEXT)]),
     ]
     reasons = [
-        Reason(what, 1)
-        for what, text, others in agree
-        if normalise(text) and normalise(text) in map(normalise, others)
+        Reason(what, 1) for what, text, others in agree if any(_same_text(text, o) for o in others)
     ]
     if asked.id and asked.id in _values(segment, IDS):
         reasons.append(Reason("id", 1))
     return reasons[: MOST - FULL]
+
+
+def _same_text(text: str, other: str) -> bool:
+    """Whether two texts are the same, and say something."""
+    if not text or not other:
+        return False
+    if text.isascii() and other.isascii() and "".join(text.split()) != "".join(other.split()):
+        return False  # which is told sooner
+    return normalise(text) == normalise(other) != ""
 
 
 def _values(segment: Segment, names: Sequence[str]) -> list[str]:
@@ -177,7 +185,7 @@ def around(index: Index, segments: Sequence[Segment]) -> list[Around]:
     position in the same document."""
     if not isinstance(index, FindsById):
         return [Around()] * len(segments)
-    ids = {segment.id + step for segment in segments for step in (-1, 1)}
+    ids = {segment.id + step for segment in segments if segment.document for step in (-1, 1)}
     near = index.find(sorted(ids))
     return [
         Around(*(_source_beside(near.get(segment.id + step), segment, step) for step in (-1, 1)))
@@ -200,14 +208,32 @@ def valued(
     trust: Trust = IN_FULL,
 ) -> list[Match]:
     """The matches with what they are worth. `index`: where they are from, which is asked for the
-    neighbours of those that are full."""
-    plain = [worth(asked, match, Around(), penalties, trust) for match in matches]
-    full = [at for at, one in enumerate(plain) if one.value >= FULL and not one.tgt]
-    if index is not None and full and (asked.previous or asked.next):
-        segments = [matches[at].segment for at in full]
-        for at, near in zip(full, around(index, segments), strict=True):
-            plain[at] = worth(asked, matches[at], near, penalties, trust)
-    return [replace(match, worth=one) for match, one in zip(matches, plain, strict=True)]
+    neighbours of those that are full, of the first 256 of them."""
+    known: dict[object, Worth] = {}  # copies are worth the same
+    plain = []
+    for match in matches:
+        key = _counts(match.segment, penalties)
+        if key not in known:
+            known[key] = worth(asked, match, Around(), penalties, trust)
+        plain.append(known[key])
+    if index is not None and (asked.previous or asked.next):
+        full = [at for at, one in enumerate(plain) if one.value >= FULL and not one.tgt]
+        segments = [matches[at].segment for at in full[:MOST_PLACES]]
+        for at, near in zip(full, around(index, segments), strict=False):
+            if _same_text(near.previous, asked.previous) or _same_text(near.next, asked.next):
+                plain[at] = worth(asked, matches[at], near, penalties, trust)
+    return [
+        Match(match.segment, match.score, match.edits, one)
+        for match, one in zip(matches, plain, strict=True)
+    ]
+
+
+def _counts(segment: Segment, penalties: Penalties) -> object:
+    """All of a segment that its worth depends on, but for its place."""
+    document = segment.document if penalties.domain is not None else ""
+    changed = segment.changed if penalties.older_than is not None else ""
+    made = segment.user, segment.origin, segment.properties
+    return segment.src, segment.tgt, segment.src_codes, document, changed, made
 
 
 def most_worth(matches: Iterable[Match], k: int) -> list[Match]:

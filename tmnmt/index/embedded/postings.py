@@ -138,7 +138,7 @@ class Postings:
         Another skeleton can have the same hash."""
         groups = texts_with(self._skeletons, skeleton_hash(bones)).astype(np.int64)
         starts, offsets = self._parts["length_start"], self._parts["member_offsets"]
-        if len(groups) and groups[-1] >= len(offsets) - 1:
+        if groups.max(initial=-1) >= len(offsets) - 1:
             raise _damaged(self._folder / f"{SKELETONS}.npy", "names a text that is not there")
         first, end = starts[[min(length, len(starts) - 1), min(length + 1, len(starts) - 1)]]
         others = (groups < first) | (groups >= end)
