@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmnmt.errors import FormatError
+from tmnmt.files.html import HtmlFile
 from tmnmt.files.po import PoFile
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
@@ -14,7 +15,7 @@ from tmnmt.files.xliff2 import Xliff2
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile)
+KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile, HtmlFile)
 
 
 def opened(path: Path) -> TranslatableFile:
@@ -27,4 +28,4 @@ def opened(path: Path) -> TranslatableFile:
     for kind in KINDS:
         if kind.accepts(head, path):
             return kind(path)
-    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX")
+    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML")
