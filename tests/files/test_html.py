@@ -205,7 +205,6 @@ def test_any_page_comes_back(
     file = page(tmp_path, content)
     targets = [data.draw(st.sampled_from([None, "x y", unit.source])) for unit in before]
     changed = filled(file, *targets).decode()
-    assert len(units(page(tmp_path, changed))) >= len([one for one in targets if one is not None])
     texts = _Texts()
     texts.feed(changed)
     assert "".join(texts.found).count("x y") <= sum(target == "x y" for target in targets)

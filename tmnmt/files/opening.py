@@ -6,7 +6,9 @@ from pathlib import Path
 
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
+from tmnmt.files.json import JsonFile
 from tmnmt.files.po import PoFile
+from tmnmt.files.properties import PropertiesFile
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
@@ -15,7 +17,15 @@ from tmnmt.files.xliff2 import Xliff2
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile, HtmlFile)
+KINDS: tuple[type[TranslatableFile], ...] = (
+    Xliff2,
+    Xliff1,
+    PoFile,
+    TmxFile,
+    HtmlFile,
+    JsonFile,
+    PropertiesFile,
+)
 
 
 def opened(path: Path) -> TranslatableFile:
@@ -28,4 +38,7 @@ def opened(path: Path) -> TranslatableFile:
     for kind in KINDS:
         if kind.accepts(head, path):
             return kind(path)
-    raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML")
+    raise FormatError(
+        f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, JSON, "
+        "Java properties"
+    )
