@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmnmt.errors import FormatError
+from tmnmt.files.html import HtmlFile
+from tmnmt.files.json import JsonFile
 from tmnmt.files.po import PoFile
+from tmnmt.files.properties import PropertiesFile
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
@@ -15,14 +18,25 @@ PARTIAL = ".partial"
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile, TmxFile)
+KINDS: tuple[type[TranslatableFile], ...] = (
+    Xliff2,
+    Xliff1,
+    PoFile,
+    TmxFile,
+    HtmlFile,
+    JsonFile,
+    PropertiesFile,
+)
 
 
 def opened(path: Path) -> TranslatableFile:
     """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
     kind = kind_of(path)
     if kind is None:
-        raise FormatError(f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX")
+        raise FormatError(
+            f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, JSON, "
+            "Java properties"
+        )
     return kind(path)
 
 

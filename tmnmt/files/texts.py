@@ -13,6 +13,7 @@ from tmnmt.formats.clean import MAX_TOKENS, too_long
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.tmx_codes import MAX_CODES
 
+TOO_MANY = f"more than {MAX_CODES:,} codes"
 MAX_STRING = 10_000_000  # characters, as bytes of a unit of TMX
 
 # Between words; at the ends of a text it is blank. Tabs make columns.
@@ -52,7 +53,7 @@ def limited(unit: Unit) -> Unit:
     """The unit, locked where its source is longer than a segment may be."""
     problem = ""
     if len(unit.source.codes) > MAX_CODES:
-        problem = f"more than {MAX_CODES:,} codes"
+        problem = TOO_MANY
     elif too_long(unit.source.plain):
         problem = f"more than {MAX_TOKENS:,} tokens"
     return replace(unit, state="locked", problem=problem) if problem else unit

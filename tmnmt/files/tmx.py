@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from tmnmt.codes.record import TMX, Text
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
-from tmnmt.files.texts import limited
+from tmnmt.files.texts import TOO_MANY, limited
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.files.xliff import Edit
 from tmnmt.files.xliff_parts import Output, check_comes_back, encoding_of, reading
@@ -90,7 +90,7 @@ class TmxFile(TranslatableFile):
         if unit.problem:
             return unit.problem
         if len(target.codes) > MAX_CODES:
-            return f"more than {MAX_CODES:,} codes"
+            return TOO_MANY
         try:
             seg_of(target)
         except FormatError as error:
@@ -283,8 +283,7 @@ class _Reader:
         id, line = tu.get("tuid", ""), element.line
         notes = tuple(note.text for note in tu.iterfind("note") if note.text)
         if too_many(src) or (tgt is not None and too_many(tgt)):
-            problem = f"more than {MAX_CODES:,} codes"
-            return Unit(Text(""), None, "locked", id, "", notes, line, problem)
+            return Unit(Text(""), None, "locked", id, "", notes, line, TOO_MANY)
         source = clean_codes(text_of(src))[0]
         target = None if tgt is None else clean_codes(text_of(tgt))[0]
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):

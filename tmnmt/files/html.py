@@ -1,0 +1,367 @@
+"""HTML pages and fragments.
+
+A unit is the text between two tags of blocks; the tags inside it, such as <b>, are codes. Tags
+around a whole text, and what stands before or behind all its words, stay outside. Attributes that
+are read, such as alt and title, are units of their own. What is decided so:
+- Left alone: script, style, template, svg, math, code inside pre, what has translate="no" or the
+  class "notranslate", comments. Inside a text, such an element is a placeholder.
+- In pre, every line is a unit.
+- Character references become characters. New text has none but &amp; &lt; &gt;, and &nbsp; where
+  the old text had it; and what the page's character set lacks."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import unescape
+from pathlib import Path
+
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.errors import FormatError
+from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
+from tmnmt.files.texts import MAX_STRING, TOO_MANY, limited, string_of, unit_of
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.formats.encoding import byte_order_mark, charset
+from tmnmt.formats.languages import is_code, normal_code
+from tmnmt.formats.tmx_codes import MAX_CODES
+
+HTML = "html"  # the form of codes whose markup is a tag
+_BLOCK_NAMES = """address article aside audio base blockquote body button canvas caption center col
+    colgroup dd details dialog dir div dl dt fieldset figcaption figure footer form frame frameset
+    h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link main menu meta nav noframes
+    noscript object ol optgroup option p param pre script search section select source style summary
+    table tbody td textarea tfoot th thead title tr track ul video xmp"""
+_VOID_NAMES = "area base br col embed frame hr img input link meta param source track wbr"
+_DESCRIBING = "description keywords og:title og:description twitter:title twitter:description"
+_BLOCKS, _VOID = frozenset(_BLOCK_NAMES.split()), frozenset(_VOID_NAMES.split())
+_DESCRIPTIONS = frozenset(_DESCRIBING.split())
+_LEFT_ALONE = frozenset({"svg", "math", "template"})
+_CODE = frozenset({"code", "samp", "kbd"})
+_TEXTS = frozenset({"textarea", "title"})  # raw, but text
+_READ = frozenset({"alt", "title", "placeholder", "aria-label", "summary"})
+_BUTTONS = frozenset({"submit", "button", "reset"})
+_META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_XML_CHARSET = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""")
+_LANGUAGE = re.compile(r"""<html\s[^>]*?\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_LOOKED_AT = 8192  # bytes, or characters
+_NBSP = re.compile("&(?:nbsp|#160|#xa0);", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A part of a text: words, a tag, or what is left alone."""
+
+    kind: str  # "text", "start", "end", "alone", "placeholder"
+    start: int
+    stop: int
+    name: str = ""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What a unit takes the place of: pieces of a text, or the value of an attribute."""
+
+    start: int
+    stop: int
+    pieces: list[_Piece] = field(default_factory=list)
+    attribute: Attribute | None = None
+
+
+class HtmlFile(WholeFile):
+    """A page, or a part of one."""
+
+    kind = "html"
+    errors = "xmlcharrefreplace"
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        super().__init__(path, src_lang, tgt_lang)
+        found = _LANGUAGE.search(self.text[:_LOOKED_AT])
+        if found and is_code(found[1]):
+            self.src_lang = normal_code(found[1])
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name, or by how a page begins."""
+        begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower()
+        by_name = path.suffix.lower() in (".html", ".htm", ".xhtml")
+        return by_name or begin.startswith((b"<!doctype html", b"<html"))
+
+    def _encoding(self, data: bytes) -> str:
+        marked, length = byte_order_mark(data)
+        if length:
+            return marked
+        head = data[:_LOOKED_AT]
+        found = _XML_CHARSET.match(head) or _META_CHARSET.search(head)
+        if found is None:
+            return "utf-8"
+        name = found[1].decode("ascii", "replace")
+        known = charset(name)
+        if not known:
+            raise FormatError(
+                f"{self.path}: unknown charset {excerpt(name)!r}; allowed: a character set, as "
+                "UTF-8"
+            )
+        if known.startswith(("utf-16", "utf-32")):  # it has been read as single bytes
+            return "utf-8"
+        # browsers take both for Windows-1252, which has five bytes that are nothing
+        western = known in ("ascii", "iso8859-1")
+        return "cp1252" if western and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else known
+
+    @cached_property
+    def _slots(self) -> list[_Slot]:
+        found = _Slots(self.text)
+        for token in tokens(self.text, self.wrong):
+            found.take(token)
+        found.end()
+        return sorted(found.slots, key=lambda slot: (slot.start, slot.attribute is not None))
+
+    def _units(self) -> Sequence[Unit]:
+        return [self._unit(slot) for slot in self._slots]
+
+    def _unit(self, slot: _Slot) -> Unit:
+        line = self.line(slot.start)
+        raw = self.text[slot.start : slot.stop]
+        if slot.attribute is not None:
+            return unit_of(unescape(raw), breaks=False, line=line)
+        if len(raw) > MAX_STRING:
+            return unit_of(raw, line=line)
+        if len(slot.pieces) > 2 * MAX_CODES + 1:  # no two texts stand side by side
+            return Unit(Text(""), state="locked", line=line, problem=TOO_MANY)
+        text = with_placeholders(joined(_parts(self.text, slot.pieces)))
+        return limited(Unit(clean_codes(text)[0], line=line))
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        waiting = list[Edit]()  # attributes inside a text that is filled in itself
+        text: tuple[_Slot, Filling] | None = None
+        for slot, filling in zip(self._slots, fillings, strict=True):
+            if text is not None and slot.start >= text[0].stop:
+                yield self._filled(*text, waiting)
+                text, waiting = None, []
+            if filling is None:
+                continue
+            if slot.attribute is None:
+                text = slot, filling
+            elif text is None:
+                yield _value(slot.attribute, filling.target)
+            else:
+                waiting.append(_value(slot.attribute, filling.target))
+        if text is not None:
+            yield self._filled(*text, waiting)
+
+    def _filled(self, slot: _Slot, filling: Filling, inside: list[Edit]) -> Edit:
+        """A text with its target, whose tags have other attributes inside."""
+        tags = defaultdict[str, deque[str]](deque)
+        for piece in slot.pieces:
+            if piece.kind != "text":
+                old = self.text[piece.start : piece.stop]
+                edits = [edit for edit in inside if piece.start <= edit.start < piece.stop]
+                tags[old].append(_with(old, piece.start, edits))
+        raw = self.text[slot.start : slot.stop]
+        space = "&nbsp;" if _NBSP.search(raw) else "\u00a0"
+        new = ""
+        for part in filling.target.parts():
+            if isinstance(part, str):
+                new += _escaped(part, space)
+            elif part[0].form == HTML:
+                left = tags.get(part[0].markup)
+                new += left.popleft() if left else part[0].markup
+            else:
+                new += _escaped(part[1] if part[0].form else part[0].markup, space)
+        return Edit(slot.start, slot.stop, new)
+
+
+def _escaped(text: str, space: str = "\u00a0") -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("\u00a0", space)
+
+
+def _value(attribute: Attribute, target: Text) -> Edit:
+    """The value of an attribute with its target. Codes that it has are placeholders."""
+    string = string_of(target)
+    quote = attribute.quote or '"'
+    new = _escaped(string).replace(quote, "&quot;" if quote == '"' else "&#39;")
+    return Edit(attribute.start, attribute.end, new if attribute.quote else f'"{new}"')
+
+
+def _with(tag: str, start: int, edits: list[Edit]) -> str:
+    for edit in reversed(edits):
+        tag = tag[: edit.start - start] + edit.new + tag[edit.end - start :]
+    return tag
+
+
+def _parts(text: str, pieces: Sequence[_Piece]) -> Iterator[Part]:
+    """Words and codes of a text. A <br> between two words covers a space."""
+    pairs = _pairs(pieces)
+    for number, piece in enumerate(pieces):
+        raw = text[piece.start : piece.stop]
+        if piece.kind == "text":
+            yield unescape(raw)
+        elif piece.kind == "placeholder":
+            words = unescape(re.sub(r"<[^>]*>", "", raw))
+            yield Code(0, "placeholder" if words.strip() else "standalone", raw, "", HTML), words
+        elif piece.kind == "alone":
+            sides = text[piece.start - 1 : piece.start], text[piece.stop : piece.stop + 1]
+            apart = piece.name == "br" and not any(side.isspace() for side in sides)
+            yield Code(0, "standalone", raw, "", HTML), " " * apart
+        else:
+            kind: Kind = "open" if piece.kind == "start" else "close"
+            yield Code(0, kind, raw, pairs.get(number, ""), HTML), ""
+
+
+def _pairs(pieces: Sequence[_Piece]) -> dict[int, str]:
+    """The names of the spans, by the numbers of their two tags."""
+    found, waiting = dict[int, str](), defaultdict[str, list[int]](list)
+    for number, piece in enumerate(pieces):
+        if piece.kind == "start":
+            waiting[piece.name].append(number)
+        elif piece.kind == "end" and waiting[piece.name]:
+            opening = waiting[piece.name].pop()
+            found[opening] = found[number] = str(opening + 1)
+    return found
+
+
+class _Slots:
+    """Takes tokens in order, and gathers what is to be translated."""
+
+    def __init__(self, text: str) -> None:
+        self.slots = list[_Slot]()
+        self._text = text
+        self._pieces = list[_Piece]()
+        self._pre = 0  # how many pre are open
+        self._alone: _Piece | None = None  # what is open and left alone
+        self._depth = 0  # of elements of its name inside
+
+    def take(self, token: Token) -> None:
+        if self._alone is not None and self._is_inside(token, self._alone):
+            return
+        if token.kind == "text":
+            self._take_text(token.start, token.stop)
+        elif token.kind == "raw":
+            if token.name in _TEXTS:
+                self._take_text(token.start, token.stop)
+        elif token.kind == "aside":
+            self._pieces.append(_Piece("alone", token.start, token.stop))
+        elif token.kind == "start":
+            self._take_start(token)
+        elif token.name in _BLOCKS:
+            self.end()
+            self._pre = max(0, self._pre - (token.name == "pre"))
+        else:
+            self._pieces.append(_Piece("end", token.start, token.stop, token.name))
+
+    def _take_text(self, start: int, stop: int) -> None:
+        if not self._pre:
+            self._pieces.append(_Piece("text", start, stop))
+            return
+        for line in re.finditer(r"[^\n]+|\n", self._text[start:stop]):
+            if line[0] == "\n":
+                self.end()
+            else:
+                self._pieces.append(_Piece("text", start + line.start(), start + line.end()))
+
+    def _take_start(self, token: Token) -> None:
+        found = {attribute.name: attribute for attribute in attributes(self._text, token)}
+        if token.name in _BLOCKS:
+            self.end()
+        void = token.name in _VOID or self._text.startswith("/>", token.stop - 2)
+        if self._is_left_alone(token, found):
+            kind = "alone" if token.name in _LEFT_ALONE else "placeholder"
+            piece = _Piece(kind, token.start, token.stop, token.name)
+            if token.name not in _BLOCKS:
+                self._pieces.append(piece)
+            if not void:
+                self._alone, self._depth = piece, 1
+            return
+        self._take_attributes(token, found)
+        if token.name in _BLOCKS:
+            self._pre += token.name == "pre"
+        else:
+            kind = "alone" if void else "start"
+            self._pieces.append(_Piece(kind, token.start, token.stop, token.name))
+
+    def _is_left_alone(self, token: Token, found: dict[str, Attribute]) -> bool:
+        translate = self._said(found, "translate")
+        if translate is not None:
+            return translate == "no"
+        classes = (self._said(found, "class") or "").split()
+        in_pre = bool(self._pre) and token.name in _CODE
+        return token.name in _LEFT_ALONE or in_pre or "notranslate" in classes
+
+    def _is_inside(self, token: Token, alone: _Piece) -> bool:
+        """Whether a token belongs to what is left alone."""
+        if alone.name == "p" and token.kind in ("start", "end") and token.name in _BLOCKS:
+            self._alone = None  # no </p> is needed
+            return token.kind == "end" and token.name == "p"
+        alone.stop = token.stop
+        if token.name == alone.name and token.kind in ("start", "end"):
+            self._depth += 1 if token.kind == "start" else -1
+            if not self._depth:
+                self._alone = None
+        return True
+
+    def _said(self, found: dict[str, Attribute], name: str) -> str | None:
+        attribute = found.get(name)
+        return self._text[attribute.start : attribute.end].strip().lower() if attribute else None
+
+    def _take_attributes(self, token: Token, found: dict[str, Attribute]) -> None:
+        for attribute in found.values():
+            value = unescape(self._text[attribute.start : attribute.end])
+            if self._is_read(token, attribute.name, found) and any(map(str.isalnum, value)):
+                self.slots.append(_Slot(attribute.start, attribute.end, attribute=attribute))
+
+    def _is_read(self, token: Token, name: str, found: dict[str, Attribute]) -> bool:
+        if name == "label":
+            return token.name in ("option", "optgroup", "track")
+        if name == "value":
+            return token.name == "input" and self._said(found, "type") in _BUTTONS
+        if name == "content":
+            described = self._said(found, "name") or self._said(found, "property")
+            return token.name == "meta" and described in _DESCRIPTIONS
+        return name in _READ
+
+    def end(self) -> None:
+        """Ends a text: what is gathered becomes a slot where it has words."""
+        pieces, self._pieces = self._pieces, []
+        pieces = pieces[slice(*self._inner(pieces))]
+        if any(piece.kind == "text" and self._has_words(piece) for piece in pieces):
+            self._trim(pieces[0], pieces[-1])
+            self.slots.append(_Slot(pieces[0].start, pieces[-1].stop, pieces))
+
+    def _inner(self, pieces: list[_Piece]) -> tuple[int, int]:
+        """From where to where they are without what need not be inside at either end."""
+        pairs = _pairs(pieces)
+        first, last = 0, len(pieces) - 1
+        while first <= last:
+            if self._is_outside(pieces[first]):
+                first += 1
+            elif self._is_outside(pieces[last]):
+                last -= 1
+            elif first < last and first in pairs and pairs[first] == pairs.get(last):
+                first, last = first + 1, last - 1
+            else:
+                break
+        return first, last + 1
+
+    def _is_outside(self, piece: _Piece) -> bool:
+        if piece.kind == "text":
+            return not unescape(self._text[piece.start : piece.stop]).strip(" \t\r\n\f")
+        return piece.kind == "alone"
+
+    def _has_words(self, piece: _Piece) -> bool:
+        return any(map(str.isalnum, unescape(self._text[piece.start : piece.stop])))
+
+    def _trim(self, first: _Piece, last: _Piece) -> None:
+        """Leaves blanks at the ends outside."""
+        if first.kind == "text":
+            raw = self._text[first.start : first.stop]
+            first.start += len(raw) - len(raw.lstrip(" \t\r\n\f"))
+        if last.kind == "text":
+            raw = self._text[last.start : last.stop]
+            last.stop -= len(raw) - len(raw.rstrip(" \t\r\n\f"))

@@ -1,0 +1,111 @@
+"""JSON catalogues of texts: keys with texts, as i18next and many others have them, in objects or
+lists of any depth; ARB (Flutter), whose keys with @ describe others; and messages.json of browser
+extensions, of which the messages alone are texts.
+
+The file is in the source language, and what is written in the target language. Numbers, true,
+false and null are left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from json import dumps
+from pathlib import Path
+
+from tmnmt.codes.placeholders import ALL, by_pattern
+from tmnmt.files.json_syntax import String, strings
+from tmnmt.files.texts import string_of, unit_of
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.languages import is_code, normal_code
+
+_FINDERS = (*ALL, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
+_LEFT_ALONE = frozenset({"$schema", "$id"})
+
+
+class JsonFile(WholeFile):
+    """A catalogue, in UTF-8 or as its byte-order mark says."""
+
+    kind = "json"
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        super().__init__(path, src_lang, tgt_lang)
+        locale = next((one.value for one in self._strings if one.path == ("@@locale",)), "")
+        if is_code(locale):
+            self.src_lang = normal_code(locale)
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name."""
+        return path.suffix.lower() in (".json", ".arb")
+
+    def _encoding(self, data: bytes) -> str:
+        return byte_order_mark(data)[0]
+
+    @cached_property
+    def _strings(self) -> list[String]:
+        return list(strings(self.text, self.wrong))
+
+    @cached_property
+    def _texts(self) -> list[String]:
+        """Those of the strings that are to be translated."""
+        found = [one for one in self._strings if any(map(str.isalnum, one.value))]
+        if self._is_extension:
+            return [one for one in found if one.path[1:] == ("message",)]
+        return [one for one in found if not _describes(one.path)]
+
+    @cached_property
+    def _is_extension(self) -> bool:
+        """Whether every key has a message."""
+        keys = {one.path[:1] for one in self._strings}
+        return bool(keys) and keys == {
+            one.path[:1] for one in self._strings if one.path[1:] == ("message",)
+        }
+
+    @cached_property
+    def _descriptions(self) -> dict[tuple[str, ...], str]:
+        """What is said of the texts, by their paths."""
+        found = dict[tuple[str, ...], str]()
+        for one in self._strings:
+            if one.path[-1:] != ("description",) or len(one.path) < 2:
+                continue
+            *before, key, _ = one.path
+            if self._is_extension:
+                found[(*before, key, "message")] = one.value
+            elif key.startswith("@"):
+                found[(*before, key[1:])] = one.value
+        return found
+
+    def _units(self) -> Sequence[Unit]:
+        return [self._unit(one) for one in self._texts]
+
+    def _unit(self, one: String) -> Unit:
+        path = one.path[:-1] if self._is_extension else one.path
+        said = self._descriptions.get(one.path)
+        notes = (said,) if said else ()
+        return unit_of(
+            one.value, finders=_FINDERS, id=".".join(path), notes=notes, line=self.line(one.start)
+        )
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        for one, filling in zip(self._texts, fillings, strict=True):
+            if filling is not None:
+                yield Edit(one.start, one.end, self._quoted(string_of(filling.target)))
+        yield from ()
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        """Whether the file writes other characters by their numbers."""
+        return self.text.isascii() and re.search(r"\\u[0-9A-Fa-f]{4}", self.text) is not None
+
+    def _quoted(self, string: str) -> str:
+        quoted = dumps(string, ensure_ascii=self._is_ascii)
+        # half a surrogate pair has no other form
+        return re.sub("[\ud800-\udfff]", lambda sign: f"\\u{ord(sign[0]):04x}", quoted)
+
+
+def _describes(path: tuple[str, ...]) -> bool:
+    """Whether a string says something about others, or about the file."""
+    return any(key.startswith("@") for key in path) or path[-1:] in {(key,) for key in _LEFT_ALONE}

@@ -1,0 +1,137 @@
+"""JSON (RFC 8259) as its strings, their keys and where they stand. No recursion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
+
+from tmnmt.errors import FormatError, shown
+from tmnmt.files.whole import BOM
+
+Wrong = Callable[[int, str], FormatError]
+
+DEEPEST = 100  # values inside one another
+_BLANK = re.compile(r"[ \t\r\n]*+")
+_OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null")
+
+
+class String(NamedTuple):
+    """A string that is a value. `path`: the keys that lead to it, and the numbers in lists."""
+
+    path: tuple[str, ...]
+    start: int  # with its quotation marks
+    end: int
+    value: str
+
+
+class _Open:
+    """An object or a list that has not ended."""
+
+    def __init__(self, is_object: bool, path: tuple[str, ...]) -> None:
+        self.is_object, self.path = is_object, path
+        self.keys = set[str]()
+        self.number = -1
+
+
+def strings(text: str, wrong: Wrong) -> Iterator[String]:
+    """The strings that are values, in order. Raises what `wrong` makes of a place and of what is
+    wrong there: no JSON, a key twice in one object, more than 100 values inside one another."""
+    return _Parser(text, wrong).run()
+
+
+class _Parser:
+    def __init__(self, text: str, wrong: Wrong) -> None:
+        self._text, self._wrong = text, wrong
+        self._at = 1 if text.startswith(BOM) else 0
+        self._open = list[_Open]()
+
+    def run(self) -> Iterator[String]:
+        path: tuple[str, ...] = ()
+        while True:
+            sign = self._next()
+            if sign == '"':
+                start = self._at
+                yield String(path, start, *self._string()[::-1])
+            elif sign in "{[" and sign:
+                self._begin(sign == "{", path)
+                if not self._is_empty():
+                    path = self._step()
+                    continue
+                self._open.pop()
+            else:
+                self._skip_other()
+            while self._open and not self._goes_on():
+                self._open.pop()
+            if not self._open:
+                break
+            path = self._step()
+        if self._next():
+            raise self._wrong(self._at, "more behind the end of the JSON")
+
+    def _next(self) -> str:
+        """The next sign that is no blank; "" at the end."""
+        self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
+        return self._text[self._at : self._at + 1]
+
+    def _begin(self, is_object: bool, path: tuple[str, ...]) -> None:
+        if len(self._open) == DEEPEST:
+            raise self._wrong(self._at, f"more than {DEEPEST} values inside one another")
+        self._open.append(_Open(is_object, path))
+        self._at += 1
+
+    def _is_empty(self) -> bool:
+        """Whether the object or list ends at once; then it is read."""
+        if self._next() != ("}" if self._open[-1].is_object else "]"):
+            return False
+        self._at += 1
+        return True
+
+    def _goes_on(self) -> bool:
+        """Whether a comma comes; otherwise an end must."""
+        end = "}" if self._open[-1].is_object else "]"
+        sign = self._next()
+        if sign not in (",", end):
+            raise self._wrong(self._at, f"{self._found()}; allowed: , or {end}")
+        self._at += 1
+        return sign == ","
+
+    def _step(self) -> tuple[str, ...]:
+        """The path to the next value; of an object its key is read."""
+        top = self._open[-1]
+        if not top.is_object:
+            top.number += 1
+            return (*top.path, str(top.number))
+        if self._next() != '"':
+            raise self._wrong(self._at, f"{self._found()}; allowed: a key in quotation marks")
+        at = self._at
+        key, _ = self._string()
+        if key in top.keys:
+            raise self._wrong(at, f"the key {shown(key)} a second time")
+        top.keys.add(key)
+        if self._next() != ":":
+            raise self._wrong(self._at, f"{self._found()}; allowed: a colon behind the key")
+        self._at += 1
+        return (*top.path, key)
+
+    def _string(self) -> tuple[str, int]:
+        """The string that begins here, and its end."""
+        try:
+            value, self._at = scanstring(self._text, self._at + 1, True)
+        except ValueError as error:
+            raise self._wrong(self._at, "a text that is no JSON: " + str(error)) from error
+        return value, self._at
+
+    def _skip_other(self) -> None:
+        found = _OTHER.match(self._text, self._at)
+        if found is None:
+            raise self._wrong(self._at, f"{self._found()}; allowed: a value of JSON")
+        self._at = found.end()
+
+    def _found(self) -> str:
+        if not self._text[self._at :]:
+            return "the file ends too early"
+        if self._text[self._at] == BOM:
+            return "a byte-order mark in the middle of the file"
+        return f"{shown(self._text[self._at : self._at + 20])} is not expected here"
