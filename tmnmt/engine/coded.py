@@ -9,16 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
-from tmnmt.codes.lent import lent
+from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked, place
 from tmnmt.codes.record import Text
-from tmnmt.engine.links import Array
+from tmnmt.engine.links import Array, same_words
 from tmnmt.formats.clean_codes import clean_codes
-from tmnmt.segments import Segment, Translation
-from tmnmt.text import token_spans
+from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.segments import Match, Segment, Translation
+from tmnmt.text import match_tokens, token_spans
 
 Spans = list[tuple[int, int]]
+ALIKE = 0.5  # fuzzy score of a translation and the target that it borrows places from
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,28 @@ class Coded:
 
     def wants_links(self, written: str, read: str) -> bool:
         """Whether places of codes depend on the links of what was written for what was read."""
+        if self._lent is not None:
+            return False
         if self.is_taken:
-            return self._lent is None and bool(self._linked)
+            return bool(self._linked)
         return self.is_linked or self._masked.lost(written, read)
+
+    def borrow(self, written: str, matches: Sequence[Match]) -> bool:
+        """Takes the places that a pair gives the same codes, for what was written for the whole;
+        whether one does. It must be like what was written."""
+        if self._masked.numbers or not self.is_linked:
+            return False
+        tokens = match_tokens(written)
+        for match in matches:
+            pair = match.segment
+            sides = Text(pair.src, pair.src_codes), Text(pair.tgt, pair.tgt_codes)
+            theirs = borrowed(self.source, *sides) if pair.tgt_codes else None
+            if theirs is not None and fuzzy_score(tokens, match_tokens(pair.tgt)) >= ALIKE:
+                words, into = token_spans(pair.tgt), token_spans(written)
+                links = same_words(pair.tgt, written).T
+                self._lent = with_ends(self.source, place(theirs, written, words, into, links))
+                return True
+        return False
 
     def add(self, part: int, read: str, written: str, links: Array | None) -> None:
         """A piece of the translation; without links no place depends on them."""
