@@ -9,7 +9,7 @@ from coded_texts import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.placeholders import ALL, FINDERS, by_pattern, with_placeholders
+from tmnmt.codes.placeholders import ALL, FINDERS, by_pattern, marked, with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import UsageError
 
@@ -75,6 +75,11 @@ def test_every_text_comes_back_from_its_placeholders(pieces: list[str]) -> None:
     text = with_placeholders(Text("".join(pieces)))
     assert text.written() == text.plain == "".join(pieces)
     assert with_placeholders(text) == text
+
+
+def test_a_line_without_placeholders_is_a_line() -> None:
+    assert marked("Delete it?") == "Delete it?"
+    assert marked("Delete %s?") == with_placeholders(Text("Delete %s?"))
 
 
 def test_codes_inside_or_over_a_placeholder_leave_it_alone() -> None:

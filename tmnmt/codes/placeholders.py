@@ -136,6 +136,12 @@ def with_placeholders(text: Text, finders: Iterable[Finder] = ALL) -> Text:
     return Text(text.plain, tuple(together))
 
 
+def marked(line: str, finders: Iterable[Finder] = ALL) -> str | Text:
+    """A line of plain text as it is; where they find placeholders, with codes for these."""
+    text = with_placeholders(Text(line), finders)
+    return text if text.codes else line
+
+
 class _Taken:
     """Where codes stand, asked from left to right."""
 
