@@ -7,22 +7,27 @@ from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from coded_texts import SOURCES, kept
+from coded_texts import SOURCES, kept, outside
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Source, Text, joined
 from tmnmt.config.options import Decoding, Remembering
+from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
 from tmnmt.engine.schedule import InOrder
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index import MemoryIndex, build
-from tmnmt.segments import Segment, Translation
+from tmnmt.segments import Match, Segment, Translation
+from tmnmt.text import token_spans
 
 BOLD = Code(0, "open", "<b>", "1", "html"), Code(0, "close", "</b>", "1", "html")
 ITALIC = Code(0, "open", "<i>", "1", "html"), Code(0, "close", "</i>", "1", "html")
@@ -212,6 +217,62 @@ def test_codes_do_not_depend_on_an_explanation(folder: Path, index: Path) -> Non
     assert [one.tokens for one in usual] == [(), ()]
     assert all(one.tokens for one in told)
     assert [written(one) for one in usual] == [written(one) for one in told]
+
+
+def pair(source: Text, target: Text) -> Match:
+    segment = Segment(source.plain, target.plain, src_codes=source.codes, tgt_codes=target.codes)
+    return Match(segment, 0.8, 1)
+
+
+OLD, NEW = "les femmes de 1998", "les femmes de 1997"
+
+
+@pytest.mark.parametrize(
+    ("query", "source", "target", "said", "wanted"),
+    [
+        # a person left the article out
+        ("the *women* of 1997", "the *women* of 1998", "les *femmes* de 1998", NEW, True),
+        # other codes, other spans, another text, nothing to place
+        ("the *women* of 1997", "the women of 1998", OLD, NEW, False),
+        ("the *women* of 1997", "*the women of 1998*", f"*{OLD}*", NEW, False),
+        ("the *women* of 1997", "the *women* of 1998", f"*{OLD}*", NEW, False),
+        ("the *women* of 1997", "the *women* of 1998", "*femmes* 1998", "aucune fille", False),
+        ("*the women of 1997*", "*the women of 1998*", f"*{OLD}*", NEW, False),
+    ],
+)
+def test_a_pair_that_is_like_the_translation_lends_its_places(
+    query: str, source: str, target: str, said: str, wanted: bool
+) -> None:
+    sides = [
+        bold(text, codes) if "*" in text else Text(text)
+        for text, codes in ((query, ITALIC), (source, BOLD), (target, BOLD))
+    ]
+    coded = Coded(sides[0], len)
+    assert coded.borrow(said, [pair(sides[1], sides[2])]) == wanted
+    if wanted:
+        found = coded.finished(Translation(said, said, 0.0))
+        assert written(found) == "les <i>femmes</i> de 1997"
+
+
+@settings(max_examples=200)
+@given(SOURCES, st.integers(0, 10**6), st.integers(0, 7))
+def test_borrowed_codes_are_as_whole_as_others(source: Text, seed: int, changed: int) -> None:
+    words = ["A", "B", "C", "D", "E", "F", "G", "H"]
+    chance = np.random.default_rng(seed)
+    rows, columns = token_spans(" ".join(words)), token_spans(source.plain)
+    target = place(source, " ".join(words), columns, rows, chance.random((len(rows), len(columns))))
+    coded = Coded(source, len)
+    words[changed] = "X"
+    if coded.borrow(" ".join(words), [pair(source, target)]):
+        found = coded.finished(Translation("", " ".join(words), 0.0))
+        text = Text(found.tgt, found.tgt_codes)
+        kept(without_blanks(source), without_blanks(text))
+        for front in (True, False):
+            for number in outside(without_blanks(source), columns, front):
+                code = without_blanks(text).codes[number]
+                assert code.markup == without_blanks(source).codes[number].markup
+                beside = text.plain[: code.at] if front else text.plain[code.at :]
+                assert not beside.strip()
 
 
 # --- sessions

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tmnmt.codes.links import place_of
+from tmnmt.codes.place import linked
 from tmnmt.codes.placeholders import Finder, Found, with_placeholders
 from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs, same
+from tmnmt.codes.tree import tree
 from tmnmt.text import token_spans
 
 
@@ -33,7 +35,44 @@ def lent(query: Text, source: Text, target: Text) -> Text | None:
         moved = _with_codes(given, codes)
         if pairs(codes) != pairs(given.codes) or _fixed(moved) != _fixed(own):
             return None
-    return _with_texts(query, _with_ends(query, moved))
+    return _with_texts(query, with_ends(query, moved))
+
+
+def borrowed(query: Text, source: Text, target: Text) -> Text | None:
+    """The pair's `target` with the codes of `query` where it has its own, as in `lent`, but of a
+    source with other words; None where the codes do not go one to one, are not in the same spans,
+    or others stand outside all words."""
+    own, theirs, given = (
+        Text(one.plain, tuple(inline(one.codes))) for one in (query, source, target)
+    )
+    kinds = [([code.kind for code in one.codes], pairs(one.codes)) for one in (own, theirs)]
+    if not own.codes or kinds[0] != kinds[1] or not same(theirs.codes, given.codes):
+        return None
+    order = _order(theirs.codes, given.codes)
+    moved = _with_codes(given, [own.codes[number] for number in order])
+    if _spans(own, range(len(order))) != _spans(moved, order) or _fixed(moved) != _fixed(own):
+        return None
+    if tree(own.codes) is None or tree(moved.codes) is None:
+        return None
+    return moved if _outside(own, range(len(order))) == _outside(moved, order) else None
+
+
+def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
+    """Of every code, by its name, the codes that open the spans which it is in."""
+    closes, inside, found = pairs(text.codes), list[int](), dict[int, list[int]]()
+    for number, name in enumerate(names):
+        if inside and closes[inside[-1]] == number:
+            inside.pop()
+        found[name] = [names[one] for one in inside]
+        if number in closes:
+            inside.append(number)
+    return found
+
+
+def _outside(text: Text, names: Sequence[int]) -> list[int]:
+    """The codes, by their names, that stand outside all words."""
+    among = set(linked(text, token_spans(text.plain)))
+    return [name for number, name in enumerate(names) if number not in among]
 
 
 def _with_texts(query: Text, target: Text) -> Text | None:
@@ -66,7 +105,7 @@ def _finder(text: str, movable: bool) -> Finder:
     return lambda plain: (Found(*one.span(), movable) for one in written.finditer(plain))
 
 
-def _with_ends(query: Text, target: Text) -> Text:
+def with_ends(query: Text, target: Text) -> Text:
     """With the white space at its ends that the query has, and not its own."""
     before, after = _ends(query)
     own = {id(code) for side in _ends(target) for code in side}

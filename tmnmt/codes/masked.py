@@ -107,7 +107,8 @@ class Masked:
             stands = self.source.plain[own.at : own.at + own.covers]
             code = replace(code, markup=own.markup)
             if not stands:
-                ends.between(parts, code, covered)
+                at = placed.plain[: part[0].at][-1:], placed.plain[part[0].at + len(covered) :][:1]
+                ends.between(parts, code, "" if _are_apart(*at) else covered)
             elif covered:
                 ends.covering(parts, code, stands)
             else:
@@ -145,11 +146,13 @@ def _parts_words(text: str, code: Code) -> bool:
     """Whether a code alone stands where a blank would, as a tab does in (1)<x/>The."""
     if code.kind != "standalone" or code.covers:
         return False
-    return _ends_mark(text[: code.at]) and text[code.at :][:1].isalnum()
+    return _are_apart(text[: code.at][-1:], text[code.at :][:1])
 
 
-def _ends_mark(text: str) -> bool:
-    return text[-1:] != "" and text[-1:] in ").]:;,!?»"
+def _are_apart(before: str, behind: str) -> bool:
+    """Whether two words stand here: behind a mark, or with a capital behind a small letter."""
+    marked = before != "" and before in ").]:;,!?»" and behind.isalnum()
+    return marked or (before.islower() and behind.isupper())
 
 
 def _unused(text: str) -> Iterator[str]:
@@ -193,10 +196,9 @@ class _Ends:
         parts.append((code, stands))
 
     def between(self, parts: list[Part], code: Code, blank: str) -> None:
-        """A code in place of a blank, or in front of it where the blank is wanted."""
-        plain = "".join(map(_plain, parts[-3:]))
+        """A code, and the blank behind it that it did not take the place of."""
         self.code(parts, code, "")
-        if blank and not _ends_mark(plain):
+        if blank:
             parts.append(blank)
 
     def put_in(

@@ -13,20 +13,22 @@ import numpy as np
 
 from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.capitals import capitalised, in_capitals, recased
-from tmnmt.codes.lent import lent
+from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked, place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Source, Text, is_text
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Match, Translation
-from tmnmt.text import token_spans
+from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
     from tmnmt.engine.links import Array
 
 Spans = list[tuple[int, int]]
+ALIKE = 0.5  # fuzzy score of a translation and the target that it borrows places from
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,30 @@ class Coded:
 
     def wants_links(self, written: str, read: str) -> bool:
         """Whether places of codes depend on the links of what was written for what was read."""
+        if self._lent is not None:
+            return False
         if self.is_taken:
-            return self._lent is None and bool(self._linked)
+            return bool(self._linked)
         return self.is_linked or self._masked.lost(written, read)
+
+    def borrow(self, written: str, matches: Sequence[Match]) -> bool:
+        """Takes the places that a pair gives the same codes, for what was written for the whole;
+        whether one does. It must be like what was written."""
+        if self._masked.numbers or not self.is_linked:
+            return False
+        from tmnmt.engine.links import same_words
+
+        tokens = match_tokens(written)
+        for match in matches:
+            pair = match.segment
+            sides = Text(pair.src, pair.src_codes), Text(pair.tgt, pair.tgt_codes)
+            theirs = borrowed(self.source, *sides) if pair.tgt_codes else None
+            if theirs is not None and fuzzy_score(tokens, match_tokens(pair.tgt)) >= ALIKE:
+                words, into = token_spans(pair.tgt), token_spans(written)
+                links = same_words(pair.tgt, written).T
+                self._lent = with_ends(self.source, place(theirs, written, words, into, links))
+                return True
+        return False
 
     def add(self, part: int, read: str, written: str, links: Array | None) -> None:
         """A piece of the translation; without links no place depends on them."""

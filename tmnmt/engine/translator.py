@@ -372,6 +372,8 @@ class Translator:
                 continue
             read = piece.coded.source.plain if piece.coded.is_taken else piece.read
             piece.coded.add(piece.part, read, translation.tgt, None)
+            if not piece.coded.is_taken and piece.text == piece.whole:
+                piece.coded.borrow(translation.tgt, translation.matches)
             if piece.coded.wants_links(translation.tgt, read):
                 wanted.append((piece.coded, piece.part, read, translation.tgt))
         if not wanted:

@@ -1,0 +1,162 @@
+"""What a model does with placeholders, as they are and behind masks of several kinds.
+
+python eval/placeholders.py --tsv dev.tsv [--model models/law.en-fr] [--sentences 150]
+
+The file has source and target in two columns. In its sentences numbers that stand once on each side
+become placeholders, and in other sentences words that do, such as names: so the reference says
+where they belong. Told are for every kind of mask how many placeholders the model wrote exactly
+once, lost, or wrote more than once; and BLEU once masks are placeholders again. "translator" is
+what tmnmt makes of the same sentences (tmnmt/codes/masked.py)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from sacrebleu import corpus_bleu
+
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text
+from tmnmt.engine.translator import Translator
+
+NAMES = (
+    *("%s", "%(name)s", "{count}", "https://example.org/docs/page.html", "name@example.org"),
+    *("%1$d", "${user}", "{0}"),
+)
+MASKS: dict[str, Callable[[int], str]] = {
+    "901": lambda number: str(901 + number),
+    "7301": lambda number: str(7301 + number),
+    "X1": lambda number: f"X{number + 1}",
+    "AAA": lambda number: "ABC"[number] * 3,
+    "[1]": lambda number: f"[{number + 1}]",
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
+
+
+class Case(NamedTuple):
+    """A sentence with placeholders, in the order of the source."""
+
+    source: str
+    reference: str
+    names: list[str]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tsv", type=Path, required=True)
+    parser.add_argument("--model", type=Path, default=Path("models/law.en-fr"))
+    parser.add_argument("--sentences", type=int, default=150)
+    parser.add_argument("--output", type=Path, help="the figures as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = (line.split("\t") for line in options.tsv.read_text(encoding="utf-8").splitlines())
+    pairs = [(src, tgt) for src, tgt, *_ in rows if 30 < len(src) < 250]
+    translator = Translator.load(options.model)
+    told: dict[str, dict[str, dict[str, float]]] = {}
+    for kind in ("numbers", "words"):
+        found = cases(pairs, kind, options.sentences)
+        ways = told[kind] = {"as they are": _as_they_are(translator, found)}
+        ways |= {name: _masked(translator, found, mask) for name, mask in MASKS.items()}
+        ways["translator"] = _through(translator, found)
+    print(json.dumps(told, indent=1))
+    if options.output:
+        options.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def cases(pairs: Sequence[tuple[str, str]], kind: str, most: int) -> list[Case]:
+    """Sentences with one to three placeholders in place of numbers, or of words that both sides
+    have."""
+    chance, found = random.Random(3), list[Case]()
+    for source, target in chance.sample(pairs, len(pairs)):
+        times = [Counter(_WORD.findall(text)) for text in (source, target)]
+        slots = [
+            word
+            for word, count in times[0].items()
+            if count == times[1][word] == 1
+            and (word.isdigit() if kind == "numbers" else word.isalpha() and len(word) >= 4)
+        ]
+        if not slots:
+            continue
+        slots = chance.sample(slots, min(len(slots), chance.choice([1, 1, 2, 3])))
+        named = dict(zip(slots, chance.sample(NAMES, len(slots)), strict=True))
+        texts = [_named(text, named) for text in (source, target)]
+        found.append(Case(texts[0], texts[1], sorted(named.values(), key=texts[0].index)))
+        if len(found) == most:
+            break
+    return found
+
+
+def _named(text: str, names: dict[str, str]) -> str:
+    """With names in place of words."""
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
+
+
+def _as_they_are(translator: Translator, found: Sequence[Case]) -> dict[str, float]:
+    said = [one.tgt for one in translator.translate([case.source for case in found])]
+    return _told(
+        found, said, [[text.count(n) for n in c.names] for c, text in zip(found, said, strict=True)]
+    )
+
+
+def _masked(
+    translator: Translator, found: Sequence[Case], mask: Callable[[int], str]
+) -> dict[str, float]:
+    texts, times = list[str](), list[list[int]]()
+    for case in found:
+        text = case.source
+        for number, name in enumerate(case.names):
+            text = text.replace(name, mask(number))
+        texts.append(text)
+    said = [one.tgt for one in translator.translate(texts)]
+    for at, case in enumerate(found):
+        times.append([])
+        for number, name in enumerate(case.names):
+            pattern = _whole(mask(number))
+            times[-1].append(len(pattern.findall(said[at])))
+            said[at] = pattern.sub(lambda _, to=name: to, said[at])  # type: ignore[misc]
+    return _told(found, said, times)
+
+
+def _through(translator: Translator, found: Sequence[Case]) -> dict[str, float]:
+    texts = [with_placeholders(Text(case.source)) for case in found]
+    said = [one.tgt for one in translator.translate(texts)]
+    return _told(
+        found, said, [[text.count(n) for n in c.names] for c, text in zip(found, said, strict=True)]
+    )
+
+
+def _whole(mask: str) -> re.Pattern[str]:
+    """No part of a longer number or word."""
+    more = [
+        r"\d" if sign.isdigit() else r"\w" if sign.isalpha() else "" for sign in (mask[0], mask[-1])
+    ]
+    return re.compile(
+        (f"(?<!{more[0]})" if more[0] else "")
+        + re.escape(mask)
+        + (f"(?!{more[1]})" if more[1] else "")
+    )
+
+
+def _told(
+    found: Sequence[Case], said: Sequence[str], times: Sequence[Sequence[int]]
+) -> dict[str, float]:
+    every = [min(number, 2) for row in times for number in row]
+    score = corpus_bleu(list(said), [[case.reference for case in found]]).score
+    return {
+        "placeholders": len(every),
+        "once": every.count(1),
+        "lost": every.count(0),
+        "more": every.count(2),
+        "BLEU": round(score, 1),
+    }
+
+
+if __name__ == "__main__":
+    main()
