@@ -248,7 +248,7 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
         run(["translate", str(folder / "exact.txt"), "--memory", str(folder / "memory.tsv")]) == 2
     )
     assert (
-        "say of which languages the memory file is: --src-lang and --tgt-lang"
+        "of which languages the memory file is: name them, --src-lang and --tgt-lang"
         in capsys.readouterr().err
     )
 

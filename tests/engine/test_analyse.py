@@ -155,4 +155,4 @@ def test_a_file_that_is_no_text_and_a_memory_without_languages_are_told(
     (tmp_path / "a.txt").write_text("a\n")
     (tmp_path / "m.tsv").write_text("src\ttgt\na\tb\n")
     assert run(["analyse", str(tmp_path / "a.txt"), "--memory", str(tmp_path / "m.tsv")]) == 2
-    assert "say of which languages" in capsys.readouterr().err
+    assert "of which languages the memory file is" in capsys.readouterr().err

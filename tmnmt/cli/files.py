@@ -55,10 +55,11 @@ class Job:
                 self.wanted += is_open(unit, self.overwrite)
 
     def do(
-        self, translated: Translated, write: Callable[[Translation], None], is_told: bool
+        self, translated: Translated, write: Callable[[Translation, int], None], is_told: bool
     ) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
-        every translation; `is_told`: nothing else is done with it, and no file is written.
+        every translation, and its line; `is_told`: nothing else is done with them, and no file is
+        written.
 
         Stopped by Ctrl-C or an error, it keeps the file with the targets that there are, as
         `writing` does."""
@@ -66,7 +67,7 @@ class Job:
         try:
             for one in self._finished(translated):
                 if one.translation is not None:
-                    write(one.translation)
+                    write(one.translation, one.unit.line)
                 self._count(one)
                 fillings.append(one.filling)
         except (KeyboardInterrupt, TmnmtError):
@@ -119,12 +120,21 @@ class Job:
             print(f"tmnmt: warning: {self.path}: {more:,} more like these", file=sys.stderr)
 
 
-def jobs(inputs: Sequence[Path], output: Path | None, overwrite: Overwrite) -> list[Job]:
+def jobs(
+    inputs: Sequence[Path], output: Path | None, overwrite: Overwrite, running_text: bool = False
+) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
-    text. Raises UsageError where they are both, or where the output cannot be what was named."""
-    from tmnmt.files.opening import kind_of, opened
+    text. `running_text`: plain text has its sentences as units. Raises UsageError where they are
+    both, or where the output cannot be what was named."""
+    from tmnmt.files.opening import kind_of
+    from tmnmt.files.paragraphs import ParagraphFile
 
-    files = [path for path in inputs if path.is_file() and kind_of(path) is not None]
+    kinds = {path: kind_of(path) for path in inputs if path.is_file()}
+    files = [path for path in inputs if kinds.get(path) is not None]
+    if running_text and not files:
+        for path in inputs:
+            _check_text(path)
+        kinds, files = dict.fromkeys(inputs, ParagraphFile), [*inputs]
     if not files:
         return []
     if len(files) < len(inputs):
@@ -140,5 +150,15 @@ def jobs(inputs: Sequence[Path], output: Path | None, overwrite: Overwrite) -> l
         to = into / path.name if into is not None else output
         if to is not None and to.exists() and to.samefile(path):
             raise UsageError(f"--output {output} would be written over the input {path}")
-        todo.append(Job(opened(path), path, to, overwrite))
+        kind = kinds[path]
+        if kind is not None:
+            todo.append(Job(kind(path), path, to, overwrite))
     return todo
+
+
+def _check_text(path: Path) -> None:
+    from tmnmt.formats.stream import file_source
+    from tmnmt.formats.text import check_plain
+
+    with file_source(path).stream() as stream:
+        check_plain(stream, str(path))

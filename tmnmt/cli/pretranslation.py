@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
+from tmnmt.cli.written import Written
 from tmnmt.config.options import Penalties, Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
@@ -53,7 +54,7 @@ def pretranslate(
     )
     made = Pretranslator(retriever, untranslated, least)
     if todo:
-        _fill(made, todo, write, is_told)
+        _fill(made, todo, Written(write), is_told)
         return
     for lines in _together(inputs):
         for translation in made.stream(lines):
@@ -64,7 +65,7 @@ def pretranslate(
 def _fill(
     made: Pretranslator,
     todo: Sequence[Job],
-    write: Callable[[Translation], None],
+    written: Written,
     is_told: bool,
 ) -> None:
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
@@ -73,7 +74,7 @@ def _fill(
             yield translation
 
     for job in todo:
-        job.do(translated, write, is_told)
+        job.do(translated, written, is_told)
 
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
@@ -114,5 +115,5 @@ def languages_of(memory: Sequence[str], asked: tuple[str | None, str | None]) ->
             with open_index(path) as index:
                 return src_lang or index.src_lang, tgt_lang or index.tgt_lang
     raise UsageError(
-        "without a --model, say of which languages the memory file is: --src-lang and --tgt-lang"
+        "nothing says of which languages the memory file is: name them, --src-lang and --tgt-lang"
     )

@@ -69,6 +69,13 @@ def translate(
             help="The target language, as fra of >>fra<<: of a model with several, and no --memory."
         ),
     ] = "",
+    running_text: Annotated[
+        bool,
+        typer.Option(
+            "--running-text",
+            help="The text is in paragraphs: sentences are translated, all else stays.",
+        ),
+    ] = False,
     output: Output = Output(),
     confirming: Confirming = Confirming(),
     decoding: Decoding = Decoding(),
@@ -110,7 +117,7 @@ def translate(
         _check_without_model(groups, output, memory)
     elif output.untranslated != "empty":
         raise UsageError("--untranslated is of a run without --model, which translates everything")
-    todo = _files(inputs or [], output, work, tag)
+    todo = _files(inputs or [], output, work, tag, running_text)
     if todo:
         from tmnmt.cli.pretranslation import languages_of
         from tmnmt.models.folder import languages_in
@@ -201,7 +208,7 @@ def translate(
             raise
         finally:
             _warn(translator, texts)
-            written.warn(translator.low, len(texts))
+            written.warn(translator.low, len(texts), len(todo))
 
 
 def _tell(translator: Translator, model: Path, memory: list[str], mode: Mode | None) -> None:
@@ -282,10 +289,14 @@ def _check_written(
                 _spare_inputs(name, partial_of(path), inputs)
 
 
-def _files(inputs: list[Path], output: Output, work: Work, tag: str) -> list[Job]:
+def _files(
+    inputs: list[Path], output: Output, work: Work, tag: str, running_text: bool
+) -> list[Job]:
     """Files that translators work on, if the inputs are such. Raises UsageError for options that
     are of lines of text."""
-    todo = jobs(inputs, output.file, output.overwrite)
+    if running_text and (not inputs or Path("-") in inputs):
+        raise UsageError("--running-text is of files: name one")
+    todo = jobs(inputs, output.file, output.overwrite, running_text)
     if todo and work.options.confirms:
         raise UsageError(
             f"--interactive, --confirmed and --session are of text, not of {inputs[0]}"

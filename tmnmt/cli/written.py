@@ -52,19 +52,23 @@ class Written:
         self.lines, self.low, self.lacking = 0, Lines(), Lines()
         self.found = {name: Lines() for name in FOUND}
 
-    def __call__(self, translation: Translation) -> None:
+    def __call__(self, translation: Translation, line: int = 0) -> None:
+        """`line`: where its segment begins in its file; 0: the translations are lines themselves,
+        one after another."""
         self._write(translation)
         self.lines += 1
+        line = line or self.lines
         if translation.low:
-            self.low.add(self.lines)
+            self.low.add(line)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
-            self.lacking.add(self.lines)
+            self.lacking.add(line)
         for check in found_in(translation):
-            self.found[check.name].add(self.lines)
+            self.found[check.name].add(line)
 
-    def warn(self, low: Low, inputs: int) -> None:
+    def warn(self, low: Low, inputs: int, files: int = 0) -> None:
         """Tells which lines to look at; `low` counts also what was shown and not written."""
         through = ", counted through all inputs" if inputs > 1 else ""
+        through = ", each of its file" if files > 1 else through
         if low.segments:
             where = f": {self.low}{through}" if self.low.count == low.segments else ""
             print(
