@@ -74,3 +74,11 @@ def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
     assert session.translate(text).tgt != told
     session.confirm(text, told)
     assert session.translate(text).tgt == told
+
+
+def test_capitals_and_placeholders_come_through() -> None:
+    texts = ["GENERAL PROVISIONS", "The Minister may revoke the permit of {name} at https://a.org."]
+    heading, sentence = Translator.load(MODEL).translate(texts)
+    assert heading.tgt == "DISPOSITIONS GÉNÉRALES"
+    assert "{name}" in sentence.tgt and "https://a.org" in sentence.tgt
+    assert not sentence.tgt_codes and sentence.src == texts[1]

@@ -92,11 +92,6 @@ def test_a_pipe_named_as_a_file_is_read_once(
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        (
-            "m.tmx",
-            '<?xml version="1.0"?><tmx version="1.4"><body/></tmx>',
-            "a memory (TMX): `tmnmt translate --memory`",
-        ),
         ("m.tsv", "one\tun\n", "a memory (TSV): `tmnmt translate --memory`"),
         ("m.docx", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
     ],

@@ -184,3 +184,14 @@ def test_analyse_counts_the_units_of_files(
     bands = json.loads(capsys.readouterr().out)["total"]["bands"]
     assert bands["no match"]["segments"] == 2
     assert sum(band["segments"] for band in bands.values()) == 4
+
+
+def test_running_text_keeps_its_paragraphs(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.txt"
+    first, second = PAIRS[0], PAIRS[1]
+    path.write_text(f"1. {first[0]} {second[0]}\n\n   * {first[0]}\n")
+    assert translate(folder, str(path), "--running-text") == 0
+    assert capsys.readouterr().out == f"1. {first[1]} {second[1]}\n\n   * {first[1]}\n"
+    assert translate(folder, "--running-text") == 2

@@ -41,10 +41,11 @@ _DOCUMENTS = {
     b"\x1f\x8b": "packed: `gzip -dc` unpacks it",
     b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
 }
-_GETTEXT = f"gettext messages (PO): {_EXTRACTS_TEXT}"
-_JSON = f"JSON: {_EXTRACTS_TEXT}"
+_FROM_FILE = "`tmnmt translate` reads such a file by its name, not from a pipe"
+_GETTEXT = f"gettext messages (PO): {_FROM_FILE}"
+_JSON = f"JSON: {_FROM_FILE}"
 _SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
-_HTML = f"HTML: {_EXTRACTS_TEXT}"
+_HTML = f"HTML: {_FROM_FILE}"
 _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
 _BY_SUFFIX = {
     ".po": _GETTEXT,
@@ -54,7 +55,7 @@ _BY_SUFFIX = {
     ".vtt": _SUBTITLES,
     ".html": _HTML,
     ".htm": _HTML,
-    ".properties": _STRINGS,
+    ".properties": f"Java properties: {_FROM_FILE}",
     ".strings": _STRINGS,
     ".resx": _STRINGS,
 }
