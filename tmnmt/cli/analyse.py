@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def analyse(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="Text, one segment a line; or XLIFF, PO, TMX."),
+        typer.Argument(
+            metavar="FILE",
+            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, JSON, properties.",
+        ),
     ],
     memory: Annotated[
         list[str] | None,

@@ -48,7 +48,11 @@ if TYPE_CHECKING:
 def translate(
     inputs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INPUT", help="Text, one segment a line; none or -: stdin."),
+        typer.Argument(
+            metavar="INPUT",
+            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, JSON, properties; none or -: "
+            "text from stdin.",
+        ),
     ] = None,
     model: Annotated[
         Path | None,
@@ -89,13 +93,14 @@ def translate(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Translate text, one segment a line, as many lines out as in. An empty line, or a new file,
-    starts a new document.
+    """Translate text or files of translators.
 
-    What is finished is written at once to stdout, or whole at the end to --output (after Ctrl-C or
-    an error what there is to OUTPUT.partial); so is the page of --explain-html. Lines from a pipe
-    are answered as they come. Without --threads one thread translates up to 32 lines, and all
-    cores translate more."""
+    Text has one segment a line, and as many lines come out. An empty line, or a new file, starts a
+    new document. XLIFF, PO and other files come out as they are, with targets in them.
+
+    Lines are written at once to stdout, or whole at the end to --output; after Ctrl-C or an error
+    what is finished is in OUTPUT.partial. Lines from a pipe are answered as they come. Without
+    --threads one thread translates up to 32 segments, and all cores translate more."""
     shown, mode, write_to = output.shows_origins, decoding.mode, confirming.write_to
     # else typed lines are answered and that is all
     edits = not shown and model is not None and remembering.remember != "own" and not tag

@@ -332,7 +332,7 @@ class Output(Options):
     output: Annotated[
         Path | None,
         Help(
-            "Written whole, at the end; none or -: stdout.",
+            "Written whole, at the end; a folder for several XLIFF or PO files; none or -: stdout.",
             short="-o",
             metavar="FILE",
             everyday=True,
