@@ -200,6 +200,13 @@ def test_every_encoding_comes_back_and_takes_targets(tmp_path: Path, encoding: s
         assert "cœur &#119987;".encode(encoding) in path.read_bytes()
 
 
+def test_what_is_put_into_a_file_of_ascii_is_ascii(tmp_path: Path) -> None:
+    head = '<?xml version="1.0" encoding="US-ASCII"?>'
+    text = head + of_units("<trans-unit id='1'><source>One</source></trans-unit>")
+    new = filled(tmp_path, text, "é𝒳")
+    assert ">&#233;&#119987;</target>" in new and new.isascii()
+
+
 def test_an_encoding_with_two_ways_to_write_a_character_is_refused_where_it_matters(
     tmp_path: Path,
 ) -> None:
