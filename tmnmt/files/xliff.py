@@ -121,7 +121,8 @@ class Xliff(TranslatableFile):
                 break
             untouched += 1
         left = chain((None for _ in range(untouched)), first, given)
-        output = Output(to, encoding_of(self._path))
+        encoding = encoding_of(self._path)
+        output = Output(to, encoding)
         for part, element in self._walk():
             if isinstance(part, Bytes):
                 output.write(part.data)
@@ -130,7 +131,7 @@ class Xliff(TranslatableFile):
             elif isinstance(part, Whole) and element is not None:
                 own = [_next(left, unit) for unit in element.units]
                 if part.data is not None:
-                    output.write(self._filled(part.data, element, own))
+                    output.write(self._filled(part.data, element, own, encoding.ascii))
         if any(True for _ in left):
             raise ValueError(f"more fillings than {self._path} has units")
         output.end()
@@ -207,7 +208,7 @@ class Xliff(TranslatableFile):
         return element
 
     def _filled(
-        self, data: bytes, element: UnitElement, fillings: Sequence[Filling | None]
+        self, data: bytes, element: UnitElement, fillings: Sequence[Filling | None], is_ascii: bool
     ) -> bytes:
         for unit, filling in zip(element.units, fillings, strict=True):
             if filling is not None and (why := self.refused(unit, filling.target)):
@@ -216,7 +217,10 @@ class Xliff(TranslatableFile):
             return data
         pieces, at = list[bytes](), 0
         for edit in sorted(element.edits(fillings), key=lambda edit: edit.start):
-            pieces += (data[at : edit.start], edit.data)
+            new = edit.data
+            if is_ascii and not new.isascii():
+                new = new.decode().encode("ascii", "xmlcharrefreplace")
+            pieces += (data[at : edit.start], new)
             at = edit.end
         return b"".join([*pieces, data[at:]])
 

@@ -52,14 +52,14 @@ def trans_unit(node: Node, data: bytes, around: Around, tgt_lang: str) -> UnitEl
     source, seg_source = node.first("source"), node.first("seg-source")
     if source is None:
         return _NoSource(node, around)
-    element = _TransUnit(node, data, around, tgt_lang, source)
+    element = _TransUnit(node, data, tgt_lang, source)
     if seg_source is not None:
         target = node.first("target")
         mrks = _segments(data, seg_source)
         in_target = _segments(data, target) if target is not None else []
         if mrks and (in_target or element.untranslated):
             return _Segmented(element, around, seg_source, mrks, in_target)
-    return element
+    return element.as_one(around)
 
 
 class _NoSource(UnitElement):
@@ -82,17 +82,20 @@ class _Mrk:
 class _TransUnit(UnitElement):
     """One that is one unit; `_Segmented` asks it for what both have."""
 
-    def __init__(
-        self, node: Node, data: bytes, around: Around, tgt_lang: str, source: Node
-    ) -> None:
+    def __init__(self, node: Node, data: bytes, tgt_lang: str, source: Node) -> None:
         self.node, self.data, self.tgt_lang, self.source = node, data, tgt_lang, source
         self.prefix = prefix_of(data[: node.inside])
         self.target = node.first("target")
-        text = self.text(source)
-        target = self.text(self.target) if self.target is not None else None
-        self.units = (self.unit(text, target, around, source_problem(data, source), source.line),)
 
     # --- reading
+
+    def as_one(self, around: Around) -> UnitElement:
+        """With all of its source as one unit."""
+        target = self.text(self.target) if self.target is not None else None
+        problem = source_problem(self.data, self.source)
+        one = self.unit(self.text(self.source), target, around, problem, self.source.line)
+        self.units = (one,)
+        return self
 
     @property
     def untranslated(self) -> bool:
@@ -162,7 +165,8 @@ class _TransUnit(UnitElement):
             return []
         content = content_of(filling.target, XLIFF1).encode()
         state = new_state([filling.origin], [])
-        return [*self.disapproved(), *self.whole(content, state, self.alt_trans(filling))]
+        matches = self.alt_trans(filling, self.units[0].source)
+        return [*self.disapproved(), *self.whole(content, state, matches)]
 
     def disapproved(self) -> list[Edit]:
         """A unit with a new target is approved no more."""
@@ -184,11 +188,10 @@ class _TransUnit(UnitElement):
         at = (self.node.first("seg-source") or self.source).end
         return [Edit(at, at, blanks_before(self.data, self.source.start) + new)]
 
-    def alt_trans(self, filling: Filling, codes: Text | None = None, mid: str = "") -> bytes:
+    def alt_trans(self, filling: Filling, source: Text, mid: str = "") -> bytes:
         """The matches of a filling, but for those that stand there from an earlier run."""
-        known = (codes or self.units[0].source).codes
         blanks = blanks_before(self.data, self.source.start)
-        found = (self._candidate(match, known, mid) for match in filling.matches)
+        found = (self._candidate(match, source.codes, mid) for match in filling.matches)
         return b"".join(blanks + one for one in found if one not in self.data)
 
     def _candidate(self, match: Match, known: Sequence[Code], mid: str) -> bytes:

@@ -26,6 +26,10 @@ CORE = "urn:oasis:names:tc:xliff:document:"  # the namespaces of XLIFF begin so
 _AROUND = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
 _CONTENT = frozenset({"source", "target", "seg-source"})  # whose inside is not looked into here
 _UNDECODABLE = MARK.encode("utf-8", "surrogatepass")
+_ASCII = re.compile(
+    rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["'](?:us-ascii|ascii|ansi_x3\.4-1968)["']""",
+    re.IGNORECASE,
+)
 START_TAG = re.compile(rb"""<[^\s<>/"']++(?:[^<>"']|"[^<"]*"|'[^<']*')*+>""")
 
 
@@ -95,10 +99,12 @@ Part = Bytes | Start | End | Whole
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file is encoded, and the byte-order mark that it begins with."""
+    """How a file is encoded, the byte-order mark that it begins with, and whether what is put in
+    must be ASCII. (A file that declares ASCII is read as UTF-8, which some of them are.)"""
 
     name: str
     mark: bytes
+    ascii: bool
 
 
 def encoding_of(path: Path) -> Encoding:
@@ -106,7 +112,7 @@ def encoding_of(path: Path) -> Encoding:
     with reading(path) as file:
         head = file.peek(1)
         name, length = xml_encoding(head, str(path))
-        return Encoding(name, head[:length])
+        return Encoding(name, head[:length], _ASCII.match(head) is not None)
 
 
 def reading(path: Path) -> io.BufferedReader:
