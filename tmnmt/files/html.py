@@ -74,7 +74,7 @@ class _Slot:
     attribute: Attribute | None = None
 
 
-class HtmlFile(WholeFile):
+class HtmlFile(WholeFile[_Slot]):
     """A page, or a part of one."""
 
     kind = "html"
@@ -121,9 +121,6 @@ class HtmlFile(WholeFile):
             found.take(token)
         found.end()
         return sorted(found.slots, key=lambda slot: (slot.start, slot.attribute is not None))
-
-    def _units(self) -> Sequence[Unit]:
-        return [self._unit(slot) for slot in self._slots]
 
     def _unit(self, slot: _Slot) -> Unit:
         line = self.line(slot.start)

@@ -25,7 +25,7 @@ _FINDERS = (*ALL, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
 _LEFT_ALONE = frozenset({"$schema", "$id"})
 
 
-class JsonFile(WholeFile):
+class JsonFile(WholeFile[String]):
     """A catalogue, in UTF-8 or as its byte-order mark says."""
 
     kind = "json"
@@ -49,7 +49,7 @@ class JsonFile(WholeFile):
         return list(strings(self.text, self.wrong))
 
     @cached_property
-    def _texts(self) -> list[String]:
+    def _slots(self) -> list[String]:
         """Those of the strings that are to be translated."""
         found = [one for one in self._strings if any(map(str.isalnum, one.value))]
         if self._is_extension:
@@ -78,22 +78,18 @@ class JsonFile(WholeFile):
                 found[(*before, key[1:])] = one.value
         return found
 
-    def _units(self) -> Sequence[Unit]:
-        return [self._unit(one) for one in self._texts]
-
-    def _unit(self, one: String) -> Unit:
-        path = one.path[:-1] if self._is_extension else one.path
-        said = self._descriptions.get(one.path)
+    def _unit(self, slot: String) -> Unit:
+        path = slot.path[:-1] if self._is_extension else slot.path
+        said = self._descriptions.get(slot.path)
         notes = (said,) if said else ()
         return unit_of(
-            one.value, finders=_FINDERS, id=".".join(path), notes=notes, line=self.line(one.start)
+            slot.value, finders=_FINDERS, id=".".join(path), notes=notes, line=self.line(slot.start)
         )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        for one, filling in zip(self._texts, fillings, strict=True):
+        for one, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 yield Edit(one.start, one.end, self._quoted(string_of(filling.target)))
-        yield from ()
 
     @cached_property
     def _is_ascii(self) -> bool:

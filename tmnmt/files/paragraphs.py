@@ -23,7 +23,7 @@ from tmnmt.formats.encoding import byte_order_mark
 _NARROWEST, _WIDEST = 50, 120  # characters in the longest line of wrapped text
 _LINE = re.compile(r"[^\n]+\n?|\n")
 _FIRST_WORD = re.compile(r"\s*(\S*)")
-_MARK = re.compile(r"\s*(?:[-*+•–—>#]+|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+(?=\S)")
+_MARK = re.compile(r"\s*(?:[-*+•–—>#]+|\(?(?:\d{1,3}[.)]|[A-Za-z]\)))\s+(?=\S)")
 
 
 class _Line(NamedTuple):
@@ -31,7 +31,7 @@ class _Line(NamedTuple):
     text: str  # without blanks at its end
 
 
-class ParagraphFile(WholeFile):
+class ParagraphFile(WholeFile[tuple[int, int]]):
     """A text file with running text, in UTF-8 or as its byte-order mark says. Its source language
     must be set: sentences need it."""
 
@@ -49,21 +49,19 @@ class ParagraphFile(WholeFile):
             raise FormatError(f"{self.path}: no text: it has bytes of value 0")
         return encoding
 
-    def _units(self) -> Sequence[Unit]:
-        check_language(self.src_lang)
-        return [
-            unit_of(self.text[start:end], finders=ALL, breaks=False, line=self.line(start))
-            for start, end in self._places
-        ]
+    def _unit(self, slot: tuple[int, int]) -> Unit:
+        start, end = slot
+        return unit_of(self.text[start:end], finders=ALL, breaks=False, line=self.line(start))
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        for (start, end), filling in zip(self._places, fillings, strict=True):
+        for (start, end), filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 yield Edit(start, end, string_of(filling.target))
 
     @cached_property
-    def _places(self) -> list[tuple[int, int]]:
+    def _slots(self) -> list[tuple[int, int]]:
         """Where the sentences with a letter or a digit stand, without the blanks around them."""
+        check_language(self.src_lang)
         found = list[tuple[int, int]]()
         for start, end in paragraphs(self.text):
             at = start

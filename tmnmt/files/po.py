@@ -49,7 +49,7 @@ class _Slot(NamedTuple):
     form: int
 
 
-class PoFile(WholeFile):
+class PoFile(WholeFile[_Slot]):
     """A PO or POT file. The languages given are those of a header that names none. FormatError:
     it cannot be read."""
 
@@ -129,10 +129,8 @@ class PoFile(WholeFile):
             return 1
         return self._plurals.count if self._plurals else len(entry.msgstr)
 
-    def _units(self) -> Sequence[Unit]:
-        return [self._unit(*slot) for slot in self._slots]
-
-    def _unit(self, entry: Entry, form: int) -> Unit:
+    def _unit(self, slot: _Slot) -> Unit:
+        entry, form = slot
         flags = self._flags(entry)
         finders = finders_of(flags)
         written = entry.msgstr[form].value if form < len(entry.msgstr) else ""

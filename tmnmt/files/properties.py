@@ -47,7 +47,7 @@ class _Property(NamedTuple):
     line: int  # where it begins, as a place
 
 
-class PropertiesFile(WholeFile):
+class PropertiesFile(WholeFile[_Property]):
     """A bundle of texts."""
 
     kind = "properties"
@@ -68,7 +68,7 @@ class PropertiesFile(WholeFile):
         return "utf-8"
 
     @cached_property
-    def _properties(self) -> list[_Property]:
+    def _slots(self) -> list[_Property]:
         found, keys = list[_Property](), set[str]()
         for one in self._read():
             if one.key in keys:
@@ -109,20 +109,17 @@ class PropertiesFile(WholeFile):
             _unescaped(key[1] if key else ""), begin, end, _unescaped(text[begin:end]), notes, at
         )
 
-    def _units(self) -> Sequence[Unit]:
-        return [
-            unit_of(
-                _message(one.value),
-                finders=_FINDERS,
-                id=one.key,
-                notes=one.notes,
-                line=self.line(one.line),
-            )
-            for one in self._properties
-        ]
+    def _unit(self, slot: _Property) -> Unit:
+        return unit_of(
+            _message(slot.value),
+            finders=_FINDERS,
+            id=slot.key,
+            notes=slot.notes,
+            line=self.line(slot.line),
+        )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        for one, filling in zip(self._properties, fillings, strict=True):
+        for one, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 target = filling.target
                 string = _written(target) if _ARGUMENT.search(one.value) else string_of(target)

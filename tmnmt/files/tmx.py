@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -43,11 +44,10 @@ _LONGEST_BLANKS = 200  # bytes
 @dataclass(frozen=True, slots=True)
 class _Tu:
     """A unit in the file: its element, which of its tuv are source and target, and how the language
-    is written."""
+    is written. `unit` makes it."""
 
     element: Element
-    unit: Unit
-    source: int
+    unit: Callable[[], Unit]
     target: int | None
     attribute: bytes
 
@@ -99,7 +99,7 @@ class TmxFile(TranslatableFile):
 
     def _units(self) -> Iterator[Unit]:
         reader = _Reader(self)
-        yield from (tu.unit for tu in reader)
+        yield from (tu.unit() for tu in reader)
         reader.check()
 
     def _edits(self, fillings: Iterable[Filling | None]) -> Iterator[Edit]:
@@ -107,8 +107,8 @@ class TmxFile(TranslatableFile):
         for tu, filling in zip(_Reader(self), fillings, strict=True):
             if filling is None:
                 continue
-            if why := self.refused(tu.unit, filling.target):
-                raise ValueError(f"{self.path}, line {tu.unit.line}: {why}")
+            if why := self.refused(tu.unit(), filling.target):
+                raise ValueError(f"{self.path}, line {tu.element.line}: {why}")
             seg = seg_of(filling.target).encode()
             edit = (
                 _in_new_tuv(tu, seg, filling.origin, self.tgt_lang)
@@ -246,9 +246,9 @@ class _Reader:
         tgt = None if target is None else tuvs[target].find("seg")
         if src is None or (target is not None and tgt is None):
             return None
-        unit = self._unit(element, tu, src, tgt)
+        unit = partial(self._unit, element, tu, src, tgt)
         attribute = b"xml:lang" if tuvs[source].get(_XML_LANG) else b"lang"
-        return _Tu(element, unit, source, target, attribute)
+        return _Tu(element, unit, target, attribute)
 
     def _differs(self, element: Element, tuvs: list[etree._Element]) -> bool:
         """Whether the element's bytes have other tuv than those: inside comments, or deeper."""

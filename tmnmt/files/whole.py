@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from tmnmt.codes.record import Text
 from tmnmt.counted import counted
@@ -31,7 +31,10 @@ class Edit(NamedTuple):
     new: str
 
 
-class WholeFile(TranslatableFile):
+Slot = TypeVar("Slot")  # what a format knows of a unit's place
+
+
+class WholeFile(TranslatableFile, Generic[Slot]):
     """A file that is one document. FormatError, on the first use: it cannot be read."""
 
     errors = "strict"  # what becomes of characters that the file's character set lacks
@@ -44,24 +47,32 @@ class WholeFile(TranslatableFile):
     def _encoding(self, data: bytes) -> str:
         """Python's name of the file's character set; it keeps a byte-order mark as a character."""
 
+    @property
     @abstractmethod
-    def _units(self) -> Sequence[Unit]:
-        """What there is to translate, in order."""
+    def _slots(self) -> Sequence[Slot]:
+        """The places of all units, in order."""
+
+    @abstractmethod
+    def _unit(self, slot: Slot) -> Unit:
+        """The unit of a place."""
 
     @abstractmethod
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         """What is replaced, in the text's order; one filling for every unit."""
 
     def documents(self) -> Iterator[Document]:
-        yield Document(self.path.name, self._units())
+        slots = self._slots
+        yield Document(self.path.name, (self._unit(slot) for slot in slots))
 
     def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
-        given, units = list(fillings), self._units()
-        if len(given) != len(units):
-            raise ValueError(f"{counted(len(given), 'filling')} for {counted(len(units), 'unit')}")
-        for unit, filling in zip(units, given, strict=True):
-            if filling is not None and (why := self.refused(unit, filling.target)):
-                raise ValueError(f"{self.path}, line {unit.line}: {why}")
+        given, units = list(fillings), len(self._slots)
+        if len(given) != units:
+            raise ValueError(f"{counted(len(given), 'filling')} for {counted(units, 'unit')}")
+        for slot, filling in zip(self._slots, given, strict=True):
+            if filling is not None:
+                unit = self._unit(slot)
+                if why := self.refused(unit, filling.target):
+                    raise ValueError(f"{self.path}, line {unit.line}: {why}")
         pieces, end = list[str](), 0
         for edit in self._edits(given):
             pieces += (self.text[end : edit.start], edit.new)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from tmnmt.codes.record import Code, Part, Text, joined
 from tmnmt.formats.clean import UNWANTED, clean
 
-_PIECE = re.compile(rf"[\s{UNWANTED}]+|[^\s{UNWANTED}]+")
+# words with single spaces between them stay as they are
+_PIECE = re.compile(rf"[\s{UNWANTED}]+|[^\s{UNWANTED}]++(?: [^\s{UNWANTED}]++)*+")
 _WORDLESS = re.compile(rf"[\s{UNWANTED}]*")
 _ILLEGAL = re.compile(rf"(?![\t\n\r])[{UNWANTED}]")
 
@@ -35,7 +36,7 @@ def clean_codes(text: Text) -> tuple[Text, bool]:
 
 
 def _pieces(text: Text) -> Iterator[Part]:
-    """Words, white space and codes, each by itself; what a code covers is clean."""
+    """Words, other white space and codes, each by itself; what a code covers is clean."""
     for part in text.parts():
         if isinstance(part, str):
             yield from _PIECE.findall(part)
