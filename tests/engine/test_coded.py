@@ -22,7 +22,7 @@ from tmnmt.codes.record import Code, Source, Text, joined
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
-from tmnmt.engine.schedule import InOrder
+from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index import MemoryIndex, build
@@ -82,7 +82,7 @@ def test_the_words_are_those_of_the_text_without_codes(translator: Translator) -
 
 
 def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
+    translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, whole = list[int](), Linker.attention
     monkeypatch.setattr(
@@ -94,6 +94,11 @@ def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
     inside = [bold("The *Commission* shall inform the Member States."), bold("It *shall* apply.")]
     translator.translate([*outside, *inside])
     assert asked == [2]
+    few = Translator.load(folder, decoding=Decoding(batch=1), remembering=Remembering(cache=0))
+    assert [written(one) for one in few.translate(inside)] == [
+        written(one) for one in translator.translate(inside)
+    ]
+    assert asked == [2, 2, 2]  # of two batches together
 
 
 def test_white_space_at_the_ends_comes_back_and_a_text_of_codes_alone_stays(
@@ -133,6 +138,26 @@ def test_a_segment_in_pieces_has_every_code_once(translator: Translator) -> None
 
 def _numbered(code: Code, number: int) -> Code:
     return replace(code, pair=str(number), markup=f"{code.markup}{number}")
+
+
+@settings(max_examples=200)
+@given(st.lists(SOURCES, min_size=1, max_size=4), st.integers(0, 10**6))
+def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
+    texts: list[Text], seed: int
+) -> None:
+    whole = joined([part for text in texts for part in (*text.parts(), " ")])
+    coded, chance = Coded(whole, len), np.random.default_rng(seed)
+    for number, piece in enumerate(coded.read.split()):
+        said = coded.said(" ".join(chance.choice(["A", "901", ","], 2)), piece)
+        part = Piece(piece, (), coded.source.plain, 0, 0, number, coded=coded, masked=piece)
+        coded.add(part, Translation(piece, said, 0.0))
+    for number, piece, said in coded.wanted():
+        links = chance.random((len(token_spans(said)), len(token_spans(piece))))
+        coded.linked(number, links)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tmnmt.engine.coded.MOST", -1)
+        found = coded.finished(Translation("", "", 0.0))
+    kept(without_blanks(whole), without_blanks(Text(found.tgt, found.tgt_codes)))
 
 
 def test_placeholders_come_through_a_model_that_does_not_know_them(translator: Translator) -> None:
@@ -224,6 +249,10 @@ def pair(source: Text, target: Text) -> Match:
     return Match(segment, 0.8, 1)
 
 
+def whole_piece(coded: Coded) -> Piece:
+    return Piece(coded.source.plain, (), coded.source.plain, 0, 0, coded=coded, masked=coded.read)
+
+
 OLD, NEW = "les femmes de 1998", "les femmes de 1997"
 
 
@@ -247,10 +276,11 @@ def test_a_pair_that_is_like_the_translation_lends_its_places(
         bold(text, codes) if "*" in text else Text(text)
         for text, codes in ((query, ITALIC), (source, BOLD), (target, BOLD))
     ]
-    coded = Coded(sides[0], len)
-    assert coded.borrow(said, [pair(sides[1], sides[2])]) == wanted
+    coded, done = Coded(sides[0], len), Translation("", said, 0.0, (pair(sides[1], sides[2]),))
+    coded.add(whole_piece(coded), done)
+    assert (written(coded.finished(done)) != said) and bool(coded._lent) == wanted
     if wanted:
-        found = coded.finished(Translation(said, said, 0.0))
+        found = coded.finished(done)
         assert written(found) == "les <i>femmes</i> de 1997"
 
 
@@ -263,8 +293,10 @@ def test_borrowed_codes_are_as_whole_as_others(source: Text, seed: int, changed:
     target = place(source, " ".join(words), columns, rows, chance.random((len(rows), len(columns))))
     coded = Coded(source, len)
     words[changed] = "X"
-    if coded.borrow(" ".join(words), [pair(source, target)]):
-        found = coded.finished(Translation("", " ".join(words), 0.0))
+    done = Translation("", " ".join(words), 0.0, (pair(coded.source, target),))
+    coded.add(whole_piece(coded), done)
+    if coded._lent is not None:
+        found = coded.finished(done)
         text = Text(found.tgt, found.tgt_codes)
         kept(without_blanks(source), without_blanks(text))
         for front in (True, False):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tmnmt.codes.links import place_of
-from tmnmt.codes.place import linked
+from tmnmt.codes.place import linked_codes
 from tmnmt.codes.placeholders import Finder, Found, with_placeholders
 from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs, same
 from tmnmt.codes.tree import tree
@@ -71,7 +71,7 @@ def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
 
 def _outside(text: Text, names: Sequence[int]) -> list[int]:
     """The codes, by their names, that stand outside all words."""
-    among = set(linked(text, token_spans(text.plain)))
+    among = set(linked_codes(text, token_spans(text.plain)))
     return [name for number, name in enumerate(names) if number not in among]
 
 

@@ -5,6 +5,7 @@ source is a number from 0 to S, and not whole inside a word."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,12 +52,11 @@ class Links:
 
 def place_of(at: int, words: Words) -> float:
     """The place among the words of what stands before the character `at`."""
-    for number, (start, end) in enumerate(words):
-        if at <= start:
-            return number
-        if at < end:
-            return number + (at - start) / (end - start)
-    return len(words)
+    number = bisect_right(words, at, key=lambda word: word[1])
+    if number == len(words):
+        return number
+    start, end = words[number]
+    return number + max(0, at - start) / (end - start)
 
 
 def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:

@@ -12,8 +12,11 @@ stays once. So every placeholder is there exactly once, whatever the model does.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 
 from tmnmt.codes.placeholders import with_placeholders
@@ -28,6 +31,8 @@ _READ_AS = {
     r"\'": "'",
     "%%": "%",
 }
+_NUMBER = re.compile("[0-9]+")
+_A_NUMBER = re.compile(r"\s?(?<![0-9])([0-9]+)")
 _OPENING = "([{«“‘\"'¿¡/"  # no blank behind these, and none before those
 _CLOSING = " \u00a0\u202f)]}»”’\"'.,;:!?…/"
 
@@ -35,129 +40,134 @@ _CLOSING = " \u00a0\u202f)]}»”’\"'.,;:!?…/"
 @dataclass(frozen=True)
 class Masked:
     """A text whose placeholders are masks. `text` has the codes of `source`, in their order; those
-    that stand for words cover their mask, and their markup ends in their number."""
+    that are read as something else cover that, and their markup ends in their number."""
 
     source: Text
     text: Text
-    numbers: dict[str, int]  # of the codes that stand for words, by their markup in `text`
-    masks: dict[int, str]  # by the number of the code: those that stand nowhere else
+    numbers: dict[str, int]  # of these codes, by their markup in `text`
+    masks: dict[str, int]  # by what they cover: those that are masks, which stand nowhere else
     by_person: bool = False  # what is written; else by a model
 
     def original(self, start: int, end: int) -> str:
-        """The source's text between these characters of `text`; no mask is cut."""
-        plain, at, found = self.source.plain, 0, ""
-        moved = zip(self.source.codes, self.text.codes, strict=True)
-        shift = 0  # of the source's characters against those of the text
-        for code, masked in moved:
-            stop = min(max(masked.at, start), end)
-            found += plain[max(at, start) + shift : stop + shift] if stop > max(at, start) else ""
-            at = masked.at + masked.covers
-            if start <= masked.at and at <= end:
-                found += plain[code.at : code.at + code.covers]
-            shift = code.at + code.covers - at
-        return found + (plain[max(at, start) + shift : end + shift] if end > at else "")
+        """The source's text between these characters of `text`, which cut no mask."""
+        return self.source.plain[self._in_source(start) : self._in_source(end)]
+
+    def _in_source(self, at: int) -> int:
+        number = bisect_right(self._ends, at) - 1  # of the last code that ends before
+        if number < 0:
+            return at
+        return _end(self.source.codes[number]) + at - self._ends[number]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [_end(code) for code in self.text.codes]
+
+    @cached_property
+    def _words(self) -> str:
+        """What the source has outside all codes."""
+        return "\0".join(part for part in self.source.parts() if isinstance(part, str))
+
+    def covered(self, number: int) -> str:
+        """What a code of the source covers."""
+        code = self.source.codes[number]
+        return self.source.plain[code.at : _end(code)]
 
     def again(self, written: str, read: str) -> str:
         """What the model wrote for the text `read`, with a mask for a placeholder that it copied
         from a pair in place of the mask, and without others that it made."""
-        for number in self.numbers.values():
-            code = self.source.codes[number]
-            covered = self.source.plain[code.at : code.at + code.covers]
-            mask = self.masks.get(number)
-            if mask is None and covered:
-                written = written.replace(covered, _READ_AS[covered])
-            elif mask is not None and _is_in(mask, read) and not _is_in(mask, written):
-                written = _alone(covered).sub(mask, written, count=1)
-        return self._without_made(written)
-
-    def _without_made(self, written: str) -> str:
-        words = "\0".join(part for part in self.source.parts() if isinstance(part, str))
+        for raw, name in self._read_as.items():
+            written = written.replace(raw, name)
+        there = set(_NUMBER.findall(written))
+        for name in _NUMBER.findall(read):
+            if name in self.masks and name not in there:
+                written = _alone(self.covered(self.masks[name])).sub(name, written, count=1)
         parts = list[str]()
         for part in with_placeholders(Text(written)).parts():
             if isinstance(part, str):
                 parts.append(part)
-            elif part[1] in words or part[1] in _READ_AS.values():
+            elif part[1] in _READ_AS.values() or part[1] in self._words:
                 parts.append(part[1])
             elif parts and parts[-1].endswith(" "):
                 parts[-1] = parts[-1][:-1]
         return "".join(parts).strip()
 
+    @cached_property
+    def _read_as(self) -> dict[str, str]:
+        """The placeholders that are read as a character."""
+        raw = {self.covered(number) for number in self.numbers.values()}
+        return {one: _READ_AS[one] for one in raw if one in _READ_AS}
+
     def lost(self, written: str, read: str) -> bool:
         """Whether a mask of the text `read` does not stand exactly once in what was written."""
-        names = (_alone(mask) for mask in self.masks.values() if _is_in(mask, read))
-        return any(len(name.findall(written)) != 1 for name in names)
+        times = Counter(_NUMBER.findall(written))
+        return any(name in self.masks and times[name] != 1 for name in _NUMBER.findall(read))
 
     def unmasked(self, placed: Text) -> Text:
         """A target with the codes of `text` as one with those of the source. Masks that none of
         them covers are taken out."""
-        left = [re.compile(rf"\s?{_alone(name).pattern}") for name in self.masks.values()]
-        parts = list[Part]()
-        ends = _Ends()
+        parts, ends = list[Part](), _Ends()
         for part in placed.parts():
             if isinstance(part, str):
-                for name in left:
-                    part = name.sub("", part)
-                ends.words(parts, part)
+                ends.words(parts, part if self.by_person else self._without_masks(part))
                 continue
             code, covered = part
             if code.markup not in self.numbers:
                 ends.code(parts, code, covered)
                 continue
-            own = self.source.codes[self.numbers[code.markup]]
-            stands = self.source.plain[own.at : own.at + own.covers]
+            number = self.numbers[code.markup]
+            own, stands = self.source.codes[number], self.covered(number)
             code = replace(code, markup=own.markup)
-            if not stands:
-                at = placed.plain[: part[0].at][-1:], placed.plain[part[0].at + len(covered) :][:1]
-                ends.between(parts, code, "" if _are_apart(*at) else covered)
-            elif covered:
+            if covered:
                 ends.covering(parts, code, stands)
             else:
-                ends.put_in(parts, code, stands, *self._apart(own))
+                before, behind = _beside(self.source.plain, own)
+                ends.put_in(parts, code, stands, not before.strip(), not behind.strip())
         return joined(parts)
 
-    def _apart(self, code: Code) -> tuple[bool, bool]:
-        """Whether a blank, or nothing, is in front of a code and behind it in the source."""
-        plain, end = self.source.plain, code.at + code.covers
-        return not plain[: code.at][-1:].strip(), not plain[end : end + 1].strip()
+    def _without_masks(self, words: str) -> str:
+        return _A_NUMBER.sub(lambda one: "" if one[1] in self.masks else one[0], words)
 
 
 def mask(source: Text, by_person: bool = False) -> Masked:
     """The source as a model reads it; or, for a target that a person wrote, with every placeholder
     as it is."""
-    unused, numbers, masks = _unused(source.plain), dict[str, int](), dict[int, str]()
+    unused, numbers, masks = _unused(source.plain), dict[str, int](), dict[str, int]()
     parts, number = list[Part](), 0
     for part in source.parts():
         if not isinstance(part, str):
             code, covered = part
-            parts_words = not by_person and _parts_words(source.plain, code)
-            if parts_words or (code.kind in ("placeholder", "standalone") and covered.strip()):
+            if code.kind in ("placeholder", "standalone") and covered.strip():
                 code = replace(code, markup=f"{code.markup}\0{number}")
                 numbers[code.markup] = number
-                if parts_words:
-                    covered = " "
+                if not by_person and covered in _READ_AS:
+                    covered = _READ_AS[covered]
                 elif not by_person:
-                    covered = _READ_AS.get(covered) or masks.setdefault(number, next(unused))
+                    covered = next(unused)
+                    masks[covered] = number
             part, number = (code, covered), number + 1
         parts.append(part)
     return Masked(source, joined(parts), numbers, masks, by_person)
 
 
-def _parts_words(text: str, code: Code) -> bool:
-    """Whether a code alone stands where a blank would, as a tab does in (1)<x/>The."""
-    if code.kind != "standalone" or code.covers:
-        return False
-    return _are_apart(text[: code.at][-1:], text[code.at :][:1])
+def _beside(text: str, code: Code) -> tuple[str, str]:
+    """The characters before and behind a code."""
+    return text[max(code.at - 1, 0) : code.at], text[_end(code) : _end(code) + 1]
 
 
-def _are_apart(before: str, behind: str) -> bool:
-    """Whether two words stand here: behind a mark, or with a capital behind a small letter."""
-    marked = before != "" and before in ").]:;,!?»" and behind.isalnum()
-    return marked or (before.islower() and behind.isupper())
+def _end(code: Code) -> int:
+    return code.at + code.covers
 
 
 def _unused(text: str) -> Iterator[str]:
-    """Masks that do not stand in a text."""
-    return (name for number in count(901) if (name := str(number)) not in text)
+    """Masks that stand nowhere in a text, nor in its numbers."""
+    lengths = range(3, 7)
+    taken = {
+        run[at : at + length]
+        for run in set(_NUMBER.findall(text))
+        for length in lengths
+        for at in range(len(run) - length + 1)
+    }
+    return (name for number in count(901) if (name := str(number)) not in taken)
 
 
 def _alone(text: str) -> re.Pattern[str]:
@@ -169,10 +179,6 @@ def _not(sign: str, where: str) -> str:
     """An expression that more of the same word or number does not follow, or precede."""
     more = r"\d" if sign.isdigit() else r"\w" if sign.isalpha() else ""
     return f"(?{where}{more})" if more else ""
-
-
-def _is_in(text: str, other: str) -> bool:
-    return _alone(text).search(other) is not None
 
 
 class _Ends:
@@ -194,12 +200,6 @@ class _Ends:
     def covering(self, parts: list[Part], code: Code, stands: str) -> None:
         self._blank(parts)
         parts.append((code, stands))
-
-    def between(self, parts: list[Part], code: Code, blank: str) -> None:
-        """A code, and the blank behind it that it did not take the place of."""
-        self.code(parts, code, "")
-        if blank:
-            parts.append(blank)
 
     def put_in(
         self, parts: list[Part], code: Code, stands: str, before: bool, behind: bool

@@ -33,21 +33,23 @@ def place(
     source_words: Words,
     target_words: Words,
     links: NDArray[np.floating],
+    in_order: bool = False,
 ) -> Text:
     """`target` with the codes of `source`. Words are given by where they begin and end in the plain
     texts; `links` (T, S) say how much of a target word comes from a source word.
 
     A code that covers words, as a placeholder does, covers the same words of the target, where
-    these are; elsewhere its markup is put in. ValueError where the links have another shape."""
+    these are; elsewhere its markup is put in. `in_order`: all codes keep their order. ValueError
+    where the links have another shape."""
     if links.shape != (len(target_words), len(source_words)):
         raise ValueError(f"links {links.shape} of {len(target_words)} by {len(source_words)} words")
     placer = _Placer(source, target, source_words, target_words, Links(links))
     nodes = tree(source.codes)
-    text = placer.by_tree(nodes) if nodes is not None else None
+    text = placer.by_tree(nodes) if nodes is not None and not in_order else None
     return text if text is not None and _fixed_in_order(source, text) else placer.by_order()
 
 
-def linked(source: Text, words: Words) -> list[int]:
+def linked_codes(source: Text, words: Words) -> list[int]:
     """The codes, by number, whose places depend on links: those that are not outside all words of
     the source, but for blanks."""
     placer = _Placer(source, "", words, (), Links(np.zeros((0, len(words)))))

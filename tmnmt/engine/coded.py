@@ -4,6 +4,7 @@ what comes out."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,9 +16,9 @@ from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.capitals import capitalised, in_capitals, recased
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
-from tmnmt.codes.place import linked, place
+from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Source, Text, is_text
+from tmnmt.codes.record import Code, Part, Source, Text, is_text, joined, pairs
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
@@ -26,8 +27,11 @@ from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
     from tmnmt.engine.links import Array
+    from tmnmt.engine.schedule import Piece
 
 Spans = list[tuple[int, int]]
+MOST = 10**8  # words of both sides and codes, multiplied, that are placed together
+_HALVES = ("open", "close")
 ALIKE = 0.5  # fuzzy score of a translation and the target that it borrows places from
 
 
@@ -91,54 +95,67 @@ class Coded:
         return said.upper() if self._in_capitals else said
 
     @cached_property
-    def is_linked(self) -> bool:
+    def _is_linked(self) -> bool:
         """Whether places of codes depend on the links of words, whatever the model writes."""
-        return any(number not in self._masked.masks for number in self._linked)
+        masks = set(self._masked.masks.values())
+        return any(number not in masks for number in self._linked)
 
     @cached_property
     def _linked(self) -> list[int]:
-        return linked(self.source, token_spans(self.source.plain))
+        return linked_codes(self.source, token_spans(self.source.plain))
 
     def take(self, match: Match) -> None:
         """Takes the target of a match, as a person wrote it, for the whole. One that something was
         put into does not lend its places."""
         self._masked, self.is_taken = mask(self.source, by_person=True), True
         self._in_capitals = False
+        self._parts = {0: _Part(self.source.plain, match.tgt, None)}
         segment = match.segment
         if match.tgt == segment.tgt:
             pair = Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes)
             self._lent = lent(self.source, *pair)
 
-    def wants_links(self, written: str, read: str) -> bool:
-        """Whether places of codes depend on the links of what was written for what was read."""
-        if self._lent is not None:
-            return False
+    def add(self, piece: Piece, translation: Translation) -> None:
+        """The translation of a piece; of no account where a target was taken for the whole."""
         if self.is_taken:
-            return bool(self._linked)
-        return self.is_linked or self._masked.lost(written, read)
+            return
+        self._parts[piece.part] = _Part(piece.read, translation.tgt, None)
+        if piece.text == piece.whole:
+            self._lent = self._borrowed(translation)
 
-    def borrow(self, written: str, matches: Sequence[Match]) -> bool:
-        """Takes the places that a pair gives the same codes, for what was written for the whole;
-        whether one does. It must be like what was written."""
-        if self._masked.numbers or not self.is_linked:
-            return False
+    def wanted(self) -> list[tuple[int, str, str]]:
+        """The pieces whose links are wanted, since places of codes depend on them: number, what was
+        read, and what was written for it."""
+        if self._lent is not None or (self.is_taken and not self._linked):
+            return []
+        return [
+            (number, part.read, part.written)
+            for number, part in self._parts.items()
+            if part.links is None
+            and (self.is_taken or self._is_linked or self._masked.lost(part.written, part.read))
+        ]
+
+    def linked(self, part: int, links: Array) -> None:
+        """The links of the words of a piece."""
+        self._parts[part] = replace(self._parts[part], links=links)
+
+    def _borrowed(self, translation: Translation) -> Text | None:
+        """The codes in the places that a pair gives them, whose target is like the translation."""
+        if self._masked.numbers or not self._is_linked:
+            return None
         from tmnmt.engine.links import same_words
 
-        tokens = match_tokens(written)
-        for match in matches:
+        said = translation.tgt
+        tokens, into = match_tokens(said), token_spans(said)
+        for match in translation.matches:
             pair = match.segment
             sides = Text(pair.src, pair.src_codes), Text(pair.tgt, pair.tgt_codes)
             theirs = borrowed(self.source, *sides) if pair.tgt_codes else None
             if theirs is not None and fuzzy_score(tokens, match_tokens(pair.tgt)) >= ALIKE:
-                words, into = token_spans(pair.tgt), token_spans(written)
-                links = same_words(pair.tgt, written).T
-                self._lent = with_ends(self.source, place(theirs, written, words, into, links))
-                return True
-        return False
-
-    def add(self, part: int, read: str, written: str, links: Array | None) -> None:
-        """A piece of the translation; without links no place depends on them."""
-        self._parts[part] = _Part(read, written, links)
+                links = same_words(pair.tgt, said).T
+                placed = place(theirs, said, token_spans(pair.tgt), into, links)
+                return with_ends(self.source, placed)
+        return None
 
     def finished(self, translation: Translation) -> Translation:
         """The translation of the whole segment, with its codes."""
@@ -161,12 +178,34 @@ class Coded:
         target = " ".join(part.written for part in parts if part.written)
         source_words, read = _words([part.read for part in parts], self.read)
         target_words, written = _words([part.written for part in parts], target)
-        links = np.zeros((len(target_words), len(source_words)))
+        size = len(target_words), len(source_words)
+        if len(parts) > 1 and size[0] * size[1] * len(self.source.codes) > MOST:
+            return self._masked.unmasked(self._by_pieces(parts))
+        links = np.zeros(size)
         for part, rows, columns in zip(parts, written, read, strict=True):
             if part.links is not None:
                 links[rows, columns] = part.links
         text = place(self._masked.text, target, source_words, target_words, links)
         return self._masked.unmasked(text)
+
+    def _by_pieces(self, parts: Sequence[_Part]) -> Text:
+        """The codes of every piece placed in that piece alone, for a segment too long to place all
+        of them together. Where one half of a span is in another piece, codes keep their order."""
+        found, waiting = list[Part](), deque(self._masked.text.codes)
+        for number, (start, end) in enumerate(_found([part.read for part in parts], self.read)):
+            part, last = parts[number], number == len(parts) - 1
+            codes = list[Code]()
+            while waiting and (last or waiting[0].at < end):
+                code = waiting.popleft()
+                inside = start <= code.at and code.at + code.covers <= end
+                at = min(max(code.at, start), end) - start
+                codes.append(replace(code, at=at, covers=code.covers if inside else 0))
+            words, into = token_spans(part.read), token_spans(part.written)
+            links = np.zeros((len(into), len(words))) if part.links is None else part.links
+            halves = sum(code.kind in _HALVES for code in codes) > 2 * len(pairs(codes))
+            text = place(Text(part.read, tuple(codes)), part.written, words, into, links, halves)
+            found += [" ", *text.parts()] if found and part.written else text.parts()
+        return joined(found)
 
 
 def _found(parts: Sequence[str], text: str) -> Spans:

@@ -63,7 +63,4 @@ def _taken(
     if coded is None:
         return taken
     coded.take(match)
-    if coded.wants_links(taken.tgt, coded.source.plain):
-        return None
-    coded.add(0, coded.source.plain, taken.tgt, None)
-    return coded.finished(taken)
+    return None if coded.wanted() else coded.finished(taken)

@@ -75,6 +75,8 @@ from tmnmt.vocab import EOS, UNK, PairVocabulary
 
 Pair = tuple[Source, Source]  # source, target
 CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
+LINKED_AT_ONCE = 32  # pieces of segments with codes
+HELD = 8  # batches, at most, that wait for so many
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
 
@@ -260,7 +262,8 @@ class Translator:
         finished: Callable[[], None] = lambda: None,
     ) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before
-        it are there.
+        it are there. Where codes stand among words a few batches are waited for, so that their
+        places are found together.
 
         confirmed: for every text of every document the source and target that are confirmed as soon
         as it is translated, as `Session.confirm` does it; None: nothing is. Every document has a
@@ -306,11 +309,15 @@ class Translator:
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
         queue, sessions = InOrder(finished), _Sessions(self, in_order, first)
+        # segments that links are wanted for, by their numbers; batches held back for them
+        unlinked, held = dict[int, Coded](), 0
         ahead = first is None and not (confirms and self.settings.memorises)
         for batch in self.batches(self._prepare(documents, queue, tag), in_order, ahead):
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
+                if piece.coded is not None and piece.coded.wanted():
+                    unlinked[piece.segment] = piece.coded
             self.confirm(
                 [
                     (session, *piece.confirmed)
@@ -320,7 +327,13 @@ class Translator:
             )
             for piece in batch:
                 sessions.leave(piece)
+            held = held + 1 if unlinked else 0
+            if len(unlinked) < LINKED_AT_ONCE and 0 < held < HELD:
+                continue
+            self.link([*unlinked.values()])
+            unlinked, held = {}, 0
             yield from map(self.counted, queue.ready())
+        self.link([*unlinked.values()])
         yield from map(self.counted, queue.ready())
 
     def batches(
@@ -357,31 +370,25 @@ class Translator:
             hypotheses = self.decode(pieces, collated, explain)
             self._remember(caches, hypotheses)
             done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
-            self._link(batch, [done[row][0] for row in range(len(batch))])
+            for row, piece in enumerate(batch):
+                if piece.coded is not None and not piece.silent:
+                    piece.coded.add(piece, done[row][0])
             return [done[row] for row in range(len(batch))]
 
-    def _link(self, batch: Sequence[Piece], translations: Sequence[Translation]) -> None:
-        """Notes for segments with codes what was written for their pieces, and where a place of a
-        code depends on it, what every word looks at: the attention, in one pass for all of them.
+    def link(self, segments: Sequence[Coded]) -> None:
+        """Gives segments with codes the links that the places of these depend on: what every word
+        of the translation looks at, in one pass for as many as a batch has.
 
-        The way through the pairs that it read, of `tmnmt.engine.links`, is left out: it places no
-        more codes right, and wants a trace of the decoder and a pass along every pair."""
-        wanted = list[tuple[Coded, int, str, str]]()
-        for piece, translation in zip(batch, translations, strict=True):
-            if piece.coded is None or piece.silent or (piece.coded.is_taken and piece.part):
-                continue
-            read = piece.coded.source.plain if piece.coded.is_taken else piece.read
-            piece.coded.add(piece.part, read, translation.tgt, None)
-            if not piece.coded.is_taken and piece.text == piece.whole:
-                piece.coded.borrow(translation.tgt, translation.matches)
-            if piece.coded.wants_links(translation.tgt, read):
-                wanted.append((piece.coded, piece.part, read, translation.tgt))
-        if not wanted:
-            return
-        with self._timed("links"):
-            links = self.linker.attention([(read, written) for *_, read, written in wanted])
-            for (coded, part, read, written), of_words in zip(wanted, links, strict=True):
-                coded.add(part, read, written, with_same_words(of_words, read, written))
+        The way through the pairs that the decoder read, of `tmnmt.engine.links`, is left out: it
+        places no more codes right, and wants a trace of the decoder and a pass along every pair."""
+        wanted = [(coded, *part) for coded in segments for part in coded.wanted()]
+        wanted.sort(key=lambda one: len(one[-1]))
+        with self.lock, self._timed("links"):
+            for at in range(0, len(wanted), LINKED_AT_ONCE):
+                some = wanted[at : at + LINKED_AT_ONCE]
+                found = self.linker.attention([(read, written) for *_, read, written in some])
+                for (coded, part, read, written), links in zip(some, found, strict=True):
+                    coded.linked(part, with_same_words(links, read, written))
 
     def _verbatim(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool
