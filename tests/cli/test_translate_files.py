@@ -65,7 +65,7 @@ def test_what_has_no_target_gets_one_and_all_else_stays_to_the_byte(
     assert [code.markup for code in third.target.codes] == ['<g id="1">', "</g>", '<x id="2"/>']
     before, after = (path.read_text().splitlines() for path in (folder / "a.xlf", out))
     assert [line for line in before if "Fait" in line] == [line for line in after if "Fait" in line]
-    assert capsys.readouterr().err == (
+    assert capsys.readouterr().err.endswith(  # a slow machine tells its progress before
         f"{folder / 'a.xlf'}: 2 of 4 segments translated; left as they are: 1 translated before, "
         "1 locked\n"
     )
