@@ -53,8 +53,9 @@ def main() -> None:
     plain, of_plain = _timed(translator, [source.plain for source in sources])
     found, of_coded = _timed(translator, sources)
     texts = [Text(one.tgt, one.tgt_codes) for one in found]
+    sharp = [_min_max(*both, translator) for both in zip(sources, texts, strict=True)]
     some = [at for at, source in enumerate(sources) if source.codes]
-    with_codes = [[one[at] for at in some] for one in (sources, references, texts)]
+    with_codes = [[one[at] for at in some] for one in (sources, references, texts, sharp)]
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
@@ -65,8 +66,8 @@ def main() -> None:
             ).text_bleu,
             2,
         ),
-        "all lines": _measured(translator, sources, references, texts),
-        "lines with codes": _measured(translator, *with_codes),
+        "all lines": _measured(sources, references, texts, sharp),
+        "lines with codes": _measured(*with_codes),
     }
     print(json.dumps(told, indent=1))
     if options.output:
@@ -82,16 +83,13 @@ def _timed(translator: Translator, texts: Sequence[str | Text]) -> tuple[list[Tr
 
 
 def _measured(
-    translator: Translator,
     sources: Sequence[Text],
     references: Sequence[Text],
     texts: Sequence[Text],
+    sharp: Sequence[Text],
 ) -> dict[str, dict[str, float]]:
     lines = [xml(one) for one in references]
-    ways = {
-        "place": texts,
-        "min-max": [_min_max(*both, translator) for both in zip(sources, texts, strict=True)],
-    }
+    ways = {"place": texts, "min-max": sharp}
     told = {way: asdict(tagged([xml(one) for one in some], lines)) for way, some in ways.items()}
     told["most"] = {"match": tagged([xml(one) for one in sources], lines).match}
     return {
