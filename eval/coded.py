@@ -4,10 +4,10 @@ python eval/coded.py --src dev.en --tgt dev.fr [--model models/law.en-fr] [--mem
 
 The files hold one sentence a line with XLIFF's inline elements (g, x, bx, ex). Every line is
 translated twice: with its codes, and as text without them. Told are the measures of Hashimoto et
-al. 2019 (tmnmt/eval/measures/tagged.py) for all lines and for those that have codes, for the
-translator and for arg-max attention from the first word to the last; how many references have the
-elements of their source, which no way of keeping these can exceed; BLEU of the texts; and processor
-time of both runs, one thread each."""
+al. 2019 (tmnmt/eval/measures/tagged.py) for all lines and for those that have codes; how many
+references have the elements of their source, which no way of keeping these can exceed; BLEU of the
+texts; and processor time of both runs, one thread each. With --arg-max the codes are also placed by
+arg-max attention, from the first word to the last."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--tgt", type=Path, required=True)
     parser.add_argument("--model", type=Path, default=Path("models/law.en-fr"))
     parser.add_argument("--memory", action="append", default=[], help="a memory file or an index")
+    parser.add_argument("--arg-max", action="store_true", help="that way, too")
     parser.add_argument("--lines", type=int, help="at most so many, spread over the file")
     parser.add_argument("--output", type=Path, help="the figures as JSON")
     parser.add_argument("--translations", type=Path, help="what was said, one a line")
@@ -53,8 +54,11 @@ def main() -> None:
     plain, of_plain = _timed(translator, [source.plain for source in sources])
     found, of_coded = _timed(translator, sources)
     texts = [Text(one.tgt, one.tgt_codes) for one in found]
+    ways: dict[str, Sequence[Text]] = {"place": texts}
+    if options.arg_max:
+        both = zip(sources, texts, strict=True)
+        ways["arg-max"] = [_min_max(*one, translator) for one in both]
     some = [at for at, source in enumerate(sources) if source.codes]
-    with_codes = [[one[at] for at in some] for one in (sources, references, texts)]
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
@@ -65,8 +69,8 @@ def main() -> None:
             ).text_bleu,
             2,
         ),
-        "all lines": _measured(translator, sources, references, texts),
-        "lines with codes": _measured(translator, *with_codes),
+        "all lines": _measured(range(len(sources)), sources, references, ways),
+        "lines with codes": _measured(some, sources, references, ways),
     }
     print(json.dumps(told, indent=1))
     if options.output:
@@ -82,18 +86,17 @@ def _timed(translator: Translator, texts: Sequence[str | Text]) -> tuple[list[Tr
 
 
 def _measured(
-    translator: Translator,
+    some: Sequence[int],
     sources: Sequence[Text],
     references: Sequence[Text],
-    texts: Sequence[Text],
+    ways: dict[str, Sequence[Text]],
 ) -> dict[str, dict[str, float]]:
-    lines = [xml(one) for one in references]
-    ways = {
-        "place": texts,
-        "min-max": [_min_max(*both, translator) for both in zip(sources, texts, strict=True)],
+    """The measures of some lines, by their numbers, for every way to place codes."""
+    lines = [xml(references[at]) for at in some]
+    told = {
+        way: asdict(tagged([xml(said[at]) for at in some], lines)) for way, said in ways.items()
     }
-    told = {way: asdict(tagged([xml(one) for one in some], lines)) for way, some in ways.items()}
-    told["most"] = {"match": tagged([xml(one) for one in sources], lines).match}
+    told["most"] = {"match": tagged([xml(sources[at]) for at in some], lines).match}
     return {
         way: {name: round(value, 2) for name, value in figures.items()}
         for way, figures in told.items()

@@ -18,12 +18,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import torch
 from sacrebleu import corpus_bleu
 
-from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Text
 from tmnmt.engine.translator import Translator
 
 NAMES = (
@@ -62,9 +61,10 @@ def main() -> None:
     told: dict[str, dict[str, dict[str, float]]] = {}
     for kind in ("numbers", "words"):
         found = cases(pairs, kind, options.sentences)
-        ways = told[kind] = {"as they are": _as_they_are(translator, found)}
-        ways |= {name: _masked(translator, found, mask) for name, mask in MASKS.items()}
-        ways["translator"] = _through(translator, found)
+        ways = told[kind] = {"translator": _through(translator, found)}
+        with mock.patch("tmnmt.engine.coded.with_placeholders", lambda text: text):
+            ways["as they are"] = _through(translator, found)
+            ways |= {name: _masked(translator, found, mask) for name, mask in MASKS.items()}
     print(json.dumps(told, indent=1))
     if options.output:
         options.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
@@ -98,13 +98,6 @@ def _named(text: str, names: dict[str, str]) -> str:
     return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
 
 
-def _as_they_are(translator: Translator, found: Sequence[Case]) -> dict[str, float]:
-    said = [one.tgt for one in translator.translate([case.source for case in found])]
-    return _told(
-        found, said, [[text.count(n) for n in c.names] for c, text in zip(found, said, strict=True)]
-    )
-
-
 def _masked(
     translator: Translator, found: Sequence[Case], mask: Callable[[int], str]
 ) -> dict[str, float]:
@@ -125,11 +118,11 @@ def _masked(
 
 
 def _through(translator: Translator, found: Sequence[Case]) -> dict[str, float]:
-    texts = [with_placeholders(Text(case.source)) for case in found]
-    said = [one.tgt for one in translator.translate(texts)]
-    return _told(
-        found, said, [[text.count(n) for n in c.names] for c, text in zip(found, said, strict=True)]
-    )
+    said = [one.tgt for one in translator.translate([case.source for case in found])]
+    times = [
+        [text.count(name) for name in case.names] for case, text in zip(found, said, strict=True)
+    ]
+    return _told(found, said, times)
 
 
 def _whole(mask: str) -> re.Pattern[str]:

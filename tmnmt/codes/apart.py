@@ -7,7 +7,7 @@ Contactez <x/> vite.      with a blank of its own"""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tmnmt.codes.record import Code, Part, Text, joined
 
@@ -25,7 +25,7 @@ def kept_apart(source: Text, target: Text) -> Text:
             shown.append(part)
             continue
         apart[part[0].markup] -= 1
-        before, behind = _sign(reversed(parts[:at]), -1), _sign(iter(parts[at + 1 :]), 0)
+        before, behind = _beside(parts, at)
         blank = (Code(0, "blank", " "), "")
         between = [part]
         if before.isspace() and behind.isalnum():
@@ -43,10 +43,17 @@ def _apart(text: Text) -> Iterator[int]:
         if isinstance(part, str):
             continue
         if _is_point(part):
-            before, behind = _sign(reversed(parts[:at]), -1), _sign(iter(parts[at + 1 :]), 0)
+            before, behind = _beside(parts, at)
             if before.isspace() and behind.isspace():
                 yield number
         number += 1
+
+
+def _beside(parts: Sequence[Part], at: int) -> tuple[str, str]:
+    """The signs before and behind a part."""
+    before = (parts[number] for number in range(at - 1, -1, -1))
+    behind = (parts[number] for number in range(at + 1, len(parts)))
+    return _sign(before, -1), _sign(behind, 0)
 
 
 def _is_point(part: tuple[Code, str]) -> bool:
