@@ -62,7 +62,10 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
     with Terminal(command, tmp_path / "err") as terminal:
         shown = terminal.until("\n> ")
         assert "Enter confirms the line" in shown and f"1 of 5  {PAIRS[0][0]}" in shown
-        assert f"  1.00  {PAIRS[0][0]}  (tiny)" in shown and "an exact match, as it stands" in shown
+        assert (
+            f"  1.00  100 %  {PAIRS[0][0]}  (tiny)" in shown
+            and "an exact match, as it stands" in shown
+        )
         terminal.press("\n")  # what was prefilled
         assert terminal.until("\n> ").startswith(PAIRS[0][1])
         terminal.press(f"{CTRL_U}Avis erroné\n")

@@ -224,7 +224,10 @@ def test_without_a_model_exact_matches_are_taken_and_the_rest_is_left(
     assert captured.err == "2 of 3 segments have an exact match; 1 left as it is\n"
     assert run([*arguments, "--explain"]) == 0
     shown = capsys.readouterr().out
-    assert f"\n[{PAIRS[0][1]}]\n  an exact match, as it stands\n  match 1  1.00  (tiny)\n" in shown
+    assert (
+        f"\n[{PAIRS[0][1]}]\n  an exact match, as it stands\n  match 1  1.00  100 %  (tiny)\n"
+        in shown
+    )
     assert "subword" not in shown.partition("\n")[2]
     for wrong, message in (
         (["--mode", "copy"], "--mode needs a --model"),

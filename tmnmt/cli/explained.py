@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
-from tmnmt.cli.matches import has_colour
+from tmnmt.cli.matches import has_colour, per_cent
 from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
 from tmnmt.records import words
@@ -72,7 +72,7 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""
         read = f"  {copied(translation, number)}" if translation.tokens else ""
-        yield Text(f"  match {number + 1}  {match.score:.2f}{read}{document}")
+        yield Text(f"  match {number + 1}  {match.score:.2f}{per_cent(match)}{read}{document}")
         yield Text(f"    {match.segment.src}", style="dim" if colour else "")
         yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
     yield Text("")

@@ -130,14 +130,16 @@ class Desk:
     def _show_match(self, text: str, match: Match) -> None:
         from rich.text import Text
 
-        from tmnmt.cli.matches import diff, has_colour
+        from tmnmt.cli.matches import diff, has_colour, per_cent
 
         source = diff(clean(text)[0], clean(match.segment.src)[0], has_colour(self.console))
         where = clean(match.segment.document)[0] or (
             "confirmed in this session" if match.segment.id < 0 else ""
         )
         where = f"  ({where})" if where else ""
-        self.console.print(Text(f"  {match.score:.2f}  ") + source + Text(where, style="dim"))
+        self.console.print(
+            Text(f"  {match.score:.2f}{per_cent(match)}  ") + source + Text(where, style="dim")
+        )
         self.console.print(Text(f"        {clean(match.segment.tgt)[0]}", style="green"))
 
     def _print(self, text: str, style: str = "") -> None:

@@ -87,9 +87,9 @@ def printer(
         for match, n, part in zip(matches, times, coverage(query, matches), strict=True):
             segment = match.segment
             often = f"  ({n:,} times)" if n > 1 else ""
-            worth = "" if match.worth is None else f"  {match.worth.value} %"
             console.print(
-                f"  {match.score:.3f}{worth}  #{segment.id}  {segment.document}".rstrip() + often
+                f"  {match.score:.3f}{per_cent(match)}  #{segment.id}  {segment.document}".rstrip()
+                + often
             )
             console.print(
                 Text("    ")
@@ -107,6 +107,11 @@ def printer(
             console.print(f"  no match of {threshold:g} or more")
 
     return show
+
+
+def per_cent(match: Match) -> str:
+    """What a match is worth, to stand behind its score; "" where nobody asked."""
+    return "" if match.worth is None else f"  {match.worth.value} %"
 
 
 def why(worth: Worth) -> str:

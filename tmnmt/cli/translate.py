@@ -63,8 +63,7 @@ def translate(
         typer.Option(
             "--memory",
             metavar="PLACE",
-            help="Index, its Elasticsearch address, or file; may be repeated. PLACE:penalty=5, "
-            ":weight=0.9 or :readonly sets how far it is trusted.",
+            help="Index, its Elasticsearch address, or file; may be repeated.",
         ),
     ] = None,
     tag: Annotated[
