@@ -63,7 +63,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     both, left_out = lines(options.src, options.tgt)
-    some = [(source, target) for source, target in both if any(_among_words(source))]
+    some = [(source, target) for source, target in both if any(among_words(source))]
     inside = len(some)
     if options.lines:
         some = some[:: max(1, len(some) // options.lines)][: options.lines]
@@ -103,7 +103,7 @@ def lines(src: Path, tgt: Path) -> tuple[list[tuple[Text, Text]], int]:
     return found, left_out
 
 
-def _among_words(text: Text) -> list[bool]:
+def among_words(text: Text) -> list[bool]:
     """Of every code whether it has words before and after it."""
     words = token_spans(text.plain)
     return [0 < place_of(code.at, words) < len(words) for code in text.codes]
@@ -227,7 +227,7 @@ class Tally:
     distances: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, source: Text, reference: Text, text: Text) -> None:
-        inner = _among_words(source)
+        inner = among_words(source)
         where = {code.markup: number for number, code in enumerate(source.codes)}
         for (markup, at), (_, right) in zip(_places(text), _places(reference), strict=True):
             number = where[markup]
