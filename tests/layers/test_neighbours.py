@@ -46,9 +46,20 @@ def test_all_keys_as_neighbours_are_what_all_pairs_are(
 ) -> None:
     index = with_keys(tmp_path / "index", segments()[:pairs], model)
     texts = DOCUMENT[:1] if pairs == 1 else DOCUMENT
-    by_pairs = translated(model, [index], texts, mode=mode, top_k=pairs, threshold=0.0)
+    by_pairs = translated(
+        model, [index], texts, mode=mode, top_k=pairs, threshold=0.0, short_threshold=0.0
+    )
     alone = translated(model, [index], texts, mode=mode, top_k=0, neighbours=ALL)
-    beside = translated(model, [index], texts, mode=mode, top_k=1, threshold=0.0, neighbours=ALL)
+    beside = translated(
+        model,
+        [index],
+        texts,
+        mode=mode,
+        top_k=1,
+        threshold=0.0,
+        short_threshold=0.0,
+        neighbours=ALL,
+    )
     plain = translated(model, [], texts)
     assert_same(alone, by_pairs)
     assert_same(beside, by_pairs)  # the pair that was looked up is not read twice

@@ -33,7 +33,7 @@ from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.lock import writing
-from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import keys_state
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, load_model
@@ -89,9 +89,14 @@ class RandomPairs:
             random.Random(f"{self.seed} {query}").sample(self.segments, size) for query in queries
         ]
         return [
-            [Match(s, fuzzy_score(match_tokens(query), match_tokens(s.src)), 0) for s in segments]
+            [_scored(match_tokens(query), segment) for segment in segments]
             for query, segments in zip(queries, drawn, strict=True)
         ]
+
+
+def _scored(tokens: Sequence[str], segment: Segment) -> Match:
+    theirs = match_tokens(segment.src)
+    return Match(segment, fuzzy_score(tokens, theirs), edit_distance(tokens, theirs))
 
 
 @dataclass
