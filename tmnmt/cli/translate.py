@@ -50,8 +50,7 @@ def translate(
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, JSON, properties; none or -: "
-            "text from stdin.",
+            help="Lines of text, or XLIFF, PO, TMX, HTML, JSON, properties; none or -: stdin.",
         ),
     ] = None,
     model: Annotated[
@@ -76,7 +75,7 @@ def translate(
         bool,
         typer.Option(
             "--running-text",
-            help="The text is in paragraphs: sentences are translated, all else stays.",
+            help="Text is in paragraphs: their sentences are the segments.",
         ),
     ] = False,
     output: Output = Output(),

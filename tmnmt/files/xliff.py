@@ -372,6 +372,11 @@ def percent(match: Match) -> int:
     return int(match.score * 100 + 1e-9)
 
 
+def quality(match: Match) -> int:
+    """What a match is worth, where that is known; 100 at most, as XLIFF has it."""
+    return min(match.worth.value, 100) if match.worth is not None else percent(match)
+
+
 def same_language(one: str, other: str) -> bool:
     """Whether they are one language, whatever the region; one that is not said is any."""
     codes = [normal_code(code).partition("-")[0] for code in (one, other)]

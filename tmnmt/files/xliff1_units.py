@@ -19,8 +19,8 @@ from tmnmt.files.xliff import (
     locked,
     name_of,
     opened_tag,
-    percent,
     prefix_of,
+    quality,
     source_problem,
     target_attributes,
     with_attributes,
@@ -196,7 +196,7 @@ class _TransUnit(UnitElement):
 
     def _candidate(self, match: Match, known: Sequence[Code], mid: str) -> bytes:
         prefix, segment = self.prefix, match.segment
-        values = {"mid": mid, "match-quality": f"{percent(match)}%", "origin": segment.origin}
+        values = {"mid": mid, "match-quality": f"{quality(match)}%", "origin": segment.origin}
         attributes = "".join(
             f' {name}="{escaped_attribute(value)}"' for name, value in values.items() if value
         )

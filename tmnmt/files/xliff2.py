@@ -30,6 +30,7 @@ from tmnmt.files.xliff import (
     opened_tag,
     percent,
     prefix_of,
+    quality,
     source_problem,
     target_attributes,
     with_attributes,
@@ -168,12 +169,11 @@ class _Unit(UnitElement):
 
     def _candidate(self, unit: Unit, match: Match, name: str) -> bytes:
         prefix, segment = self._prefix, match.segment
-        score = str(percent(match))
         values = {
             "ref": f"#{name}",
             "type": "tm",
-            "matchQuality": score,
-            "similarity": score,
+            "matchQuality": str(quality(match)),
+            "similarity": str(percent(match)),
             "origin": segment.origin,
         }
         attributes = "".join(
