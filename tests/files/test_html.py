@@ -208,3 +208,11 @@ def test_any_page_comes_back(
     texts = _Texts()
     texts.feed(changed)
     assert "".join(texts.found).count("x y") <= sum(target == "x y" for target in targets)
+
+
+def test_the_page_says_the_language_it_is_filled_in(tmp_path: Path) -> None:
+    file = page(tmp_path, '<html xml:lang="en" lang=en><title>A</title><p lang="en">B</p></html>')
+    file.tgt_lang = "fr"
+    text = filled(file, "Un")
+    assert b'<html xml:lang="fr" lang=fr>' in text and b'<p lang="en">' in text
+    assert b"fr" not in untouched(file)

@@ -49,6 +49,8 @@ _READ = frozenset({"alt", "title", "placeholder", "aria-label", "summary"})
 _BUTTONS = frozenset({"submit", "button", "reset"})
 _META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""")
+_ROOT = re.compile(r"<html\s[^<>]*>", re.IGNORECASE)
+_LANG = re.compile(r"""\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""<html\s[^>]*?\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _LOOKED_AT = 8192  # bytes, or characters
 _NBSP = re.compile("&(?:nbsp|#160|#xa0);", re.IGNORECASE)
@@ -135,6 +137,8 @@ class HtmlFile(WholeFile[_Slot]):
         return limited(Unit(clean_codes(text)[0], line=line))
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        if self.tgt_lang and any(fillings):
+            yield from self._languages()
         waiting = list[Edit]()  # attributes inside a text that is filled in itself
         text: tuple[_Slot, Filling] | None = None
         for slot, filling in zip(self._slots, fillings, strict=True):
@@ -151,6 +155,12 @@ class HtmlFile(WholeFile[_Slot]):
                 waiting.append(_value(slot.attribute, filling.target))
         if text is not None:
             yield self._filled(*text, waiting)
+
+    def _languages(self) -> Iterator[Edit]:
+        """What the page says of its own language."""
+        if root := _ROOT.search(self.text):
+            for found in _LANG.finditer(self.text, root.start(), root.end()):
+                yield Edit(found.start(1), found.end(1), self.tgt_lang)
 
     def _filled(self, slot: _Slot, filling: Filling, inside: list[Edit]) -> Edit:
         """A text with its target, whose tags have other attributes inside."""
