@@ -62,7 +62,7 @@ class Coded:
         self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
         if self._finds:
             self.source = with_placeholders(self.source)
-        self._in_capitals = in_capitals(self.source)
+        self.in_capitals = in_capitals(self.source)  # and read as a sentence
         self._masked = mask(self.source)
         self._parts: dict[int, _Part] = {}
         self._lent: Text | None = None
@@ -71,17 +71,17 @@ class Coded:
     @property
     def is_plain(self) -> bool:
         """Whether the text is read as it stands, and can have no codes."""
-        return not self.given.codes and not self.source.codes and not self._in_capitals
+        return not self.given.codes and not self.source.codes and not self.in_capitals
 
     @property
     def read(self) -> str:
         """The text as the model reads it, with masks, and as in a sentence."""
         text = self._masked.text
-        return capitalised(recased(text, self._size)) if self._in_capitals else text.plain
+        return capitalised(recased(text, self._size)) if self.in_capitals else text.plain
 
     def asked(self, text: str) -> str:
         """A text of the segment as the memories are asked for what is like it."""
-        if not self._in_capitals:
+        if not self.in_capitals:
             return text
         return capitalised(recased(with_placeholders(Text(text)), self._size))
 
@@ -92,7 +92,7 @@ class Coded:
     def said(self, written: str, read: str) -> str:
         """What the model wrote for what it read, with masks alone for the placeholders."""
         said = self._masked.again(written, read)
-        return said.upper() if self._in_capitals else said
+        return said.upper() if self.in_capitals else said
 
     @cached_property
     def _is_linked(self) -> bool:
@@ -108,7 +108,7 @@ class Coded:
         """Takes the target of a match, as a person wrote it, for the whole. One that something was
         put into does not lend its places."""
         self._masked, self.is_taken = mask(self.source, by_person=True), True
-        self._in_capitals = False
+        self.in_capitals = False
         self._parts = {0: _Part(self.source.plain, match.tgt, None)}
         segment = match.segment
         if match.tgt == segment.tgt:
@@ -162,7 +162,7 @@ class Coded:
         text = self._lent or kept_apart(self.source, self._placed())
         codes = tuple(c for c in text.codes if not is_text(c)) if self._finds else text.codes
         tokens = translation.tokens
-        if self._in_capitals:
+        if self.in_capitals:
             tokens = tuple(replace(token, text=token.text.upper()) for token in tokens)
         return replace(
             translation,

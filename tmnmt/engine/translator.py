@@ -651,6 +651,8 @@ class Translator:
         was trained on, unless a memory holds it as it is. `tag`: as in `stream`."""
         given = source_of(text)
         whole = Coded(given, self._size)
+        if whole.in_capitals and self._is_known(whole):
+            whole.in_capitals = False
         cleaned, read = whole.source.plain, whole.read.strip()
         coded = None if isinstance(given, str) and whole.is_plain else whole
         texts = pieces(read, self.vocab, self.longest) if read else []
@@ -684,6 +686,16 @@ class Translator:
             )
             for part, masked in enumerate(texts)
         ]
+
+    def _is_known(self, segment: Coded) -> bool:
+        """Whether the memories have more that is like a text in capitals than like the sentence."""
+        if not self.settings.retrieves:
+            return False
+        text = segment.source.plain
+        with self.lock:
+            found = self.retriever.search([text, segment.asked(text)])
+        best, other = (max((match.score for match in matches), default=0.0) for matches in found)
+        return best > 0 and best >= other
 
     def _size(self, word: str) -> int:
         return len(self.vocab.encode_source(word))

@@ -41,7 +41,7 @@ _DOCUMENTS = {
     b"\x1f\x8b": "packed: `gzip -dc` unpacks it",
     b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
 }
-_FROM_FILE = "`tmnmt translate` reads such a file by its name, not from a pipe"
+_FROM_FILE = "`tmnmt translate` fills such a file, given by its name and not packed"
 _GETTEXT = f"gettext messages (PO): {_FROM_FILE}"
 _JSON = f"JSON: {_FROM_FILE}"
 _SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
