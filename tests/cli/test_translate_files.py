@@ -128,7 +128,7 @@ def test_stopped_it_keeps_a_whole_file_to_go_on_with(
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     whole = Translator.stream
 
@@ -140,8 +140,13 @@ def test_stopped_it_keeps_a_whole_file_to_go_on_with(
     with monkeypatch.context() as patched:
         patched.setattr(Translator, "stream", stopped)
         assert translate(folder, str(folder / "a.xlf"), "-o", str(out)) == 130
+        err = capfd.readouterr().err
+        assert translate(folder, str(folder / "a.xlf")) == 130
+        shown, told = capfd.readouterr()
     partial = tmp_path / "out.xlf.partial"
-    assert f"what was finished is in {partial}" in capsys.readouterr().err
+    assert f"what was finished is in {partial}" in err
+    assert "what was finished is in the output" in told
+    assert shown.encode() == partial.read_bytes()
     assert not out.exists() and [unit.target is None for unit in units(partial)] == [
         *(False, False, True, False)
     ]

@@ -61,8 +61,8 @@ class Job:
         every translation, and its line; `is_told`: nothing else is done with them, and no file is
         written.
 
-        Stopped by Ctrl-C or an error, it keeps the file with the targets that there are, as
-        `writing` does."""
+        Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
+        standard output, or beside `to`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
             for one in self._finished(translated):
@@ -71,7 +71,7 @@ class Job:
                 self._count(one)
                 fillings.append(one.filling)
         except (KeyboardInterrupt, TmnmtError):
-            if any(fillings) and self.to is not None and not is_told:
+            if any(fillings) and not is_told:
                 with self._output() as to:
                     self.file.write(to, fillings + [None] * (self.units - len(fillings)))
                     raise  # so that it is kept as unfinished

@@ -66,8 +66,8 @@ class UnitElement:
     units: tuple[Unit, ...] = ()
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
-        """For at least one filling."""
-        raise NotImplementedError
+        """For at least one filling; none of an element that is locked as a whole."""
+        return []
 
 
 class Xliff(TranslatableFile):
