@@ -116,8 +116,8 @@ def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[st
         no_cfunc_wrapper=True,
     )(function)
     found = compiled.overloads[kind.args]
-    ready = _llvm().parse_assembly(found.library.get_llvm_str())
-    return found.fndesc.llvm_func_name, _target_machine().emit_object(ready)
+    _, _, (code, _) = found.library.serialize_using_object_code()
+    return found.fndesc.llvm_func_name, code
 
 
 def folders() -> Iterator[Path]:

@@ -33,7 +33,7 @@ work. The caller brings the room (`Room`). Python calls `best_of_each`, kept as 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
+# 0 as a number like others: for the literal 0 numba compiles what is called with it once more
+_NONE = cast(int, np.int64(0))
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 # 64 groups a word, 512 a block
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)
@@ -166,7 +168,7 @@ class Query(NamedTuple):
     minus: UInt64
 
 
-@inner
+@part
 def sort(numbers: Int32, size: int) -> None:
     """Sorts the first `size` numbers in place (Shell 1959, gaps by Knuth: 1, 4, 13 ...)."""
     gap = 1
@@ -339,10 +341,10 @@ def candidates(
 ) -> int:
     """Writes all groups of these lengths that can reach the score `least` to `room`, in order:
     exact counts for every block that may have any. How many there are."""
-    first, end = arrays.length_start[shortest], arrays.length_start[longest + 1]
+    first, end, count = arrays.length_start[shortest], arrays.length_start[longest + 1], _NONE
     if first >= end:
-        return 0
-    start, width, length, count = first // BLOCK, width_of(arrays), shortest, 0
+        return count
+    start, width, length = first // BLOCK, width_of(arrays), shortest
     blocks, size = (end - 1) // BLOCK + 1 - start, query.planes * WORDS
     for place in range(blocks * size):
         room.counters[place] = _ZERO
@@ -492,7 +494,7 @@ def too_late(best: Best, ranked: int, score: float, rank: int) -> bool:
     )
 
 
-@inner
+@part
 def insert(best: Best, ranked: int, score: float, rank: int, ed: int) -> int:
     """Puts a segment that is not too late into its place; how many there are then."""
     scores, ranks, edits = best.scores, best.ranks, best.edits
@@ -589,7 +591,7 @@ def search_one(
 ) -> int:
     """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
     come first; a k-th best score above `least` takes its place for the others."""
-    size, top, ranked, enough = query.size, arrays.length_start.size - 2, 0, least
+    size, top, ranked, enough = query.size, arrays.length_start.size - 2, _NONE, least
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if ranked == best.scores.size:
