@@ -39,9 +39,11 @@ import torch
 
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import translator as engine
+from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.schedule import InOrder, side_by_side
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
@@ -81,8 +83,8 @@ PARTS: list[tuple[str, Any, str]] = [
     ("candidates", decode, "continuations"),
     ("beam", decode, "_survivors"),
     ("results", decode, "_results"),
-    ("search", Translator, "retrieve"),
-    ("keys", Translator, "_keys"),
+    ("search", Lookup, "of"),
+    ("keys", Lookup, "_keys"),
     ("collate", engine, "collate"),
     ("collate", engine, "collate_caches"),
     ("remember", Translator, "write"),
@@ -116,18 +118,19 @@ class Row:
     plain_words_per_second: float
 
 
-class Timed(Translator):
+class TimedTally(Tally):
     """Knows the processor's time of search and keys, too."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.device = device
         self.cpu: defaultdict[str, float] = defaultdict(float)
 
     @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
+    def timed(self, what: str) -> Iterator[None]:
         wait_for(self.device)
         start = time.process_time()
-        with super()._timed(what):
+        with super().timed(what):
             yield
             wait_for(self.device)
         self.cpu[what] += time.process_time() - start
@@ -242,7 +245,7 @@ def measure(
     memories = load_layers(model, device)
     words = sum(len(text.split()) for document in documents for text in document)
 
-    def translator(settings: Settings) -> Timed:
+    def translator(settings: Settings, tally: Tally | None = None) -> Translator:
         both = replace(
             settings,
             verbatim=0,
@@ -250,16 +253,20 @@ def measure(
             beam=base.beam,
             precision=base.precision,
         )
-        return Timed(model, memories, [index] if both.mode != "off" else [], both, device)
+        indexes = [index] if both.mode != "off" else []
+        return Translator(model, memories, indexes, both, device, tally=tally)
 
     def turn(settings: Settings) -> Turn:
-        made = translator(settings)
+        tally = TimedTally(device)
+        made = translator(settings, tally)
         cpu, wall = time.process_time(), time.perf_counter()
         translate(made, documents)
         wait_for(device)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         return Turn(
-            cpu, wall, *(around["search"] + around["keys"] for around in (made.cpu, made.seconds))
+            cpu,
+            wall,
+            *(around["search"] + around["keys"] for around in (tally.cpu, tally.seconds)),
         )
 
     turn(Settings(mode="both", cache=SLOTS, remember="own"))  # warms up
@@ -316,7 +323,7 @@ def translate(translator: Translator, documents: list[list[str]]) -> None:
     """As `Translator.stream` with a session cache does it, whether there is one or not."""
     queue = InOrder()
     prepared = [
-        [piece for text in document for piece in translator.pieces_of(text, number, queue)]
+        [piece for text in document for piece in translator.preparation.pieces(text, number, queue)]
         for number, document in enumerate(documents)
     ]
     sessions = [translator.session() for _ in prepared]

@@ -62,7 +62,7 @@ def main() -> None:
     told = {
         "lines": len(sources),
         "seconds": {"without codes": round(of_plain, 1), "with codes": round(of_coded, 1)},
-        "seconds of links": round(translator.seconds["links"], 1),
+        "seconds of links": round(translator.tally.seconds["links"], 1),
         "text BLEU without codes": round(
             tagged(
                 [escape(one.tgt) for one in plain], [escape(one.plain) for one in references]

@@ -114,7 +114,7 @@ def test_a_blank_text_of_a_file_ends_no_document(folder: Path) -> None:
     documents: list[list[Source]] = [[PLAIN[0], Text(" "), PLAIN[1]], [PLAIN[0], " ", PLAIN[1]]]
     numbers = []
     for texts in documents:
-        parts = translator._prepare([(texts, repeat(None))], InOrder(), "")
+        parts = translator.preparation.documents([(texts, repeat(None))], InOrder(), "")
         numbers.append([piece.document for part in parts for piece in part])
     assert numbers == [[0, 0], [0, 1]]
 
@@ -132,7 +132,7 @@ def test_a_segment_in_pieces_has_every_code_once(translator: Translator) -> None
         ]
     )
     (found,) = translator.translate([long])
-    assert translator.counts[translator.in_pieces] > 0
+    assert translator.tally.changed[translator.lookup.in_pieces] > 0
     kept(clean_codes(long)[0], Text(found.tgt, found.tgt_codes))
 
 

@@ -833,7 +833,7 @@ def test_a_long_segment_is_translated_in_pieces(folder: Path, index: Path) -> No
         for token in found[0].tokens
         for source in token.sources
     )
-    assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+    assert translator.tally.changed["had more than 40 subwords, translated in pieces"] == 1
 
 
 @pytest.mark.parametrize("in_order", [False, True])
@@ -845,7 +845,9 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
     translator = Translator.load(
         folder, [tmp_path / "long"], remembering=Remembering(cache=0), decoding=Decoding(batch=1)
     )
-    assert translator.longest < len(translator.vocab.encode(long)) <= translator.longest_whole
+    assert (
+        translator.longest < len(translator.vocab.encode(long)) <= translator.lookup.longest_whole
+    )
     decoded: list[tuple[str, int]] = []
     decode = translator.decode
 
@@ -865,12 +867,14 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
     )
     assert (
         found[0].origin == "model"
-        and not translator.counts["had more than 40 subwords, translated in pieces"]
+        and not translator.tally.changed["had more than 40 subwords, translated in pieces"]
     )
     other = " ".join(f"Nothing like {n} is here at all." for n in range(3))
-    assert translator.longest < len(translator.vocab.encode(other)) <= translator.longest_whole
+    assert (
+        translator.longest < len(translator.vocab.encode(other)) <= translator.lookup.longest_whole
+    )
     translator.translate([other])
-    counts = dict(translator.counts)
+    counts = dict(translator.tally.changed)
     assert counts["had more than 40 subwords, translated in pieces"] == 1
 
 
@@ -880,7 +884,7 @@ def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path
     assert not session.translate(long).matches
     session.confirm(f"{long} Repealed.", "TOUT")
     assert [match.segment.tgt for match in session.translate(long).matches] == ["TOUT"]
-    assert session.translator.counts["had more than 40 subwords, translated in pieces"] == 1
+    assert session.translator.tally.changed["had more than 40 subwords, translated in pieces"] == 1
 
 
 def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:
@@ -891,16 +895,16 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         f"Nothing like number {number} is here, nor is anything like it." for number in range(40)
     )
     asked: list[str] = []
-    search = translator.retriever.search
+    search = translator.lookup.retriever.search
 
     def noted(texts: Sequence[str], confirmed: Sequence[Delta] = ()) -> list[tuple[Match, ...]]:
         asked.extend(texts)
         return search(texts, confirmed)
 
-    translator.retriever.search = noted  # type: ignore[method-assign]
+    translator.lookup.retriever.search = noted  # type: ignore[method-assign]
     batches = list(
         translator.batches(
-            iter([translator.pieces_of(text, 0, InOrder())]), in_order=False, ahead=True
+            iter([translator.preparation.pieces(text, 0, InOrder())]), in_order=False, ahead=True
         )
     )
     assert len(batches) > 10

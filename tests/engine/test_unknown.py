@@ -70,8 +70,8 @@ def test_words_with_such_characters_are_found_and_come_back(
     translator = Translator.load(folder)
     (said,) = translator.translate([source])
     assert said.unknown == characters and all(text in said.tgt for text in copied)
-    assert translator.unknown.characters == characters
-    assert translator.unknown.segments == bool(characters)
+    assert translator.tally.unknown == characters
+    assert translator.tally.with_unknown == bool(characters)
 
 
 #            the  ▁Wa   ł    ę    sa  said </s>

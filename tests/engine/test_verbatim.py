@@ -91,7 +91,7 @@ def test_a_long_segment_that_a_memory_holds_is_taken_whole(folder: Path, tmp_pat
     taken, alike = translator.translate([long, f"{long} Repealed."])
     assert (taken.tgt, taken.origin, taken.score) == ("TOUT", "memory", 0.0)
     assert alike.origin == "model" and "TOUT" not in alike.tgt
-    assert translator.counts["had more than 40 subwords, translated in pieces"] == 1
+    assert translator.tally.changed["had more than 40 subwords, translated in pieces"] == 1
 
 
 def test_a_long_segment_that_was_confirmed_is_taken_whole(folder: Path) -> None:

@@ -332,7 +332,7 @@ def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its
 ) -> None:
     open_cache(folder / "open")
     long = " ".join([PAIRS[0][0]] * 12)
-    assert len(Translator.load(folder / "open").pieces_of(long, 0, InOrder())) > 2
+    assert len(Translator.load(folder / "open").preparation.pieces(long, 0, InOrder())) > 2
     write_tsv(
         folder / "long.tsv",
         [Segment(long, " ".join([PAIRS[0][1]] * 12), f"doc{n}", 0) for n in range(2)],

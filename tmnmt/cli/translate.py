@@ -211,7 +211,7 @@ def translate(
             raise
         finally:
             _warn(translator, texts)
-            written.warn(translator.low, len(texts), len(todo))
+            written.warn(translator.tally, len(texts), len(todo))
 
 
 def _tell(translator: Translator, model: Path, memory: list[str], mode: Mode | None) -> None:
@@ -473,17 +473,17 @@ def _also_on_page(
 
 
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
-    from tmnmt.engine.translator import CONTROL
+    from tmnmt.engine.tally import CONTROL
 
     is_told = any(text.control for text in inputs)  # at its end every input says so itself
-    for what, count in translator.counts.items():
+    for what, count in translator.tally.changed.items():
         if count and not (is_told and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
-    unknown = translator.unknown
-    if unknown.characters:
+    tally = translator.tally
+    if tally.unknown:
         print(
-            f"tmnmt: warning: {counted(unknown.characters, 'character')} in "
-            f"{counted(unknown.segments, 'segment')} are not in this model's vocabulary: the words "
-            "with them are copied from the source",
+            f"tmnmt: warning: {counted(tally.unknown, 'character')} in "
+            f"{counted(tally.with_unknown, 'segment')} are not in this model's vocabulary: the "
+            "words with them are copied from the source",
             file=sys.stderr,
         )

@@ -12,7 +12,7 @@ from tmnmt.numbers import missing_numbers
 from tmnmt.records import found_in
 
 if TYPE_CHECKING:
-    from tmnmt.engine.translator import Low
+    from tmnmt.engine.tally import Tally
     from tmnmt.segments import Translation
 
 NAMED = 5  # lines that a warning names
@@ -65,14 +65,14 @@ class Written:
         for check in found_in(translation):
             self.found[check.name].add(line)
 
-    def warn(self, low: Low, inputs: int, files: int = 0) -> None:
-        """Tells which lines to look at; `low` counts also what was shown and not written."""
+    def warn(self, tally: Tally, inputs: int, files: int = 0) -> None:
+        """Tells which lines to look at; `tally` counts also what was shown and not written."""
         through = ", counted through all inputs" if inputs > 1 else ""
         through = ", each of its file" if files > 1 else through
-        if low.segments:
-            where = f": {self.low}{through}" if self.low.count == low.segments else ""
+        if tally.low:
+            where = f": {self.low}{through}" if self.low.count == tally.low else ""
             print(
-                f"tmnmt: warning: {low.segments:,} of {counted(low.of, 'segment')} scored lower "
+                f"tmnmt: warning: {tally.low:,} of {counted(tally.of, 'segment')} scored lower "
                 "than 99 % of this model's dev text: unlike what it knows, so the translation may "
                 f"be nonsense{where}",
                 file=sys.stderr,

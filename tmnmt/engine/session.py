@@ -91,13 +91,13 @@ class Session:
                 (plain, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
             )
             before = self.done[-1].src if self.done else ""
-            pieces = self.translator.pieces_of(text, 0, queue)
+            pieces = self.translator.preparation.pieces(text, 0, queue)
             for made in pieces:
                 piece = replace(made, beside=(before, ""))
                 done = self.translator.translate_batch([piece], [self], explain)
                 queue.put(piece, *done[0])
             self.translator.link([piece.coded for piece in pieces[:1] if piece.coded is not None])
-            return self.translator.counted(next(queue.ready()))
+            return self.translator.tally.counted(next(queue.ready()))
 
     def stream(self, texts: Iterable[Source], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in

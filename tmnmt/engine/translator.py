@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import repeat, zip_longest
+from itertools import repeat
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Code, Source, Text, plain_of
+from tmnmt.codes.record import Source
 from tmnmt.config.options import (
     Decoding,
     Device,
@@ -33,8 +29,9 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.confirmed import confirmable, source_of
+from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.links import Linker, with_same_words
+from tmnmt.engine.lookup import Lookup, codes_of
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
@@ -43,24 +40,24 @@ from tmnmt.engine.named_memories import (
     open_to_write,
 )
 from tmnmt.engine.opened import load_layers, load_on
-from tmnmt.engine.pieces import fits, pieces
+from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
+from tmnmt.engine.tally import Tally
 from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import Index, WritableIndex, primary
-from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.worth import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, padded
+from tmnmt.keys.pair_keys import PairKeyStore, padded
 from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Ready
@@ -73,52 +70,13 @@ from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens
 from tmnmt.vocab import EOS, UNK, PairVocabulary
 
-Pair = tuple[Source, Source]  # source, target
-CONTROL = "had control characters, taken out"  # a key of `Translator.counts`
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 HELD = 8  # batches, at most, that wait for so many
-AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
-
-
-@dataclass
-class Low:
-    """How many translations scored lower than nearly all dev text (`Translation.low`),
-    of how many."""
-
-    segments: int = 0
-    of: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-
-    def counted(self, translation: Translation) -> Translation:
-        """The same translation; blank ones do not count."""
-        with self._lock:
-            self.segments += translation.low
-            self.of += bool(translation.src.strip())
-        return translation
-
-
-@dataclass
-class Unknown:
-    """How many characters of sources were not in the vocabulary (`Translation.unknown`), in how
-    many segments."""
-
-    characters: int = 0
-    segments: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-
-    def counted(self, translation: Translation) -> Translation:
-        """The same translation."""
-        with self._lock:
-            self.characters += translation.unknown
-            self.segments += translation.unknown > 0
-        return translation
 
 
 class Translator:
-    """A model with its memories. `counts` says how many segments had to be changed before they
-    could be translated, `low` how many scored low (`Translation.low`), `unknown` how many
-    characters the vocabulary lacked, `seconds` where the time went: "search", "keys", "decode",
-    "links".
+    """A model with its memories. `tally` says what had to be changed, how many scored low, what the
+    vocabulary lacked, and where the time went.
 
     Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so
     that results are those of one thread. It answers several threads, but no faster than one. What
@@ -133,6 +91,7 @@ class Translator:
         device: str = "cpu",
         writable: WritableIndex | None = None,
         trust: Sequence[Trust] = (),
+        tally: Tally | None = None,
     ) -> None:
         check(settings, layers, model)
         if settings.mode == "knn":
@@ -151,8 +110,8 @@ class Translator:
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
         self.linker = Linker(self.backbone, self.vocab, device)
-        self.longest = longest(model)
-        self.retriever = Retriever(
+        self.tally = tally or Tally()
+        retriever = Retriever(
             indexes,
             settings.top_k,
             settings.threshold,
@@ -170,9 +129,17 @@ class Translator:
         self.keys = PairKeyStore(
             self.backbone, self.vocab, header.max_subwords, device=device, precomputed=key_files
         )
-        # a key of `counts`
-        self.in_pieces = f"had more than {self.longest} subwords, translated in pieces"
-        self.longest_whole = longest_whole(model)
+        self.longest = longest(model)
+        self.lookup = Lookup(
+            retriever,
+            self.keys,
+            self.vocab,
+            settings,
+            self.longest,
+            longest_whole(model),
+            self.tally,
+        )
+        self.preparation = Preparation(self.vocab, self.longest, self.lookup, self.lock, self.tally)
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
         self.datastore = (
@@ -181,10 +148,6 @@ class Translator:
         for search in self.datastore.searches if self.datastore is not None else ():
             search.files.check_words(search.files.ids, len(self.vocab))
         self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
-        self.low = Low()
-        self.unknown = Unknown()
-        self.counts: Counter[str] = Counter()
-        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     @classmethod
     def load(
@@ -276,21 +239,19 @@ class Translator:
 
         finished: called for every segment once it is translated, also where it has to wait for
         those before it."""
-        if tag and (confirmed is not None or self.settings.remembers or self.retriever.indexes):
+        if tag and (
+            confirmed is not None or self.settings.remembers or self.lookup.retriever.indexes
+        ):
             raise UsageError(
                 f"tag {tag}: memories, and what is remembered, are in {self.tgt_lang}; leave out "
                 "one or the other"
             )
-        paired = (
+        with_pairs = (
             zip(documents, repeat(repeat(None)))
             if confirmed is None
-            else _paired(documents, confirmed)
+            else paired(documents, confirmed)
         )
-        yield from self._stream(paired, explain, confirmed is not None, finished, tag=tag)
-
-    def counted(self, translation: Translation) -> Translation:
-        """The same translation, once it is finished."""
-        return self.low.counted(self.unknown.counted(translation))
+        yield from self._stream(with_pairs, explain, confirmed is not None, finished, tag=tag)
 
     def stream_on(
         self, session: Session, texts: Iterable[Source], explain: bool = False
@@ -312,7 +273,8 @@ class Translator:
         # segments that links are wanted for, by their numbers; batches held back for them
         unlinked, held = dict[int, Coded](), 0
         ahead = first is None and not (confirms and self.settings.memorises)
-        for batch in self.batches(self._prepare(documents, queue, tag), in_order, ahead):
+        prepared = self.preparation.documents(documents, queue, tag)
+        for batch in self.batches(prepared, in_order, ahead):
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
@@ -332,9 +294,9 @@ class Translator:
                 continue
             self.link([*unlinked.values()])
             unlinked, held = {}, 0
-            yield from map(self.counted, queue.ready())
+            yield from map(self.tally.counted, queue.ready())
         self.link([*unlinked.values()])
-        yield from map(self.counted, queue.ready())
+        yield from map(self.tally.counted, queue.ready())
 
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
@@ -383,7 +345,7 @@ class Translator:
         places no more codes right, and wants a trace of the decoder and a pass along every pair."""
         wanted = [(coded, *part) for coded in segments for part in coded.wanted()]
         wanted.sort(key=lambda one: len(one[-1]))
-        with self.lock, self._timed("links"):
+        with self.lock, self.tally.timed("links"):
             for at in range(0, len(wanted), LINKED_AT_ONCE):
                 some = wanted[at : at + LINKED_AT_ONCE]
                 found = self.linker.attention([(read, written) for *_, read, written in some])
@@ -413,7 +375,7 @@ class Translator:
         """The exact match of the whole segment that is taken as it stands; None where the model is
         asked."""
         return (
-            (session.confirmed.exact(piece.whole, _codes_of(piece)) or piece.exact)
+            (session.confirmed.exact(piece.whole, codes_of(piece)) or piece.exact)
             if self.settings.verbatim
             else None
         )
@@ -434,93 +396,10 @@ class Translator:
         )
 
     def retrieve(self, pieces: Sequence[Piece], sessions: Sequence[Session] = ()) -> list[Piece]:
-        """The pieces with their matches and the keys of these; those that have them already stay as
-        they are. The keys of all pairs found are computed together. `sessions`: of every piece,
-        whose confirmed pairs are searched, too."""
-        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
-        done = list(pieces)
-        if not rows:
-            return done
-        confirmed = [sessions[row].confirmed.similar for row in rows] if sessions else []
-        with self.lock, self._timed("search"):
-            for row, piece in zip(
-                rows, self._with_matches([pieces[row] for row in rows], confirmed), strict=True
-            ):
-                done[row] = piece
-                self.counts[self.in_pieces] += not piece.part and piece.text != piece.whole
-            self._find_exact(done, rows, confirmed)
-        for row, keys in zip(rows, self._keys([done[row] for row in rows]), strict=True):
-            done[row] = replace(done[row], keys=tuple(keys))
-        return done
-
-    def _with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with what the decoder reads of the memories: what they are like, else what
-        their segment is like. Where its match is good the first piece becomes the whole segment, as
-        a piece would read of a pair what is not its own; the others are silent."""
-        if not self.settings.retrieves:
-            return [replace(piece, matches=()) for piece in pieces]
-        self._ask_of_wholes(pieces, confirmed)
-        pieces = [self._joined(piece) for piece in pieces]
-        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
-        own = self.retriever.search(
-            [_asked_of(pieces[row], pieces[row].text) for row in rows],
-            [confirmed[row] for row in rows] if confirmed else [],
-        )
-        for row, matches in zip(rows, own, strict=True):
-            pieces[row] = replace(
-                pieces[row], matches=matches or next(iter(pieces[row].of_whole), ())
-            )
-        return pieces
-
-    def _ask_of_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
-        """Looks up every segment in pieces, once."""
-        parts = [
-            row
-            for row, piece in enumerate(pieces)
-            if piece.text != piece.whole and not piece.of_whole
-        ]
-        first = {id(pieces[row].of_whole): row for row in reversed(parts)}
-        again = [confirmed[row] for row in first.values()] if confirmed else []
-        texts = [_asked_of(pieces[row], pieces[row].whole) for row in first.values()]
-        wholes = self.retriever.search(texts, again)
-        for row, matches in zip(first.values(), wholes, strict=True):
-            pieces[row].of_whole.append(matches)
-
-    def _joined(self, piece: Piece) -> Piece:
-        """The piece, or what becomes of it where its segment is translated whole."""
-        of_whole = next(iter(piece.of_whole), ())
-        good = max((match.score for match in of_whole), default=0.0) >= AT_ONCE
-        read = piece.whole if piece.coded is None else piece.coded.read
-        if not good or not fits(read, self.vocab, self.longest_whole):
-            return piece
-        if piece.part:
-            return replace(piece, matches=(), silent=True)
-        return replace(
-            piece,
-            text=piece.whole,
-            masked=read,
-            ids=tuple(self.vocab.encode_source(read)),
-            matches=of_whole,
-        )
-
-    def _find_exact(
-        self, pieces: list[Piece], rows: Sequence[int], confirmed: Sequence[Delta]
-    ) -> None:
-        """Gives those of the `pieces` in these `rows` that are whole segments the match that is
-        taken as it stands. `confirmed`: of these rows, as `Retriever.exact` has it."""
-        if not self.settings.verbatim:
-            return
-        whole = [at for at, row in enumerate(rows) if pieces[row].text == pieces[row].whole]
-        of = [pieces[rows[at]] for at in whole]
-        found = self.retriever.exact(
-            [piece.text for piece in of],
-            [_codes_of(piece) for piece in of],
-            beside=[piece.beside for piece in of],
-            confirmed=[confirmed[at] for at in whole] if confirmed else [],
-            least=self.settings.verbatim,
-        )
-        for at, match in zip(whole, found, strict=True):
-            pieces[rows[at]] = replace(pieces[rows[at]], exact=match)
+        """The pieces with what the memories have for them, as `Lookup.of` says. `sessions`: of
+        every piece, whose confirmed pairs are searched, too."""
+        with self.lock:
+            return self.lookup.of(pieces, [session.confirmed.similar for session in sessions])
 
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
@@ -539,7 +418,7 @@ class Translator:
         )
         ids = [[*piece.ids, EOS] for piece in pieces]
         longest = [2 * len(row) + 10 for row in ids]
-        with self._timed("decode"), torch.inference_mode():
+        with self.tally.timed("decode"), torch.inference_mode():
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = backbone.encode(padded(ids, self.device), src_len)
             ready = Ready()
@@ -600,13 +479,6 @@ class Translator:
             keys = self.keys.keys_of([[(src, taken.tgt)]])[0][0]
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
-    def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
-        with self._timed("keys"):
-            return self.keys.keys_of(
-                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None]
-                for piece in pieces
-            )
-
     def _asked(self, pieces: Sequence[Piece]) -> Asked | None:
         """What is asked of the whole memory at every word; None where nothing is."""
         if self.datastore is None or not pieces:
@@ -623,82 +495,6 @@ class Translator:
             return [match.score for match in matches]
         tokens = match_tokens(piece.whole)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
-
-    def _prepare(
-        self,
-        documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
-        queue: InOrder,
-        tag: str,
-    ) -> Iterator[list[Piece]]:
-        """Every document as the pieces to be translated, the last of a segment with what is then
-        confirmed; blank lines part documents. Announces all to `queue`."""
-        number = 0
-        for texts, pairs in documents:
-            confirmed = iter(pairs)
-            for part in _split_at_blanks(texts_of(texts)):
-                prepared = []
-                plain = ["", *map(plain_of, part), ""]
-                for text, *beside in zip(part, plain, plain[2:], strict=False):
-                    made, pair = self.pieces_of(text, number, queue, tag), next(confirmed, None)
-                    made = [replace(piece, beside=(beside[0], beside[1])) for piece in made]
-                    prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
-                number += 1
-                if prepared:
-                    yield [*prepared[:-1], replace(prepared[-1], last=True)]
-
-    def pieces_of(self, text: Source, document: int, queue: InOrder, tag: str = "") -> list[Piece]:
-        """A segment as what the model can translate: no control characters, no piece longer than it
-        was trained on, unless a memory holds it as it is. `tag`: as in `stream`."""
-        given = source_of(text)
-        whole = Coded(given, self._size)
-        if whole.in_capitals and self._is_known(whole):
-            whole.in_capitals = False
-        cleaned, read = whole.source.plain, whole.read.strip()
-        coded = None if isinstance(given, str) and whole.is_plain else whole
-        texts = pieces(read, self.vocab, self.longest) if read else []
-        with self.lock:
-            if (
-                len(texts) > 1
-                and self.settings.verbatim
-                and self.retriever.exact([cleaned], least=self.settings.verbatim)[0] is not None
-            ):
-                texts = [read]
-            self.counts[CONTROL] += whole.changed
-        ids = [self.vocab.encode_source(piece_text) for piece_text in texts]
-        if tag:
-            ids = [self.vocab.tagged(one, tag) for one in ids]
-        number, shared = (
-            queue.announce(plain_of(given), len(texts), coded),
-            list[tuple[Match, ...]](),
-        )
-        own = texts if coded is None else coded.pieces(texts)
-        return [
-            Piece(
-                own[part],
-                tuple(ids[part]),
-                cleaned,
-                number,
-                document,
-                part,
-                of_whole=shared,
-                coded=coded,
-                masked=masked,
-            )
-            for part, masked in enumerate(texts)
-        ]
-
-    def _is_known(self, segment: Coded) -> bool:
-        """Whether the memories have more that is like a text in capitals than like the sentence."""
-        if not self.settings.retrieves:
-            return False
-        text = segment.source.plain
-        with self.lock:
-            found = self.retriever.search([text, segment.asked(text)])
-        best, other = (max((match.score for match in matches), default=0.0) for matches in found)
-        return best > 0 and best >= other
-
-    def _size(self, word: str) -> int:
-        return len(self.vocab.encode_source(word))
 
     def _translations(
         self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
@@ -725,14 +521,6 @@ class Translator:
         low = best.per_subword < self.low_score
         matches += near.matches(row)
         return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
-
-    @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[what] += time.perf_counter() - start
 
 
 class _Sessions:
@@ -771,44 +559,3 @@ def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tu
             f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}"
         )
     return asked
-
-
-def _paired(
-    documents: Iterable[Sequence[Source]], confirmed: Iterable[Sequence[Pair | None]]
-) -> Iterator[tuple[Sequence[Source], Sequence[Pair | None]]]:
-    """Every document with its pairs. Raises UsageError where there are not as many of them."""
-    for number, (texts, pairs) in enumerate(zip_longest(documents, confirmed), 1):
-        if texts is None or pairs is None or len(texts) != len(pairs):
-            raise UsageError(f"confirmed: document {number} has not as many pairs as texts")
-        yield texts, pairs
-
-
-def texts_of(texts: object) -> list[Source]:
-    """A document's texts. Raises UsageError where it is a text itself, or no list of
-    texts at all."""
-    if isinstance(texts, str | bytes | Text) or not isinstance(texts, Iterable):
-        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
-    return [source_of(text) for text in texts]
-
-
-def _split_at_blanks(texts: Iterable[Source]) -> Iterator[list[Source]]:
-    """The texts of each document in turn. A blank one ends a document, and is its last, but not one
-    that may have codes: it is of a file, which says itself where documents end."""
-    document = list[Source]()
-    for text in texts:
-        document.append(text)
-        if isinstance(text, str) and not text.strip():
-            yield document
-            document = []
-    if document:
-        yield document
-
-
-def _asked_of(piece: Piece, text: str) -> str:
-    """The text of a segment as the memories are asked for what is like it."""
-    return text if piece.coded is None else piece.coded.asked(text)
-
-
-def _codes_of(piece: Piece) -> Sequence[Code] | None:
-    """The codes of a segment; None of a text that has none by what it is."""
-    return piece.coded.source.codes if piece.coded is not None else None

@@ -84,13 +84,13 @@ class Kept:
         stream = translator.stream(
             left, explain, confirmed[self.done :] if confirmed is not None else None
         )
-        before = sum(translator.seconds.values())
+        before = sum(translator.tally.seconds.values())
         for unit in left:
             translations = []
             for _ in unit:
                 translations.append(next(stream))
                 progress.advance()
-            after = sum(translator.seconds.values())
+            after = sum(translator.tally.seconds.values())
             self._append(_line(translations, after - before))
             before, self.done = after, self.done + 1
 

@@ -323,7 +323,7 @@ class Analysis:
                 [[s.src for s in document] for document in documents]
             )
         ]
-        seconds = time.perf_counter() - start - translator.seconds["watch"]
+        seconds = time.perf_counter() - start - translator.tally.seconds["watch"]
         return _outcome(lines, seconds, translator.watched)
 
 

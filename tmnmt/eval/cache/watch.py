@@ -78,8 +78,8 @@ class Watching(Translator):
     """A translator without translation memory that fills `watched`; documents go side by side even
     without a cache, so that times compare.
 
-    frequent: the words of the first class. The time it takes to watch is `seconds["watch"]`, apart
-    from "decode"."""
+    frequent: the words of the first class. `tally.seconds["watch"]` is the time it takes
+    to watch, apart from "decode"."""
 
     def __init__(
         self, model: Model, layers: MemoryLayers | None, settings: Settings, frequent: Set[str]
@@ -105,7 +105,7 @@ class Watching(Translator):
         hypotheses = super().decode(pieces, collated, explain)
         cache = self.layers.cache if self.layers is not None else None
         if cache is not None and collated.slots is not None:
-            with self._timed("watch"), torch.inference_mode():
+            with self.tally.timed("watch"), torch.inference_mode():
                 self._watch(pieces, hypotheses, cache, collated.slots)
         return hypotheses
 

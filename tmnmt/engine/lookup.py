@@ -1,0 +1,153 @@
+"""What the memories have for pieces of text: the matches that the decoder reads, with their pair
+keys, and the match that is taken as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmnmt.codes.record import Code
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.pieces import fits
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.schedule import Piece
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.tally import Tally
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.vocab import Vocabulary
+
+AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
+
+
+class Lookup:
+    """Asks the memories of `retriever`. Not for several threads at once."""
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        keys: PairKeyStore,
+        vocab: Vocabulary,
+        settings: Settings,
+        longest: int,
+        longest_whole: int,
+        tally: Tally,
+    ) -> None:
+        """longest, longest_whole: subwords of a piece, and of a segment that is translated whole
+        for the sake of its match."""
+        self.retriever, self.keys, self.vocab = retriever, keys, vocab
+        self.settings, self.longest_whole, self.tally = settings, longest_whole, tally
+        self.in_pieces = f"had more than {longest} subwords, translated in pieces"
+
+    def of(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces with their matches and the keys of these; those that have them already stay as
+        they are. The keys of all pairs found are computed together. confirmed: for every piece what
+        its session has confirmed, which is searched, too."""
+        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
+        done = list(pieces)
+        if not rows:
+            return done
+        asked, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
+        with self.tally.timed("search"):
+            found = self._with_exact(self._with_matches(asked, own), own)
+            for piece in found:
+                self.tally.changed[self.in_pieces] += not piece.part and piece.text != piece.whole
+        for row, piece, keys in zip(rows, found, self._keys(found), strict=True):
+            done[row] = replace(piece, keys=tuple(keys))
+        return done
+
+    def holds(self, text: str) -> bool:
+        """Whether a memory has a match of a whole segment that is taken as it stands."""
+        least = self.settings.verbatim
+        return bool(least) and self.retriever.exact([text], least=least)[0] is not None
+
+    def knows_capitals(self, segment: Coded) -> bool:
+        """Whether the memories have more that is like a text in capitals than like the sentence."""
+        if not self.settings.retrieves:
+            return False
+        text = segment.source.plain
+        found = self.retriever.search([text, segment.asked(text)])
+        best, other = (max((match.score for match in matches), default=0.0) for matches in found)
+        return best > 0 and best >= other
+
+    def _with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces with what the decoder reads of the memories: what they are like, else what
+        their segment is like. Where its match is good the first piece becomes the whole segment, as
+        a piece would read of a pair what is not its own; the others are silent."""
+        if not self.settings.retrieves:
+            return [replace(piece, matches=()) for piece in pieces]
+        self._ask_of_wholes(pieces, confirmed)
+        done = [self._joined(piece) for piece in pieces]
+        rows = [row for row, piece in enumerate(done) if piece.matches is None]
+        own = self.retriever.search(
+            [_asked_of(done[row], done[row].text) for row in rows],
+            [confirmed[row] for row in rows] if confirmed else [],
+        )
+        for row, matches in zip(rows, own, strict=True):
+            done[row] = replace(done[row], matches=matches or next(iter(done[row].of_whole), ()))
+        return done
+
+    def _ask_of_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
+        """Looks up every segment in pieces, once."""
+        parts = [
+            row
+            for row, piece in enumerate(pieces)
+            if piece.text != piece.whole and not piece.of_whole
+        ]
+        first = {id(pieces[row].of_whole): row for row in reversed(parts)}
+        again = [confirmed[row] for row in first.values()] if confirmed else []
+        texts = [_asked_of(pieces[row], pieces[row].whole) for row in first.values()]
+        wholes = self.retriever.search(texts, again)
+        for row, matches in zip(first.values(), wholes, strict=True):
+            pieces[row].of_whole.append(matches)
+
+    def _joined(self, piece: Piece) -> Piece:
+        """The piece, or what becomes of it where its segment is translated whole."""
+        of_whole = next(iter(piece.of_whole), ())
+        good = max((match.score for match in of_whole), default=0.0) >= AT_ONCE
+        read = piece.whole if piece.coded is None else piece.coded.read
+        if not good or not fits(read, self.vocab, self.longest_whole):
+            return piece
+        if piece.part:
+            return replace(piece, matches=(), silent=True)
+        return replace(
+            piece,
+            text=piece.whole,
+            masked=read,
+            ids=tuple(self.vocab.encode_source(read)),
+            matches=of_whole,
+        )
+
+    def _with_exact(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces; those that are whole segments with the match that is taken as it stands."""
+        done = list(pieces)
+        if not self.settings.verbatim:
+            return done
+        whole = [row for row, piece in enumerate(pieces) if piece.text == piece.whole]
+        found = self.retriever.exact(
+            [pieces[row].text for row in whole],
+            [codes_of(pieces[row]) for row in whole],
+            beside=[pieces[row].beside for row in whole],
+            confirmed=[confirmed[row] for row in whole] if confirmed else [],
+            least=self.settings.verbatim,
+        )
+        for row, match in zip(whole, found, strict=True):
+            done[row] = replace(pieces[row], exact=match)
+        return done
+
+    def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
+        with self.tally.timed("keys"):
+            return self.keys.keys_of(
+                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None]
+                for piece in pieces
+            )
+
+
+def codes_of(piece: Piece) -> Sequence[Code] | None:
+    """The codes of a segment; None of a text that has none by what it is."""
+    return piece.coded.source.codes if piece.coded is not None else None
+
+
+def _asked_of(piece: Piece, text: str) -> str:
+    """The text of a segment as the memories are asked for what is like it."""
+    return text if piece.coded is None else piece.coded.asked(text)

@@ -1,0 +1,47 @@
+"""What a translator counts, and where its time goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tmnmt.segments import Translation
+
+CONTROL = "had control characters, taken out"  # a key of `Tally.changed`
+
+
+@dataclass
+class Tally:
+    """Of all threads that use one translator."""
+
+    # segments that had to be changed before they could be translated, by what was done
+    changed: Counter[str] = field(default_factory=Counter)
+    low: int = 0  # translations that scored lower than nearly all dev text (`Translation.low`)
+    of: int = 0  # translations that were scored or taken from a memory: all but blank ones
+    unknown: int = 0  # characters of sources that were not in the vocabulary
+    with_unknown: int = 0  # segments that had such
+    # by what took them: "search", "keys", "decode", "links"
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def counted(self, translation: Translation) -> Translation:
+        """The same translation, once it is finished."""
+        with self._lock:
+            self.low += translation.low
+            self.of += bool(translation.src.strip())
+            self.unknown += translation.unknown
+            self.with_unknown += translation.unknown > 0
+        return translation
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """Around what takes these seconds."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.perf_counter() - start
