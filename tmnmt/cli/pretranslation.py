@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
 from tmnmt.cli.written import Written
-from tmnmt.config.options import Penalties, Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
+    from tmnmt.cli.asked import Asked
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.formats.text import DocumentLines
@@ -23,16 +23,11 @@ if TYPE_CHECKING:
 
 
 def pretranslate(
-    memory: Sequence[str],
-    languages: tuple[str | None, str | None],
+    asked: Asked,
     inputs: Sequence[DocumentLines],
     todo: Sequence[Job],
     write: Callable[[Translation], None],
     is_told: bool,
-    untranslated: Untranslated,
-    search: Search,
-    worth: Penalties,
-    least: int,
 ) -> None:
     """Writes what the memories hold, and tells how much that was. `todo`, `is_told`: files in place
     of inputs, as `Job.do` says."""
@@ -40,19 +35,19 @@ def pretranslate(
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
 
-    src_lang, tgt_lang = languages_of(memory, languages)
+    languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang))
     with Progress("indexing", "segments", lazy=True) as progress:
-        indexes = open_memories(memory, src_lang, tgt_lang, progress.advance)
-    trust = [named(each).trust for each in memory]
+        indexes = open_memories(asked.memory, *languages, progress.advance)
     retriever = Retriever(
         indexes,
-        max(search.top_k, 1),
-        search.threshold,
+        max(asked.search.top_k, 1),
+        asked.search.threshold,
         short_threshold=0.0,  # shown, and read by nobody
-        penalties=worth,
-        trust=trust,
+        penalties=asked.worth,
+        trust=[named(each).trust for each in asked.memory],
     )
-    made = Pretranslator(retriever, untranslated, least)
+    untranslated = asked.output.untranslated
+    made = Pretranslator(retriever, untranslated, asked.decoding.verbatim)
     if todo:
         _fill(made, todo, Written(write), is_told)
         return

@@ -1,0 +1,214 @@
+"""What `tmnmt translate` is asked, and what of it does not go together: told before anything is
+loaded."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tmnmt.cli.files import Job, jobs
+from tmnmt.config.options import (
+    Confirming,
+    Decoding,
+    Neighbours,
+    Output,
+    Penalties,
+    Remembering,
+    Search,
+    Selection,
+    changed,
+)
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from tmnmt.formats.text import DocumentLines
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of a run."""
+
+    inputs: list[Path]
+    model: Path | None
+    memory: list[str]
+    tag: str
+    running_text: bool
+    output: Output
+    confirming: Confirming
+    decoding: Decoding
+    search: Search
+    selection: Selection
+    remembering: Remembering
+    neighbours: Neighbours
+    worth: Penalties
+    src_lang: str | None
+    tgt_lang: str | None
+
+    def check(self) -> None:
+        """Raises UsageError for options that do not go together."""
+        mode = self.decoding.mode
+        if not self.confirming.confirms:
+            self._check_nothing_is_confirmed()
+        if mode not in (None, "off") and not self.memory and not self.confirming.confirms:
+            raise UsageError(f"--mode {mode} needs a --memory to read")
+        if self.tag and (self.confirming.confirms or self.model is None):
+            raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
+        if self.neighbours.neighbours and not self.memory:
+            raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
+        if self.model is None:
+            self._check_without_model()
+        elif self.output.untranslated != "empty":
+            raise UsageError(
+                "--untranslated is of a run without --model, which translates everything"
+            )
+
+    def _check_nothing_is_confirmed(self) -> None:
+        is_set = {
+            "--write-to": self.confirming.write_to is not None,
+            "--confirm-to": self.remembering.confirm_to != "both",
+            "--cache": bool(self.remembering.cache) and self.remembering.remember != "own",
+        }
+        for option, is_given in is_set.items():
+            if is_given:
+                raise UsageError(
+                    f"{option} is of what is confirmed, and nothing is in this run: "
+                    "--interactive, --confirmed, --session"
+                )
+
+    def _check_without_model(self) -> None:
+        groups = (
+            self.decoding,
+            self.remembering,
+            self.neighbours,
+            self.confirming,
+            self.selection,
+        )
+        of_a_model = [
+            option for option in chain.from_iterable(map(changed, groups)) if option != "--verbatim"
+        ]
+        of_a_model += ["--explain-html"] if self.output.explain_html is not None else []
+        if of_a_model:
+            raise UsageError(
+                f"{of_a_model[0]} needs a --model; without one exact matches are taken, and "
+                "nothing else is done"
+            )
+        if not self.memory:
+            raise UsageError(
+                "there is nothing to translate with: give a --model, a --memory, or both"
+            )
+
+    def files(self) -> list[Job]:
+        """The inputs, if they are files that translators work on, read once. Raises UsageError for
+        options that are of lines of text, FormatError where one cannot be read."""
+        if self.running_text and (not self.inputs or Path("-") in self.inputs):
+            raise UsageError("--running-text is of files: name one")
+        todo = jobs(self.inputs, self.output.file, self.output.overwrite, self.running_text)
+        if not todo and self.output.overwrite != "nothing":
+            raise UsageError("--overwrite is of files with targets, such as XLIFF")
+        if todo:
+            self._check_of_files()
+            languages = self._languages()
+            for job in todo:
+                job.read(*languages)
+        return todo
+
+    def _check_of_files(self) -> None:
+        first, output = self.inputs[0], self.output
+        if self.confirming.confirms:
+            raise UsageError(
+                f"--interactive, --confirmed and --session are of text, not of {first}"
+            )
+        if self.tag:
+            raise UsageError(f"--tag is of text; {first} has a language of its own")
+        if output.untranslated != "empty":
+            raise UsageError(
+                "--untranslated is of text; what has no match stays as it is in a file"
+            )
+        if (output.json or output.explain) and output.file is not None and output.file.is_dir():
+            raise UsageError("--json and --explain are written to one file, not a folder")
+
+    def _languages(self) -> tuple[str, str]:
+        from tmnmt.cli.pretranslation import languages_of
+        from tmnmt.models.folder import languages_in
+
+        if self.model is not None:
+            return languages_in(self.model)
+        return languages_of(self.memory, (self.src_lang, self.tgt_lang))
+
+    def check_written(self, goes_on: bool) -> None:
+        """Raises UsageError where what is written would take the place of something else.
+        `goes_on`: the input may be what an interrupted run left of this output."""
+        from tmnmt.formats.atomic import partial_of
+
+        to, page = self.output.file, self.output.explain_html
+        if page is not None and to is not None and page.resolve() == to.resolve():
+            raise UsageError(f"--explain-html and --output both name {page}")
+        read = self._read()
+        for name, path in (
+            ("--output", to),
+            ("--explain-html", page),
+            ("--session", self.confirming.session),
+        ):
+            _spare(name, path, read)
+            _spare_inputs(name, path, self.inputs)
+        for name, path in (("--output", to), ("--explain-html", page)):
+            if path is not None:  # where it is kept unfinished, which is removed when it is whole
+                _spare(name, partial_of(path), read)
+                if not goes_on:
+                    _spare_inputs(name, partial_of(path), self.inputs)
+
+    def _read(self) -> list[Path]:
+        """What is read beside the inputs."""
+        from tmnmt.engine.named_memories import named
+
+        others = (self.neighbours.knn_adaptive, self.confirming.write_to, self.model)
+        places = [Path(str(named(each).place)) for each in self.memory]
+        return [*places, *(Path(place) for place in others if place)]
+
+    def texts(self) -> list[DocumentLines]:
+        """The inputs as lines of text; a file that is missing, empty or no text is told now, a pipe
+        not touched."""
+        from tmnmt.formats.stream import file_source
+        from tmnmt.formats.text import check_plain, read_document_lines
+
+        sources = [
+            path if str(path) != "-" else cast("BufferedReader", sys.stdin.buffer)
+            for path in self.inputs or [Path("-")]
+        ]
+        for source in sources:
+            if isinstance(source, Path) and not is_pipe(source):
+                with file_source(source).stream() as stream:
+                    check_plain(stream, str(source))
+        return [read_document_lines(source) for source in sources]
+
+
+def is_pipe(path: Path) -> bool:
+    """Or a device: what can be read only once."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _spare(option: str, path: Path | None, read: list[Path]) -> None:
+    """Raises UsageError where `path` is something that is read, or a file of it."""
+    for place in read:
+        if (
+            path is not None
+            and place.exists()
+            and place.resolve() in (path.resolve(), *path.resolve().parents)
+        ):
+            raise UsageError(f"{option} {path} would be written over {place}")
+
+
+def _spare_inputs(option: str, path: Path | None, inputs: list[Path]) -> None:
+    """Raises UsageError where `path` is a file that is to be translated, also by way of a link."""
+    if (
+        path is None or not path.is_file()
+    ):  # nothing there, or a device, which is written to as it is
+        return
+    for text in inputs:
+        if str(text) != "-" and text.exists() and path.samefile(text):
+            raise UsageError(f"{option} {path} would be written over the input {text}")
