@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
-from tmnmt.cli.written import Written
+from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import Penalties, Search, Untranslated
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
@@ -27,7 +27,7 @@ def pretranslate(
     languages: tuple[str | None, str | None],
     inputs: Sequence[DocumentLines],
     todo: Sequence[Job],
-    write: Callable[[Translation], None],
+    write: Writing,
     is_told: bool,
     untranslated: Untranslated,
     search: Search,

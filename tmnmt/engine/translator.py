@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Code, Source, Text, plain_of
+from tmnmt.codes.record import Code, Source, Text, beside, plain_of
 from tmnmt.config.options import (
     Decoding,
     Device,
@@ -637,10 +637,9 @@ class Translator:
             confirmed = iter(pairs)
             for part in _split_at_blanks(texts_of(texts)):
                 prepared = []
-                plain = ["", *map(plain_of, part), ""]
-                for text, *beside in zip(part, plain, plain[2:], strict=False):
+                for text, near in zip(part, beside(part), strict=True):
                     made, pair = self.pieces_of(text, number, queue, tag), next(confirmed, None)
-                    made = [replace(piece, beside=(beside[0], beside[1])) for piece in made]
+                    made = [replace(piece, beside=near) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                 number += 1
                 if prepared:
