@@ -9,7 +9,7 @@ from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from tmnmt.checks import Check, checks
 from tmnmt.codes.record import Text
@@ -45,15 +45,24 @@ def token_record(token: Token) -> dict[str, Any]:
     return {name: _rounded(value) for name, value in asdict(token).items()}
 
 
-def json_line(translation: Translation) -> str:
+class Where(NamedTuple):
+    """The segment of a file that a translation is of: its line, from 1, and its name there."""
+
+    file: str
+    line: int
+    id: str = ""
+    context: str = ""  # what tells it from another of the same source, such as msgctxt
+
+
+def json_line(translation: Translation, where: Where | None = None) -> str:
     """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
     "checks": [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
 
     missing_numbers: those of the source that the model's translation lacks. checks: what is found
     in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
-    "tgt_codes", too."""
+    "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context"."""
     is_own = translation.origin == "model"
-    line = {
+    line = (where._asdict() if where is not None else {}) | {
         "src": translation.src,
         "tgt": translation.tgt,
         "origin": translation.origin,

@@ -164,6 +164,59 @@ def test_json_tells_what_is_translated_and_no_file_is_written(
         (PAIRS[0][0], "memory"),
         ("The second day", "model"),
     ]
+    assert [(one["file"], one["line"], one["id"]) for one in told] == [
+        (str(folder / "a.xlf"), 3, "1"),
+        (str(folder / "a.xlf"), 5, "3"),
+    ]
+
+
+def test_explained_segments_say_where_they_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert translate(folder, str(folder / "a.xlf"), "--explain") == 0
+    assert f"{folder / 'a.xlf'}:5 3\nThe second day" in capsys.readouterr().out
+
+
+SAVE = (
+    '<tu><prop type="{0}">{1}</prop><tuv xml:lang="en"><seg>Save</seg></tuv>'
+    '<tuv xml:lang="fr"><seg>{2}</seg></tuv></tu>\n'
+)
+HELD = [("prev", "Quantity", "Économiser"), ("msgctxt", "menu", "Enregistrer"), ("x", "", "Garder")]
+PO = """msgid "Quantity"
+msgstr "Quantité"
+
+msgid "Save"
+msgstr ""
+
+msgctxt "menu"
+msgid "Save"
+msgstr ""
+
+msgctxt "dialog"
+msgid "Save"
+msgstr ""
+"""
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_of_several_targets_that_of_the_same_place_is_taken(
+    folder: Path, tmp_path: Path, model: bool
+) -> None:
+    """Also where the segment before it is translated already."""
+    memory, po, out = tmp_path / "a.tmx", tmp_path / "a.po", tmp_path / "b.po"
+    memory.write_text(
+        '<tmx version="1.4"><header srclang="en"/><body>'
+        + "".join(SAVE.format(*held) for held in [*HELD, HELD[2]])
+        + "</body></tmx>"
+    )
+    po.write_text(PO)
+    with_model = ["--model", str(folder / "model"), "--threads", "1"] if model else []
+    languages = ["--src-lang", "en", "--tgt-lang", "fr"]
+    command = ["translate", *with_model, "--memory", str(memory), *languages, str(po)]
+    assert run([*command, "-o", str(out)]) == 0
+    assert [unit.target and unit.target.plain for unit in units(out)] == [
+        *("Quantité", "Économiser", "Enregistrer", "Garder")
+    ]
 
 
 def test_without_a_model_files_get_exact_matches_with_their_own_codes(

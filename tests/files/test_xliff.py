@@ -27,7 +27,7 @@ from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
 from tmnmt.files.xliff_parts import Bytes, Start, Whole, parts
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import Match, Reason, Segment, Worth
 
 REAL = sorted((TESTS / "data" / "files").glob("okapi-*.xlf"))
 CORE2 = "urn:oasis:names:tc:xliff:document:2.0"
@@ -517,6 +517,14 @@ def test_matches_of_version_2_go_into_the_matches_module(tmp_path: Path) -> None
     assert filled(tmp_path, new, filling) == new
     other = Filling(Text("Un"), "model", (match("Only", "Uns"),))
     assert filled(tmp_path, new, other).count("<mtc:match ") == 2
+
+
+def test_a_match_of_the_same_place_is_told_as_such(tmp_path: Path) -> None:
+    same = replace(match("One", "Un", 1.0), worth=Worth(101, (Reason("next", 1),)))
+    filling = Filling(Text("Un"), "memory", (same,))
+    assert 'match-quality="101%"' in filled(tmp_path, file1([("One", None)]), filling)
+    second = filled(tmp_path, file2([("One", None)]), filling)
+    assert 'type="icm" matchQuality="100" similarity="100"' in second
 
 
 @pytest.mark.parametrize("prefix", ["m:", ""])

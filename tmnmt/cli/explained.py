@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from tmnmt.cli.matches import has_colour, per_cent
 from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
-from tmnmt.records import words
+from tmnmt.records import Where, words
 from tmnmt.segments import Token, Translation
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from tmnmt.cli.written import Writing
 
 STYLES = {"memory": "green", "cache": "magenta", "model": ""}
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
@@ -26,18 +28,27 @@ TAKEN = {
 LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
 
 
-def explained(to: TextIO) -> Callable[[Translation], None]:
+def explained(to: TextIO) -> Writing:
     """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is
-    no colour."""
+    no colour. One of a file has its place before it."""
     console = console_of(to)
     colour = has_colour(console)
     console.print(legend(colour))
 
-    def show(translation: Translation) -> None:
+    def show(translation: Translation, where: Where | None = None) -> None:
+        if where is not None:
+            console.print(_place(where, colour))
         for line in lines_of(translation, colour):
             console.print(line)
 
     return show
+
+
+def _place(where: Where, colour: bool) -> Text:
+    from rich.text import Text
+
+    name = f" {where.id}" if where.id else ""
+    return Text(f"{where.file}:{where.line}{name}", style="dim" if colour else "")
 
 
 def legend(colour: bool) -> Text:

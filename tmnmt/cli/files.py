@@ -14,8 +14,10 @@ from tmnmt.config.options import Overwrite
 from tmnmt.counted import counted
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
+from tmnmt.records import Where
 
 if TYPE_CHECKING:
+    from tmnmt.cli.written import Writing
     from tmnmt.engine.filling import Documents, Finished
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
@@ -54,12 +56,10 @@ class Job:
                 self.units += 1
                 self.wanted += is_open(unit, self.overwrite)
 
-    def do(
-        self, translated: Translated, write: Callable[[Translation, int], None], is_told: bool
-    ) -> None:
+    def do(self, translated: Translated, write: Writing, is_told: bool) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
-        every translation, and its line; `is_told`: nothing else is done with them, and no file is
-        written.
+        every translation, and of which it is; `is_told`: nothing else is done with them, and no
+        file is written.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `to`, as `writing` does."""
@@ -67,7 +67,8 @@ class Job:
         try:
             for one in self._finished(translated):
                 if one.translation is not None:
-                    write(one.translation, one.unit.line)
+                    unit = one.unit
+                    write(one.translation, Where(str(self.path), unit.line, unit.id, unit.context))
                 self._count(one)
                 fillings.append(one.filling)
         except (KeyboardInterrupt, TmnmtError):

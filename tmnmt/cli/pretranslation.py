@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
-from tmnmt.cli.written import Written
+from tmnmt.cli.written import Writing, Written
 from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
@@ -26,7 +26,7 @@ def pretranslate(
     asked: Asked,
     inputs: Sequence[DocumentLines],
     todo: Sequence[Job],
-    write: Callable[[Translation], None],
+    write: Writing,
     is_told: bool,
 ) -> None:
     """Writes what the memories hold, and tells how much that was. `todo`, `is_told`: files in place

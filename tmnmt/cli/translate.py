@@ -15,7 +15,7 @@ from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.asked import Asked, is_pipe
 from tmnmt.cli.files import Job
 from tmnmt.cli.work import Work
-from tmnmt.cli.written import Written
+from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import (
     Confirming,
     Decoding,
@@ -33,10 +33,10 @@ from tmnmt.counted import counted
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
-
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
+    from tmnmt.records import Where
     from tmnmt.segments import Translation
 
 
@@ -253,7 +253,7 @@ def _fill(
         job.do(translated, written, lines_out)
 
 
-def _unwritten(translation: Translation) -> None:
+def _unwritten(translation: Translation, where: Where | None = None) -> None:
     """Nothing is printed for it: it goes into a file."""
 
 
@@ -276,7 +276,7 @@ def _talk(
             session = translator.session()
 
 
-def _writer(to: TextIO, output: Output) -> Callable[[Translation], None]:
+def _writer(to: TextIO, output: Output) -> Writing:
     """What a translation is given to, to be printed to `to` in the form that was asked for."""
     from tmnmt.cli.explained import explained
     from tmnmt.records import json_line
@@ -285,9 +285,9 @@ def _writer(to: TextIO, output: Output) -> Callable[[Translation], None]:
     if output.explain:
         return explained(to)
 
-    def write(translation: Translation) -> None:
+    def write(translation: Translation, where: Where | None = None) -> None:
         print(
-            json_line(translation) if output.json else one_line(translation.tgt),
+            json_line(translation, where) if output.json else one_line(translation.tgt),
             file=to,
             flush=to is sys.stdout,
         )
@@ -296,17 +296,15 @@ def _writer(to: TextIO, output: Output) -> Callable[[Translation], None]:
 
 
 @contextmanager
-def _also_on_page(
-    write: Callable[[Translation], None], to: TextIO, translator: Translator
-) -> Iterator[Callable[[Translation], None]]:
+def _also_on_page(write: Writing, to: TextIO, translator: Translator) -> Iterator[Writing]:
     """`write` that writes to the page `to`, too; the page ends with the block where
     that ends well."""
     from tmnmt.cli.page import Page
 
     page = Page(to, translator)
 
-    def both(translation: Translation) -> None:
-        write(translation)
+    def both(translation: Translation, where: Where | None = None) -> None:
+        write(translation, where)
         page.add(translation)
 
     yield both

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.counted import counted
 from tmnmt.numbers import missing_numbers
-from tmnmt.records import found_in
+from tmnmt.records import Where, found_in
 
 if TYPE_CHECKING:
     from tmnmt.engine.tally import Tally
@@ -24,6 +23,13 @@ FOUND = {
     "untranslated": "have words of the source untranslated",
     "repeated": "repeat words",
 }
+
+
+class Writing(Protocol):
+    """What a translation is given to. `where`: the segment of a file that it is of; None: the
+    translations are lines themselves, one after another."""
+
+    def __call__(self, translation: Translation, where: Where | None = None) -> None: ...
 
 
 @dataclass
@@ -47,17 +53,15 @@ class Lines:
 class Written:
     """Passes every translation on to `write`, and notes its line."""
 
-    def __init__(self, write: Callable[[Translation], None]) -> None:
+    def __init__(self, write: Writing) -> None:
         self._write = write
         self.lines, self.low, self.lacking = 0, Lines(), Lines()
         self.found = {name: Lines() for name in FOUND}
 
-    def __call__(self, translation: Translation, line: int = 0) -> None:
-        """`line`: where its segment begins in its file; 0: the translations are lines themselves,
-        one after another."""
-        self._write(translation)
+    def __call__(self, translation: Translation, where: Where | None = None) -> None:
+        self._write(translation, where)
         self.lines += 1
-        line = line or self.lines
+        line = where.line if where is not None else self.lines
         if translation.low:
             self.low.add(line)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):

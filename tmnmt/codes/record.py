@@ -74,12 +74,32 @@ class Text:
         return "".join(part if isinstance(part, str) else part[0].markup for part in self.parts())
 
 
+@dataclass(frozen=True, slots=True)
+class Placed(Text):
+    """A text of a file with what a memory may know its place by: the texts before and after it, and
+    its name there; "" where there is none."""
+
+    previous: str = ""
+    next: str = ""
+    id: str = ""
+
+
 Source = str | Text  # what there is to translate
+Beside = tuple[str, str] | tuple[str, str, str]  # the texts before and after it; its id
 
 
 def plain_of(text: Source) -> str:
     """The text without its codes."""
     return text.plain if isinstance(text, Text) else text
+
+
+def beside(texts: Sequence[Source]) -> list[Beside]:
+    """What stands beside every text of a document: what its file says, else the texts there."""
+    plain = ["", *map(plain_of, texts), ""]
+    return [
+        (text.previous, text.next, text.id) if isinstance(text, Placed) else (before, after)
+        for text, before, after in zip(texts, plain, plain[2:], strict=False)
+    ]
 
 
 def joined(parts: Iterable[Part]) -> Text:

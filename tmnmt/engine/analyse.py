@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tmnmt.config.options import Penalties
+from tmnmt.engine.filling import placed
 from tmnmt.files.unit import Unit
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
@@ -108,11 +109,7 @@ class Analysis:
 
 def asked_of(units: Sequence[Unit]) -> list[Asked]:
     """The units of a document as they are looked up: with their neighbours, codes and names."""
-    plain = [unit.source.plain for unit in units]
-    return [
-        Asked(unit.source.plain, unit.source.codes, before, after, unit.context or unit.id)
-        for unit, before, after in zip(units, ["", *plain], [*plain[1:], ""], strict=False)
-    ]
+    return [Asked(one.plain, one.codes, one.previous, one.next, one.id) for one in placed(units)]
 
 
 def asked_of_lines(lines: Iterable[str]) -> Iterator[Asked]:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Placed, Text, beside
 from tmnmt.config.options import Overwrite
 from tmnmt.errors import UsageError
 from tmnmt.files.unit import Filling, State, TranslatableFile, Unit
@@ -47,6 +47,16 @@ def is_open(unit: Unit, overwrite: Overwrite) -> bool:
     return unit.state in OPEN[overwrite] and bool(unit.source.plain.strip())
 
 
+def placed(units: Sequence[Unit]) -> list[Placed]:
+    """The sources of the units of a document, each with its neighbours there and its name."""
+    names = [unit.context or unit.id for unit in units]
+    near = beside([unit.source for unit in units])
+    return [
+        Placed(unit.source.plain, unit.source.codes, *around[:2], name)
+        for unit, around, name in zip(units, near, names, strict=True)
+    ]
+
+
 def finished(
     file: TranslatableFile,
     overwrite: Overwrite,
@@ -60,7 +70,8 @@ def finished(
         for document in file.documents():
             units = list(document.units)
             waiting.extend(units)
-            yield [unit.source for unit in units if is_open(unit, overwrite)]
+            pairs = zip(units, placed(units), strict=True)
+            yield [source for unit, source in pairs if is_open(unit, overwrite)]
 
     for translation in translated(texts()):
         while not is_open(waiting[0], overwrite):

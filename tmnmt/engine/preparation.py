@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from tmnmt.codes.record import Source, Text, plain_of
+from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.lookup import Lookup
@@ -43,10 +43,9 @@ class Preparation:
             confirmed = iter(pairs)
             for part in _split_at_blanks(texts_of(texts)):
                 prepared = []
-                plain = ["", *map(plain_of, part), ""]
-                for text, *beside in zip(part, plain, plain[2:], strict=False):
+                for text, near in zip(part, beside(part), strict=True):
                     made, pair = self.pieces(text, number, queue, tag), next(confirmed, None)
-                    made = [replace(piece, beside=(beside[0], beside[1])) for piece in made]
+                    made = [replace(piece, beside=near) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                 number += 1
                 if prepared:

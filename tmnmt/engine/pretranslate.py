@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from tmnmt.codes.record import Source, Text, plain_of
+from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.config.options import Untranslated
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Retriever
@@ -40,9 +40,8 @@ class Pretranslator:
                 for text, one in zip(batch, coded, strict=True)
             ]
             codes = [one.source.codes if one is not None else None for one in coded]
-            beside = list(zip(["", *cleaned], [*cleaned[1:], ""], strict=False))
             matches = self.retriever.search(cleaned)
-            exact = self.retriever.exact(cleaned, codes, beside=beside, least=self.least)
+            exact = self.retriever.exact(cleaned, codes, beside=beside(batch), least=self.least)
             for row, match in enumerate(exact):
                 plain = plain_of(batch[row])
                 taken = match and _taken(plain, match, matches[row], coded[row])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tmnmt.codes.record import Code
+from tmnmt.codes.record import Beside, Code
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.verbatim import has_codes, worth_most
 from tmnmt.index.base import Index, best_of
@@ -65,7 +65,7 @@ class Retriever:
         self,
         texts: Sequence[str],
         codes: Sequence[Sequence[Code] | None] = (),
-        beside: Sequence[tuple[str, str]] = (),
+        beside: Sequence[Beside] = (),
         confirmed: Sequence[Delta] = (),
         least: int = FULL,
     ) -> list[Match | None]:
@@ -73,11 +73,12 @@ class Retriever:
         worth `least` or more. None where no memory holds one.
 
         codes: of every text; where a pair has the same ones, others do not count. None: they are
-        not looked at. beside: the texts before and after each. confirmed: as in `search`."""
-        both = beside or [("", "")] * len(texts)
+        not looked at. beside: the texts before and after each, and its id. confirmed: as in
+        `search`."""
+        places = beside or [("", "")] * len(texts)
         asked = [
             Asked(text, tuple(own) if own is not None else None, *near)
-            for text, own, near in zip(texts, codes or [None] * len(texts), both, strict=True)
+            for text, own, near in zip(texts, codes or [None] * len(texts), places, strict=True)
         ]
         every = self._valued([copies(index, texts) for index in self.indexes], asked)
         taken = [worth_most(matches, least) for matches in every]

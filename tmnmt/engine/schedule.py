@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from tmnmt.codes.record import Source
+from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Translation
@@ -32,7 +32,7 @@ class Piece:
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
     silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
-    beside: tuple[str, str] = ("", "")  # the texts before and after its segment; "": none
+    beside: Beside = ("", "")  # of its segment
     # the pair that is confirmed once this is translated
     confirmed: tuple[Source, Source] | None = None
     # what the whole segment is like, once it was asked; all pieces of a segment share the list

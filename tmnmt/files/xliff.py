@@ -373,8 +373,8 @@ def percent(match: Match) -> int:
 
 
 def quality(match: Match) -> int:
-    """What a match is worth, where that is known; 100 at most, as XLIFF has it."""
-    return min(match.worth.value, 100) if match.worth is not None else percent(match)
+    """What a match is worth, where that is known: 100 for the same text, more in the same place."""
+    return match.worth.value if match.worth is not None else percent(match)
 
 
 def same_language(one: str, other: str) -> bool:

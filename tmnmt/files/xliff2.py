@@ -171,8 +171,8 @@ class _Unit(UnitElement):
         prefix, segment = self._prefix, match.segment
         values = {
             "ref": f"#{name}",
-            "type": "tm",
-            "matchQuality": str(quality(match)),
+            "type": "icm" if quality(match) > 100 else "tm",  # in the same context
+            "matchQuality": str(min(quality(match), 100)),  # no more is allowed
             "similarity": str(percent(match)),
             "origin": segment.origin,
         }
