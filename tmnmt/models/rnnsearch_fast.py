@@ -6,6 +6,7 @@ sentence's beam instead of copied for each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -86,6 +87,13 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
+        new, context, _ = self._attending(prev, state, encoded, inject)
+        return new, context, new
+
+    def _attending(
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The new state, the context, and the attention (n, K, S)."""
         a, n = self.attention, encoded.mask.shape[0]
         *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
         projected = self.state(middle)
@@ -99,7 +107,7 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         if inject is not None:
             x2 = x2 + inject(prev, middle, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
-        return new, context, new
+        return new, context, alpha
 
     def _energy(self, query: Tensor, keys: Tensor) -> Tensor:
         """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences
@@ -119,23 +127,33 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         return self.output(total.tanh_())
 
     def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """As `RNNsearch.forced`, but keeps nothing for gradients; targets leave where they end, and
-        0 stands behind."""
+        """As `RNNsearch.forced`, but keeps nothing for gradients; 0 stands behind a target."""
+        contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
+        hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
+        for t, rows, state, context, _ in self._along(encoded, tgt):
+            contexts[rows, t], hiddens[rows, t] = context, state
+        return contexts, hiddens
+
+    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
+        found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
+        for t, rows, *_, alpha in self._along(encoded, tgt):
+            found[rows, t] = alpha[:, 0]
+        return found
+
+    def _along(
+        self, encoded: Annotations, tgt: Tensor
+    ) -> Iterator[tuple[int, Tensor, Tensor, Tensor, Tensor]]:
+        """Every step of known targets with the rows that take it, since targets leave where they
+        end: state, context and attention of each."""
         lengths = (tgt != PAD).sum(1)
         order = lengths.argsort(descending=True)
         going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
         encoded, words = encoded.rows(order), shift(tgt, BOS)[order]
-        contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
-        hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
         state = encoded.start
         for t, n in enumerate(filter(None, going_on.tolist())):
             if n < len(state):
                 encoded = Annotations(
                     encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n]
                 )
-            state, contexts[:n, t], hiddens[:n, t] = self.step(words[:n, t], state[:n], encoded)
-        back = order.argsort()
-        return contexts[back], hiddens[back]
-
-    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
-        return self.model.alphas(encoded, tgt)
+            state, context, alpha = self._attending(words[:n, t], state[:n], encoded)
+            yield t, order[:n], state, context, alpha
