@@ -4,13 +4,14 @@ it drew from."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from places import TESTS
-from required import NAME, absent, required
+from places import ROOT, TESTS
+from required import KINDS, NAME, absent, required
 
 
 def test_what_is_absent_skips_a_test_or_fails_it_where_it_is_required(
@@ -26,6 +27,13 @@ def test_what_is_absent_skips_a_test_or_fails_it_where_it_is_required(
         absent("browser", "no Chromium is installed")
     with pytest.raises(pytest.skip.Exception):
         absent("disk", "not root")
+
+
+def test_the_check_of_all_lets_no_test_of_what_it_installs_be_skipped() -> None:
+    """What tests may want and the whole check installs, it also requires."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    (wanted,) = re.findall(r"TMNMT_REQUIRE-([\w,]+)}", script)
+    assert {"elasticsearch", "browser", "gettext"} <= set(wanted.split(",")) <= {*KINDS}
 
 
 def test_what_no_test_needs_cannot_be_required(monkeypatch: pytest.MonkeyPatch) -> None:

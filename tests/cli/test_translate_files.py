@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,24 @@ def test_without_a_model_files_get_exact_matches_with_their_own_codes(
     assert run([*command, "--untranslated", "source"]) == 2
 
 
+def test_tags_in_messages_are_codes_also_where_a_memory_has_them_as_text(
+    folder: Path, tmp_path: Path
+) -> None:
+    memory, path, out = tmp_path / "a.tsv", tmp_path / "a.po", tmp_path / "b.po"
+    memory.write_text(
+        "src\ttgt\nClick <b>here</b>.\t<b>Ici</b>, cliquez.\nClick here.\tCliquez ici.\n"
+        "Click <i>here</i>.\t<i>Là</i>.\n"
+    )
+    messages = ["Click <b>here</b>.", "Click <u>here</u>.", "Click here.", "The <i>second</i> day"]
+    path.write_text("".join(f'msgid "{one}"\nmsgstr ""\n\n' for one in messages))
+    assert translate(folder, str(path), "-o", str(out), "--memory", str(memory)) == 0
+    targets = [unit.target and unit.target.written() for unit in units(out)]
+    assert [targets[0], targets[2]] == ["<b>Ici</b>, cliquez.", "Cliquez ici."]
+    # the tiny model knows no better where they belong
+    assert re.sub("</?u>", "", targets[1] or "") == "Cliquez ici."
+    assert re.search("<i>.*</i>", targets[3] or "")
+
+
 def test_analyse_counts_the_units_of_files(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -253,3 +272,21 @@ def test_running_text_keeps_its_paragraphs(
     assert translate(folder, str(path), "--running-text") == 0
     assert capsys.readouterr().out == f"1. {first[1]} {second[1]}\n\n   * {first[1]}\n"
     assert translate(folder, "--running-text") == 2
+
+
+def test_pages_are_cut_into_sentences_where_that_is_asked_for(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.html"
+    first, second = PAIRS[0], PAIRS[1]
+    path.write_text(f"<p>{first[0]} <b>{second[0]}</b>\n</p>")
+    assert translate(folder, str(path), "--running-text") == 0
+    assert capsys.readouterr().out == f"<p>{first[1]} <b>{second[1]}</b>\n</p>"
+    counted = ["analyse", "--json", "--src-lang", "en", str(path)]
+    for option, count in (([], 1), (["--running-text"], 2)):
+        assert run([*counted, *option]) == 0
+        assert json.loads(capsys.readouterr().out)["total"]["segments"] == count
+    assert translate(folder, str(folder / "a.xlf"), "--running-text") == 2
+    assert "--running-text is of text, HTML and Markdown" in capsys.readouterr().err
+    assert run([*counted, "--running-text", "--src-lang", "xx"]) == 2
+    assert "no rules for sentences in 'xx'" in capsys.readouterr().err

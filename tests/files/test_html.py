@@ -34,6 +34,35 @@ PAGE = """<!DOCTYPE html>
 """
 
 
+RUNNING = """<p>One word. <b>Two
+ words.</b> <i>Three. Four. </i>Five &eacute;t&eacute;.&nbsp;Six<br>
+and <b>Seven.</b></p><pre>Left. Alone.</pre>
+<p><b>Eight is <u>open.</b> It <i>goes. On</i> here. <img alt="An image. Two."> Ten</p>
+"""
+
+
+def test_sentences_are_units_where_that_is_asked_for(tmp_path: Path) -> None:
+    file = page(tmp_path, RUNNING)
+    file.sentences, file.src_lang = True, "en"
+    written = [" ".join(unit.source.written().split()) for unit in units(file)]
+    assert written == [
+        "One word.",
+        "Two words.",  # its tags are around all of it
+        *("Three.", "Four.", "Five été."),
+        "Six<br> and <b>Seven.</b>",
+        "Left. Alone.",
+        "Eight is <u>open.",
+        "It <i>goes. On</i> here.",  # no span is cut
+        "An image. Two.",
+        "Ten",
+    ]
+    assert untouched(file).decode() == RUNNING
+    new = filled(file, "Un", "Deux", None, None, "Cinq").decode()
+    assert new.startswith(
+        "<p>Un <b>Deux</b> <i>Three. Four. </i>Cinq&nbsp;Six<br>\nand <b>Seven.</b></p>"
+    )
+
+
 def page(tmp_path: Path, content: str | bytes) -> HtmlFile:
     path = tmp_path / "a.html"
     path.write_bytes(content.encode() if isinstance(content, str) else content)

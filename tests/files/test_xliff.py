@@ -482,6 +482,110 @@ def test_trados_locks_segments(tmp_path: Path) -> None:
     assert [unit.state for unit in units] == ["new", "locked", "new"]
 
 
+def by_tool(tool: str, said: str, target: str = "<target>Un</target>") -> str:
+    """A unit of which a CAT tool says how far it is."""
+    if tool == "sdl":
+        mrk = '<mrk mtype="seg" mid="7">{}</mrk>'
+        target = target.replace("Un", mrk.format("Un"))
+        source = f"<source>One</source><seg-source>{mrk.format('One')}</seg-source>"
+        definitions = f'<sdl:seg-defs xmlns:sdl="urn:sdl"><sdl:seg id="7"{said}/></sdl:seg-defs>'
+        return of_units(f'<trans-unit id="1">{source}{target}{definitions}</trans-unit>')
+    space = {"mq": "MQXliff", "m": "http://www.memsource.com/mxlf/2.0"}[tool]
+    start = f'<trans-unit id="1" xmlns:{tool}="{space}"{said}>'
+    return of_units(f"{start}<source>One</source>{target}</trans-unit>")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "state"),
+    [
+        ("sdl", "", "draft"),
+        ("sdl", ' conf="Draft" origin="mt"', "draft"),
+        ("sdl", ' conf="RejectedSignOff"', "draft"),
+        ("sdl", ' conf="Translated" origin="tm" percent="100"', "translated"),
+        ("sdl", ' conf="ApprovedSignOff"', "translated"),
+        ("sdl", ' conf="Draft" locked="true"', "locked"),
+        ("mq", ' mq:status="PartiallyEdited"', "draft"),
+        ("mq", ' mq:status="Pretranslated" mq:percent="85"', "draft"),
+        ("mq", ' mq:status="Pretranslated" mq:percent="101"', "translated"),
+        ("mq", ' mq:status="ManuallyConfirmed"', "translated"),
+        ("mq", ' mq:status="Rejected"', "draft"),
+        ("mq", ' mq:status="SomethingNew"', "translated"),
+        ("m", ' m:confirmed="0" m:trans-origin="mt" m:score="0.0"', "draft"),
+        ("m", ' m:confirmed="0" m:trans-origin="tm" m:score="1.01"', "translated"),
+        ("m", ' m:confirmed="1" m:trans-origin="mt" m:score="0.0"', "translated"),
+        ("m", ' m:confirmed="1" m:locked="true"', "locked"),
+    ],
+)
+def test_what_cat_tools_say_of_a_segment_is_its_state(
+    tmp_path: Path, tool: str, said: str, state: str
+) -> None:
+    (found,) = units_of(opened(saved(tmp_path, by_tool(tool, said))))
+    assert found.state == state
+
+
+@pytest.mark.parametrize(
+    ("tool", "before", "by_model", "by_memory"),
+    [
+        (
+            "sdl",
+            ' origin="not-translated"',
+            ' origin="mt" conf="Draft" origin-system="tmnmt"',
+            ' origin="tm" conf="Translated" origin-system="tmnmt" percent="100" '
+            'text-match="SourceAndTarget"',
+        ),
+        (
+            "mq",
+            ' mq:status="NotStarted" mq:percent="0"',
+            ' mq:status="PartiallyEdited"',
+            ' mq:status="Pretranslated" mq:percent="101"',
+        ),
+        (
+            "m",
+            ' m:confirmed="0" m:score="0.5" m:trans-origin="null"',
+            ' m:confirmed="0" m:score="0.0" m:trans-origin="mt"',
+            ' m:confirmed="0" m:score="1.01" m:trans-origin="tm"',
+        ),
+    ],
+)
+def test_a_new_target_is_marked_as_the_tool_does(
+    tmp_path: Path, tool: str, before: str, by_model: str, by_memory: str
+) -> None:
+    text = by_tool(tool, before, "")
+    exact = replace(match("One", "Un", 1.0), worth=Worth(101, (Reason("next", 1),)))
+    new = filled(tmp_path, text, "Un")
+    assert by_model + ("/>" if tool == "sdl" else ">") in new and "state" not in new
+    new = filled(tmp_path, text, Filling(Text("Un"), "memory", (exact,)))
+    assert by_memory + ("/>" if tool == "sdl" else ">") in new and "state" not in new
+    assert ("alt-trans" in new) == (tool != "sdl")  # Trados has no such element
+    (unit,) = units_of(opened(saved(tmp_path, new)))
+    assert (unit.state, unit.target) == ("translated", Text("Un"))
+
+
+def test_a_unit_approved_before_is_told_of_once(tmp_path: Path) -> None:
+    text = by_tool("mq", ' approved="yes" mq:status="ManuallyConfirmed"')
+    new = filled(tmp_path, text, "Deux")
+    assert 'approved="no" mq:status="PartiallyEdited">' in new
+
+
+def test_codes_of_phrase_stand_in_its_texts(tmp_path: Path) -> None:
+    text = by_tool("m", ' m:confirmed="0"', "").replace(
+        ">One<", ">{1}Click {2>{b>here&lt;b}&lt;2}, {x}.<"
+    )
+    (unit,) = units_of(opened(saved(tmp_path, text)))
+    assert unit.source.plain == "Click here, {x}."
+    assert [(code.markup, code.kind) for code in unit.source.codes] == [
+        *(("{1}", "standalone"), ("{2>", "open"), ("{b>", "open")),
+        *(("<b}", "close"), ("<2}", "close")),
+    ]
+    new = filled(tmp_path, text, Filling(unit.source, "memory"))
+    assert "<target>{1}Click {2&gt;{b&gt;here&lt;b}&lt;2}, {x}.</target>" in new
+
+
+def test_an_adapted_match_is_of_the_memory_and_to_be_looked_at(tmp_path: Path) -> None:
+    new = filled(tmp_path, file1([("Page 1", None)]), Filling(Text("Page 1"), "adapted"))
+    assert 'state="needs-review-translation" state-qualifier="leveraged-tm"' in new
+
+
 def test_one_segment_of_the_model_makes_a_target_one_to_look_at(tmp_path: Path) -> None:
     memory = Filling(Text("x"), "memory")
     assert 'state="translated"' in filled(tmp_path, segmented(), memory, memory, memory)

@@ -38,6 +38,13 @@ def analyse(
     json: Annotated[
         bool, typer.Option("--json", help="One object of JSON: every file, and all together.")
     ] = False,
+    running_text: Annotated[
+        bool,
+        typer.Option(
+            "--running-text",
+            help="The sentences of text, HTML and Markdown are the segments, as in translate.",
+        ),
+    ] = False,
     worth: Penalties = Penalties(),
     src_lang: Language = None,
     tgt_lang: Language = None,
@@ -54,7 +61,8 @@ def analyse(
 
     names = memory or []
     languages = languages_of(names, (src_lang, tgt_lang)) if names else (src_lang, tgt_lang)
-    texts = [_texts(path, *languages) for path in files]  # what cannot be read is told first
+    # what cannot be read is told first
+    texts = [_texts(path, *languages, running_text) for path in files]
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
             open_memories(names, *languages_of(names, languages), progress.advance) if names else []
@@ -76,16 +84,21 @@ def analyse(
     sys.stdout.write(f"{table(total)}\n")
 
 
-def _texts(path: Path, src_lang: str | None, tgt_lang: str | None) -> Iterable[Asked]:
+def _texts(
+    path: Path, src_lang: str | None, tgt_lang: str | None, running_text: bool
+) -> Iterable[Asked]:
     """What there is to translate in a file. Raises FormatError where its beginning cannot be
     read."""
+    from tmnmt.cli.files import opened_as
     from tmnmt.engine.analyse import asked_of, asked_of_lines
-    from tmnmt.files.opening import kind_of, opened
+    from tmnmt.files.opening import kind_of
+    from tmnmt.files.paragraphs import ParagraphFile
     from tmnmt.formats.stream import file_source
     from tmnmt.formats.text import check_plain, read_document_lines
 
-    if path.is_file() and kind_of(path) is not None:
-        file = opened(path)
+    kind = (kind_of(path) or (ParagraphFile if running_text else None)) if path.is_file() else None
+    if kind is not None:
+        file = opened_as(kind, path, running_text)
         file.src_lang, file.tgt_lang = (
             file.src_lang or src_lang or "",
             file.tgt_lang or tgt_lang or "",

@@ -125,8 +125,8 @@ def jobs(
     inputs: Sequence[Path], output: Path | None, overwrite: Overwrite, running_text: bool = False
 ) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
-    text. `running_text`: plain text has its sentences as units. Raises UsageError where they are
-    both, or where the output cannot be what was named."""
+    text. `running_text`: sentences are the units of plain text, and of files that can be cut so.
+    Raises UsageError where they are both, or where the output cannot be what was named."""
     from tmnmt.files.opening import kind_of
     from tmnmt.files.paragraphs import ParagraphFile
 
@@ -153,8 +153,18 @@ def jobs(
             raise UsageError(f"--output {output} would be written over the input {path}")
         kind = kinds[path]
         if kind is not None:
-            todo.append(Job(kind(path), path, to, overwrite))
+            todo.append(Job(opened_as(kind, path, running_text), path, to, overwrite))
     return todo
+
+
+def opened_as(kind: type[TranslatableFile], path: Path, running_text: bool) -> TranslatableFile:
+    """The file, cut into sentences where `running_text` says so. Raises UsageError where it cannot
+    be."""
+    file = kind(path)
+    if running_text and not kind.has_running_text:
+        raise UsageError(f"--running-text is of text, HTML and Markdown; {path} has segments")
+    file.sentences = running_text
+    return file
 
 
 def _check_text(path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tmnmt.codes.record import Beside, Code
+from tmnmt.codes.record import Beside, Code, Text, inline
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.verbatim import has_codes, worth_most
 from tmnmt.index.base import Index, best_of
@@ -81,7 +82,11 @@ class Retriever:
             for text, own, near in zip(texts, codes or [None] * len(texts), places, strict=True)
         ]
         every = self._valued([copies(index, texts) for index in self.indexes], asked)
-        taken = [worth_most(matches, least) for matches in every]
+        as_text = self._with_tags_as_text(asked)
+        taken = [
+            worth_most(theirs, least) or worth_most(matches, least)
+            for theirs, matches in zip(as_text, every, strict=True)
+        ]
         # where there is the text itself, no other of its skeleton is looked for
         left = [row for row, match in enumerate(taken) if match is None]
         others = [asked[row] for row in left]
@@ -91,6 +96,23 @@ class Retriever:
         for row, matches in zip(left, found, strict=True):
             taken[row] = worth_most(matches, least)
         return taken
+
+    def _with_tags_as_text(self, asked: Sequence[Asked]) -> list[list[Match]]:
+        """For every text with tags the matches that have the same ones, as text: a catalogue that
+        became a memory has them so. Here they are codes."""
+        written = {one: text for one in asked if (text := _as_text(one))}
+        texts = [*written.values()]
+        by_index = []
+        for found in (copies(index, texts) for index in self.indexes if texts):
+            by_index.append({one.text: list[Match]() for one in asked})
+            for one, text in written.items():
+                by_index[-1][one.text] += map(_tagged, found[text])
+        every = self._valued(by_index, [*written]) if written else []
+        matches = dict(zip(written, every, strict=True))
+        return [
+            [match for match in matches.get(one, []) if has_codes(match, one.codes or ())]
+            for one in asked
+        ]
 
     def _valued(
         self,
@@ -146,6 +168,22 @@ class Retriever:
             best = best_of(every, len(every))
         pairs = distinct(best)[: candidates(self.selection, self.top_k)]
         return with_worth(selected(self.selection, text, pairs, self.top_k))
+
+
+def _as_text(asked: Asked) -> str:
+    """The text with its tags in it; "" where it has no codes but tags and placeholders, or none."""
+    codes = inline(asked.codes or ())
+    if not codes or any(code.form for code in codes):
+        return ""
+    return Text(asked.text, asked.codes or ()).written()
+
+
+def _tagged(match: Match) -> Match:
+    """The match with codes in place of the tags in its texts."""
+    segment = match.segment
+    src, tgt = (with_tags(Text(side), html_tags) for side in (segment.src, segment.tgt))
+    plain = replace(segment, src=src.plain, tgt=tgt.plain)
+    return replace(match, segment=replace(plain, src_codes=src.codes, tgt_codes=tgt.codes))
 
 
 def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Match]]:

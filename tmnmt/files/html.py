@@ -23,6 +23,8 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Kind, Part, Text, joined
 from tmnmt.errors import FormatError
 from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
+from tmnmt.files.pieces import Piece, by_sentence, spans
+from tmnmt.files.sentences import check_language
 from tmnmt.files.texts import MAX_STRING, TOO_MANY, limited, string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -57,22 +59,12 @@ _NBSP = re.compile("&(?:nbsp|#160|#xa0);", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class _Piece:
-    """A part of a text: words, a tag, or what is left alone."""
-
-    kind: str  # "text", "start", "end", "alone", "placeholder"
-    start: int
-    stop: int
-    name: str = ""
-
-
-@dataclass(slots=True)
 class _Slot:
     """What a unit takes the place of: pieces of a text, or the value of an attribute."""
 
     start: int
     stop: int
-    pieces: list[_Piece] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     attribute: Attribute | None = None
 
 
@@ -80,6 +72,7 @@ class HtmlFile(WholeFile[_Slot]):
     """A page, or a part of one."""
 
     kind = "html"
+    has_running_text = True
     errors = "xmlcharrefreplace"
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
@@ -118,7 +111,7 @@ class HtmlFile(WholeFile[_Slot]):
 
     @cached_property
     def _slots(self) -> list[_Slot]:
-        found = _Slots(self.text)
+        found = _Slots(self.text, self.src_lang if self.sentences else None)
         for token in tokens(self.text, self.wrong):
             found.take(token)
         found.end()
@@ -203,9 +196,9 @@ def _with(tag: str, start: int, edits: list[Edit]) -> str:
     return tag
 
 
-def _parts(text: str, pieces: Sequence[_Piece]) -> Iterator[Part]:
+def _parts(text: str, pieces: Sequence[Piece]) -> Iterator[Part]:
     """Words and codes of a text. A <br> between two words covers a space."""
-    pairs = _pairs(pieces)
+    pairs = spans(pieces)
     for number, piece in enumerate(pieces):
         raw = text[piece.start : piece.stop]
         if piece.kind == "text":
@@ -222,27 +215,19 @@ def _parts(text: str, pieces: Sequence[_Piece]) -> Iterator[Part]:
             yield Code(0, kind, raw, pairs.get(number, ""), HTML), ""
 
 
-def _pairs(pieces: Sequence[_Piece]) -> dict[int, str]:
-    """The names of the spans, by the numbers of their two tags."""
-    found, waiting = dict[int, str](), defaultdict[str, list[int]](list)
-    for number, piece in enumerate(pieces):
-        if piece.kind == "start":
-            waiting[piece.name].append(number)
-        elif piece.kind == "end" and waiting[piece.name]:
-            opening = waiting[piece.name].pop()
-            found[opening] = found[number] = str(opening + 1)
-    return found
-
-
 class _Slots:
     """Takes tokens in order, and gathers what is to be translated."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, language: str | None = None) -> None:
+        """`language`: texts are cut at their sentences, by its rules; None: they are not. Raises
+        UsageError where there are no rules."""
+        if language is not None:
+            check_language(language)
         self.slots = list[_Slot]()
-        self._text = text
-        self._pieces = list[_Piece]()
+        self._text, self._language = text, language
+        self._pieces = list[Piece]()
         self._pre = 0  # how many pre are open
-        self._alone: _Piece | None = None  # what is open and left alone
+        self._alone: Piece | None = None  # what is open and left alone
         self._depth = 0  # of elements of its name inside
 
     def take(self, token: Token) -> None:
@@ -254,24 +239,24 @@ class _Slots:
             if token.name in _TEXTS:
                 self._take_text(token.start, token.stop)
         elif token.kind == "aside":
-            self._pieces.append(_Piece("alone", token.start, token.stop))
+            self._pieces.append(Piece("alone", token.start, token.stop))
         elif token.kind == "start":
             self._take_start(token)
         elif token.name in _BLOCKS:
             self.end()
             self._pre = max(0, self._pre - (token.name == "pre"))
         else:
-            self._pieces.append(_Piece("end", token.start, token.stop, token.name))
+            self._pieces.append(Piece("end", token.start, token.stop, token.name))
 
     def _take_text(self, start: int, stop: int) -> None:
         if not self._pre:
-            self._pieces.append(_Piece("text", start, stop))
+            self._pieces.append(Piece("text", start, stop))
             return
         for line in re.finditer(r"[^\n]+|\n", self._text[start:stop]):
             if line[0] == "\n":
                 self.end()
             else:
-                self._pieces.append(_Piece("text", start + line.start(), start + line.end()))
+                self._pieces.append(Piece("text", start + line.start(), start + line.end()))
 
     def _take_start(self, token: Token) -> None:
         found = {attribute.name: attribute for attribute in attributes(self._text, token)}
@@ -280,7 +265,7 @@ class _Slots:
         void = token.name in _VOID or self._text.startswith("/>", token.stop - 2)
         if self._is_left_alone(token, found):
             kind = "alone" if token.name in _LEFT_ALONE else "placeholder"
-            piece = _Piece(kind, token.start, token.stop, token.name)
+            piece = Piece(kind, token.start, token.stop, token.name)
             if token.name not in _BLOCKS:
                 self._pieces.append(piece)
             if not void:
@@ -291,7 +276,7 @@ class _Slots:
             self._pre += token.name == "pre"
         else:
             kind = "alone" if void else "start"
-            self._pieces.append(_Piece(kind, token.start, token.stop, token.name))
+            self._pieces.append(Piece(kind, token.start, token.stop, token.name))
 
     def _is_left_alone(self, token: Token, found: dict[str, Attribute]) -> bool:
         translate = self._said(found, "translate")
@@ -301,7 +286,7 @@ class _Slots:
         in_pre = bool(self._pre) and token.name in _CODE
         return token.name in _LEFT_ALONE or in_pre or "notranslate" in classes
 
-    def _is_inside(self, token: Token, alone: _Piece) -> bool:
+    def _is_inside(self, token: Token, alone: Piece) -> bool:
         """Whether a token belongs to what is left alone."""
         if alone.name == "p" and token.kind in ("start", "end") and token.name in _BLOCKS:
             self._alone = None  # no </p> is needed
@@ -336,14 +321,30 @@ class _Slots:
     def end(self) -> None:
         """Ends a text: what is gathered becomes a slot where it has words."""
         pieces, self._pieces = self._pieces, []
+        self._add(pieces)
+
+    def _words(self, piece: Piece) -> str:
+        """What a piece says."""
+        raw = self._text[piece.start : piece.stop]
+        if piece.kind == "placeholder":
+            return unescape(re.sub(r"<[^>]*>", "", raw))
+        return unescape(raw) if piece.kind == "text" else ""
+
+    def _add(self, pieces: list[Piece]) -> None:
         pieces = pieces[slice(*self._inner(pieces))]
+        if self._language is not None and not self._pre and pieces:
+            found = list(by_sentence(pieces, self._text, self._words, self._language))
+            if len(found) > 1:
+                for sentence in found:
+                    self._add(sentence)
+                return
         if any(piece.kind == "text" and self._has_words(piece) for piece in pieces):
             self._trim(pieces[0], pieces[-1])
             self.slots.append(_Slot(pieces[0].start, pieces[-1].stop, pieces))
 
-    def _inner(self, pieces: list[_Piece]) -> tuple[int, int]:
+    def _inner(self, pieces: list[Piece]) -> tuple[int, int]:
         """From where to where they are without what need not be inside at either end."""
-        pairs = _pairs(pieces)
+        pairs = spans(pieces)
         first, last = 0, len(pieces) - 1
         while first <= last:
             if self._is_outside(pieces[first]):
@@ -356,15 +357,15 @@ class _Slots:
                 break
         return first, last + 1
 
-    def _is_outside(self, piece: _Piece) -> bool:
+    def _is_outside(self, piece: Piece) -> bool:
         if piece.kind == "text":
             return not unescape(self._text[piece.start : piece.stop]).strip(" \t\r\n\f")
         return piece.kind == "alone"
 
-    def _has_words(self, piece: _Piece) -> bool:
+    def _has_words(self, piece: Piece) -> bool:
         return any(map(str.isalnum, unescape(self._text[piece.start : piece.stop])))
 
-    def _trim(self, first: _Piece, last: _Piece) -> None:
+    def _trim(self, first: Piece, last: Piece) -> None:
         """Leaves blanks at the ends outside."""
         if first.kind == "text":
             raw = self._text[first.start : first.stop]

@@ -36,6 +36,7 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
     must be set: sentences need it."""
 
     kind = "paragraphs"
+    sentences = has_running_text = True
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tmnmt.codes.placeholders import ALL, Finder, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.files.unit import State, Unit
 from tmnmt.formats.clean import MAX_TOKENS, too_long
 from tmnmt.formats.clean_codes import clean_codes
@@ -17,16 +18,25 @@ TOO_MANY = f"more than {MAX_CODES:,} codes"
 MAX_STRING = 10_000_000  # characters, as bytes of a unit of TMX
 
 # Between words; at the ends of a text it is blank. Tabs make columns.
+_ENTITY = by_pattern(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")  # where there are tags
 _LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
 
 
 def text_of(string: str, finders: Iterable[Finder] = ALL, breaks: bool = True) -> Text:
-    """A string, with a code for every placeholder. With `breaks`, also for every line break or tab
-    between words, since lists of options need them. `written` is the string but for control
+    """A string, with a code for every tag and placeholder. With `breaks`, also for every line break
+    or tab between words, since lists of options need them. `written` is the string but for control
     characters."""
-    marked = with_placeholders(Text(string), [*finders, _LINE_BREAK] if breaks else finders)
-    codes = tuple(_alone(code) for code in marked.codes)
-    return clean_codes(Text(string, codes))[0]
+    tagged, finders = with_tags(Text(string), html_tags), list(finders)
+    fixed = [_is_fixed(code, finders) for code in tagged.codes]
+    codes = [replace(one, movable=not no) for one, no in zip(tagged.codes, fixed, strict=True)]
+    more = ([_ENTITY] if codes else []) + ([_LINE_BREAK] if breaks else [])
+    marked = with_placeholders(Text(tagged.plain, tuple(codes)), [*finders, *more])
+    return clean_codes(Text(marked.plain, tuple(map(_alone, marked.codes))))[0]
+
+
+def _is_fixed(tag: Code, finders: Iterable[Finder]) -> bool:
+    """Whether a tag has a placeholder inside that must keep its order, as %s in a link."""
+    return any(not found.movable for finder in finders for found in finder(tag.markup))
 
 
 def unit_of(

@@ -68,6 +68,8 @@ class TranslatableFile(ABC):
     It is opened by its path. FormatError: it is not of this kind, or its beginning is broken."""
 
     kind: str
+    sentences = False  # whether its texts are cut into these; set before it is read
+    has_running_text = False  # whether it can be
     src_lang: str
     tgt_lang: str
 

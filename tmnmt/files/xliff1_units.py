@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tmnmt.codes.record import Code, Text
+from tmnmt.codes.tags import phrase_tags, with_tags
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
     Around,
@@ -25,6 +26,17 @@ from tmnmt.files.xliff import (
     target_attributes,
     with_attributes,
 )
+from tmnmt.files.xliff1_tools import (
+    AS_IT_STANDS,
+    OF_MEMORY,
+    PHRASE,
+    TRADOS,
+    Tool,
+    is_locked,
+    said_of,
+    said_state,
+    tool_of,
+)
 from tmnmt.files.xliff_codes import XLIFF1, candidate_of, content_of, plain_of, tag, text_of
 from tmnmt.files.xliff_parts import Node
 from tmnmt.formats.xml_text import escaped_attribute
@@ -32,12 +44,10 @@ from tmnmt.segments import Match
 
 _UNTRANSLATED = frozenset({"new", "needs-translation"})
 _DRAFT_QUALIFIERS = frozenset(
-    {"fuzzy-match", "leveraged-mt", "mt-suggestion", "tm-suggestion"}
+    {"fuzzy-match", "leveraged-mt", "leveraged-tm", "mt-suggestion", "tm-suggestion"}
     | {"rejected-grammar", "rejected-inaccurate", "rejected-length", "rejected-spelling"}
 )
 _DONE = frozenset({"translated", "final", "signed-off"})
-_UNLOCKED = frozenset({"", "false", "no", "0", "none"})
-_AS_IT_STANDS = frozenset({"memory", "confirmed"})  # origins
 
 _TAGS = re.compile(
     rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>""",
@@ -105,7 +115,8 @@ class _TransUnit(UnitElement):
 
     def text(self, node: Node | _Mrk) -> Text:
         """What stands between its tags."""
-        return text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1)
+        text = text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1)
+        return with_tags(text, phrase_tags) if self.tool is PHRASE else text
 
     def unit(
         self,
@@ -117,7 +128,7 @@ class _TransUnit(UnitElement):
         mid: str = "",
     ) -> Unit:
         """`mid`: of a segment."""
-        state = self._state(source, target)
+        state = self._state(source, target, mid)
         attributes = self.node.attributes
         name = attributes.get("id", "")
         notes = [
@@ -126,7 +137,7 @@ class _TransUnit(UnitElement):
         unit = Unit(
             source,
             target if state != "new" else None,
-            "locked" if self._is_locked(mid) else state,
+            "locked" if is_locked(self.node, mid) else state,
             f"{name}:{mid}" if mid else name,
             attributes.get("resname", ""),
             tuple(note for note in notes if note.strip()),
@@ -134,28 +145,18 @@ class _TransUnit(UnitElement):
         )
         return locked(unit, around, problem)
 
-    def _state(self, source: Text, target: Text | None) -> State:
+    def _state(self, source: Text, target: Text | None, mid: str) -> State:
         said = self.target.attributes if self.target is not None else {}
         state = said.get("state", "")
         if target is None or not has_text(target, source) or state in _UNTRANSLATED:
             return "new"
+        if by_tool := said_state(self.node, mid):
+            return by_tool
         if self.node.attributes.get("approved") == "yes":
             return "translated"
         if state.startswith("needs-") or said.get("state-qualifier") in _DRAFT_QUALIFIERS:
             return "draft"
         return "draft" if copied(source, target) and state not in _DONE else "translated"
-
-    def _is_locked(self, mid: str) -> bool:
-        """As tools say it in their own ways: m:locked, mq:locked, and Trados of each segment."""
-        of_segments = (
-            one
-            for definitions in self.node.children
-            if definitions.name.endswith(" seg-defs")
-            for one in definitions.children
-        )
-        return _says_locked(self.node) or any(
-            one.attributes.get("id") == mid and _says_locked(one) for one in of_segments
-        )
 
     # --- writing
 
@@ -164,16 +165,34 @@ class _TransUnit(UnitElement):
         if filling is None:
             return []
         content = content_of(filling.target, XLIFF1).encode()
-        state = new_state([filling.origin], [])
+        state = new_state([filling.origin], []) if self.has_state else {}
         matches = self.alt_trans(filling, self.units[0].source)
-        return [*self.disapproved(), *self.whole(content, state, matches)]
+        return [*self.told({"": filling}), *self.whole(content, state, matches)]
 
-    def disapproved(self) -> list[Edit]:
-        """A unit with a new target is approved no more."""
-        if self.node.attributes.get("approved") != "yes":
-            return []
-        start = with_attributes(self.data[: self.node.inside], {"approved": "no"})
-        return [Edit(0, self.node.inside, start)]
+    @property
+    def tool(self) -> Tool | None:
+        """The CAT tool that says in its own way how far the segments are."""
+        return tool_of(self.node)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether XLIFF's own attributes say how far a target is: they do where no tool does."""
+        target = self.target
+        return self.tool is None or (target is not None and "state" in target.attributes)
+
+    def told(self, fillings: dict[str, Filling]) -> list[Edit]:
+        """What is said of the segments, by their mids, with these fillings. A unit with a new
+        target is approved no more."""
+        node = self.node
+        approved = {"approved": "no"} if node.attributes.get("approved") == "yes" else {}
+        values = {node.start: (node, approved)} if approved else {}
+        for mid, filling in fillings.items():
+            if said := said_of(node, self.data, mid, filling):
+                values[said[0].start] = said[0], values.get(said[0].start, said)[1] | said[1]
+        return [
+            Edit(one.start, one.inside, with_attributes(self.data[one.start : one.inside], new))
+            for one, new in values.values()
+        ]
 
     def whole(self, content: bytes, state: dict[str, str], matches: bytes) -> list[Edit]:
         """With this as all that is in the target."""
@@ -189,7 +208,10 @@ class _TransUnit(UnitElement):
         return [Edit(at, at, blanks_before(self.data, self.source.start) + new)]
 
     def alt_trans(self, filling: Filling, source: Text, mid: str = "") -> bytes:
-        """The matches of a filling, but for those that stand there from an earlier run."""
+        """The matches of a filling, but for those that stand there from an earlier run. None where
+        Trados reads the file: its files have no such element."""
+        if self.tool is TRADOS:
+            return b""
         blanks = blanks_before(self.data, self.source.start)
         found = (self._candidate(match, source.codes, mid) for match in filling.matches)
         return b"".join(blanks + one for one in found if one not in self.data)
@@ -255,9 +277,14 @@ class _Segmented(UnitElement):
                 *self._in_segments(contents, target),
                 Edit(target.end, target.end, matches),
             ]
-        return [*self._whole.disapproved(), *changed]
+        given = {
+            mrk.mid: one for mrk, one in zip(self._mrks, fillings, strict=True) if one is not None
+        }
+        return [*self._whole.told(given), *changed]
 
     def _new_state(self, fillings: Sequence[Filling | None]) -> dict[str, str]:
+        if not self._whole.has_state:
+            return {}
         left = [unit.state for unit, one in zip(self.units, fillings, strict=True) if one is None]
         return new_state([one.origin for one in fillings if one is not None], left)
 
@@ -304,19 +331,13 @@ class _Segmented(UnitElement):
 
 def new_state(origins: Sequence[str], left: Sequence[State]) -> dict[str, str]:
     """The attributes of a target that was filled so; `left`: the states of its other segments."""
-    stands = _AS_IT_STANDS.issuperset(origins)
+    stands = AS_IT_STANDS.issuperset(origins)
     done = stands and all(state == "translated" for state in left)
+    adapted = "leveraged-tm" if OF_MEMORY.issuperset(origins) else "leveraged-mt"
     return {
         "state": "translated" if done else "needs-review-translation",
-        "state-qualifier": "exact-match" if stands else "leveraged-mt",
+        "state-qualifier": "exact-match" if stands else adapted,
     }
-
-
-def _says_locked(node: Node) -> bool:
-    return any(
-        name.rpartition(" ")[2] == "locked" and value.lower() not in _UNLOCKED
-        for name, value in node.attributes.items()
-    )
 
 
 def _segments(data: bytes, node: Node) -> list[_Mrk]:

@@ -1,0 +1,108 @@
+"""A text with tags in pieces, as they stand in a file; and cut at its sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tmnmt.files.sentences import sentences
+
+_BLANK = re.compile(r"[\t\r\n\f]")
+# what html.unescape takes for one character, or a character
+_SIGN = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)|[\s\S]")
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of a text: words, a tag, or what is left alone."""
+
+    kind: str  # "text", "start", "end", "alone", "placeholder"
+    start: int
+    stop: int
+    name: str = ""
+
+
+Words = Callable[[Piece], str]  # what a piece says; "" of a tag
+
+
+def spans(pieces: Sequence[Piece]) -> dict[int, str]:
+    """The names of the spans, by the numbers of their two tags."""
+    found, waiting = dict[int, str](), defaultdict[str, list[int]](list)
+    for number, piece in enumerate(pieces):
+        if piece.kind == "start":
+            waiting[piece.name].append(number)
+        elif piece.kind == "end" and waiting[piece.name]:
+            opening = waiting[piece.name].pop()
+            found[opening] = found[number] = str(opening + 1)
+    return found
+
+
+def by_sentence(
+    pieces: Sequence[Piece], text: str, words: Words, language: str
+) -> Iterator[list[Piece]]:
+    """The pieces of every sentence in turn, and those of blanks between them; `text`: of the file.
+    None ends inside a span, whose
+    tags must stay in one unit. Raises UsageError as `check_language` does."""
+    whole = _BLANK.sub(" ", "".join(map(words, pieces)))
+    found = sentences(whole, language)
+    starts = accumulate(map(len, found), initial=0)
+    ends = {
+        start + length
+        for start, one in zip(starts, found, strict=False)
+        for length in (len(one.rstrip()), len(one))
+    }
+    cut = list(_cut(pieces, text, words, ends))
+    paired = spans(cut)
+    now, at, depth = list[Piece](), 0, 0
+    for number, piece in enumerate(cut):
+        # a closing tag or a line break belongs to what is before it
+        if at in ends and not depth and now and piece.kind not in ("end", "alone"):
+            yield _joined(now)
+            now = []
+        if number in paired:
+            depth += 1 if piece.kind == "start" else -1
+        now.append(piece)
+        at += len(words(piece))
+    yield _joined(now)
+
+
+def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> Iterator[Piece]:
+    """The pieces, with words cut where a sentence ends."""
+    at = 0
+    for piece in pieces:
+        said = words(piece)
+        inside = [end - at for end in sorted(ends) if at < end < at + len(said)]
+        begin = piece.start
+        if piece.kind == "text" and inside:
+            for place in _places(text[piece.start : piece.stop], words, piece, inside):
+                yield Piece("text", begin, place)
+                begin = place
+            yield Piece("text", begin, piece.stop)
+        else:
+            yield piece
+        at += len(said)
+
+
+def _places(raw: str, words: Words, piece: Piece, inside: Sequence[int]) -> Iterator[int]:
+    """Where the words end in the file that are so many characters long."""
+    at, wanted = 0, list(inside)
+    for sign in _SIGN.finditer(raw):
+        if wanted and at == wanted[0]:
+            wanted.pop(0)
+            yield piece.start + sign.start()
+        start = piece.start + sign.start()
+        at += len(words(Piece("text", start, piece.start + sign.end())))
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces, words that stand side by side as one."""
+    made = list[Piece]()
+    for piece in pieces:
+        if piece.kind == "text" and made and made[-1].kind == "text":
+            made[-1] = Piece("text", made[-1].start, piece.stop)
+        else:
+            made.append(piece)
+    return made

@@ -1,0 +1,187 @@
+"""What CAT tools add to XLIFF 1.2 to say how far a segment is: read, and set as they do themselves.
+
+    Trados   <sdl:seg conf="Draft" origin="mt" percent="85"> in <sdl:seg-defs>, for every segment
+    memoQ    <trans-unit mq:status="Pretranslated" mq:percent="101">
+    Phrase   <trans-unit m:confirmed="0" m:score="1.01" m:trans-origin="tm">
+
+Sources: Okapi's SdlXliffConfLevel and the files of its tests for Trados; for memoQ and Phrase what
+other programs read and write (translate5, converters), since neither describes its format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tmnmt.files.unit import Filling, State
+from tmnmt.files.xliff import quality
+from tmnmt.files.xliff_parts import Node
+
+AS_IT_STANDS = frozenset({"memory", "confirmed"})  # origins
+OF_MEMORY = AS_IT_STANDS | {"adapted"}
+_MQ, _M = "MQXliff", "http://www.memsource.com/mxlf/2.0"  # namespaces
+_UNLOCKED = frozenset({"", "false", "no", "0", "none"})
+_TRADOS_STATES: dict[str, State] = {
+    "Draft": "draft",
+    "RejectedTranslation": "draft",
+    "RejectedSignOff": "draft",
+    "Translated": "translated",
+    "ApprovedTranslation": "translated",
+    "ApprovedSignOff": "translated",
+}
+_MEMOQ_DRAFTS = frozenset(
+    {"notstarted", "partiallyedited", "machinetranslated", "assembledfromfragments", "rejected"}
+    | {"autojoined", "autosplit"}
+)
+_MEMOQ_DONE = re.compile("confirmed|proofread")
+_WHOLE = 100  # per cent
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """How one tool says what it says of a segment: the element that says it, by the segment's mid;
+    None: nothing is said."""
+
+    where: Callable[[Node, str], Node | None]
+    state: Callable[[dict[str, str]], State | None]  # by its attributes; None: by XLIFF's own
+    values: Callable[[Filling], dict[str, str]]  # of a new target, "" takes one away
+    space: str  # the namespace of the attributes, "" where they have none
+
+
+def tool_of(node: Node) -> Tool | None:
+    """The tool that says how far the segments of a <trans-unit> are."""
+    if any(True for _ in _trados_segments(node)):
+        return TRADOS
+    return next((tool for tool in (MEMOQ, PHRASE) if tool.where(node, "") is not None), None)
+
+
+def said_state(node: Node, mid: str) -> State | None:
+    """The state of a segment that has a translation, as its tool says it; None: nothing is said."""
+    tool = tool_of(node)
+    told = tool.where(node, mid) if tool else None
+    return tool.state(told.attributes) if tool and told else None
+
+
+def is_locked(node: Node, mid: str) -> bool:
+    """Whether a segment is: m:locked, mq:locked, and Trados of each segment."""
+    told = _trados(node, mid)
+    return _says_locked(node) or (told is not None and _says_locked(told))
+
+
+def said_of(
+    node: Node, data: bytes, mid: str, filling: Filling
+) -> tuple[Node, dict[str, str]] | None:
+    """The element that tells how far a segment is, and what it says of it with this filling: the
+    attributes with their prefixes, "" takes one away. None: nothing is said of it."""
+    tool = tool_of(node)
+    told = tool.where(node, mid) if tool else None
+    if tool is None or told is None:
+        return None
+    prefix = _prefix(told, data[told.start : told.inside], tool.space)
+    return told, {prefix + name: value for name, value in tool.values(filling).items()}
+
+
+def _prefix(told: Node, tag: bytes, space: str) -> str:
+    """How the tool's namespace is called in this tag, with the colon."""
+    if not space:
+        return ""
+    locals_ = (name.rpartition(" ")[2] for name in told.attributes if name.startswith(f"{space} "))
+    found = re.search(rf"\s([\w.-]+:){next(locals_)}\s*=".encode(), tag)
+    return found[1].decode() if found else ""
+
+
+def _says_locked(node: Node) -> bool:
+    return any(
+        name.rpartition(" ")[2] == "locked" and value.lower() not in _UNLOCKED
+        for name, value in node.attributes.items()
+    )
+
+
+def _percent(filling: Filling) -> int:
+    """What the match is worth that the target was taken from."""
+    best = max(map(quality, filling.matches), default=_WHOLE)
+    return max(best, _WHOLE) if filling.origin in AS_IT_STANDS else best
+
+
+# --- Trados
+
+
+def _trados_segments(node: Node) -> Sequence[Node]:
+    return [
+        one
+        for definitions in node.children
+        if definitions.name.endswith(" seg-defs")
+        for one in definitions.children
+    ]
+
+
+def _trados(node: Node, mid: str) -> Node | None:
+    found = (one for one in _trados_segments(node) if one.attributes.get("id") == mid)
+    return next(found, None)
+
+
+def _trados_state(said: dict[str, str]) -> State | None:
+    return _TRADOS_STATES.get(said.get("conf", ""), "draft")
+
+
+def _trados_values(filling: Filling) -> dict[str, str]:
+    values = {"conf": "Draft", "origin": "mt", "origin-system": "tmnmt", "percent": ""}
+    values |= {"text-match": "", "struct-match": ""}
+    if filling.origin in OF_MEMORY:
+        value = _percent(filling)
+        values |= {"origin": "tm", "percent": str(min(value, _WHOLE))}
+        values |= {"text-match": "SourceAndTarget"} if value > _WHOLE else {}  # in its context
+    if filling.origin in AS_IT_STANDS:
+        values["conf"] = "Translated"
+    return values
+
+
+# --- memoQ and Phrase
+
+
+def _saying(space: str, name: str) -> Callable[[Node, str], Node | None]:
+    """The unit itself, where it has this attribute."""
+    return lambda node, mid: node if f"{space} {name}" in node.attributes else None
+
+
+def _memoq_state(said: dict[str, str]) -> State | None:
+    status = said.get(f"{_MQ} status", "").lower()
+    if status == "pretranslated":
+        return "translated" if _number(said.get(f"{_MQ} percent", "")) >= _WHOLE else "draft"
+    if _MEMOQ_DONE.search(status):
+        return "translated"
+    return "draft" if status in _MEMOQ_DRAFTS else None
+
+
+def _memoq_values(filling: Filling) -> dict[str, str]:
+    if filling.origin not in OF_MEMORY:
+        return {"status": "PartiallyEdited", "percent": ""}
+    return {"status": "Pretranslated", "percent": str(_percent(filling))}
+
+
+def _phrase_state(said: dict[str, str]) -> State | None:
+    if said.get(f"{_M} confirmed", "").lower() not in _UNLOCKED:
+        return "translated"
+    is_whole = said.get(f"{_M} trans-origin") == "tm" and (
+        _number(said.get(f"{_M} score", "")) >= 1
+    )
+    return "translated" if is_whole else "draft"
+
+
+def _phrase_values(filling: Filling) -> dict[str, str]:
+    if filling.origin not in OF_MEMORY:
+        return {"confirmed": "0", "trans-origin": "mt", "score": "0.0"}
+    score = min(_percent(filling), _WHOLE + 1) / _WHOLE  # 1.01 is in the same context
+    return {"confirmed": "0", "trans-origin": "tm", "score": str(score)}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+TRADOS = Tool(_trados, _trados_state, _trados_values, "")
+MEMOQ = Tool(_saying(_MQ, "status"), _memoq_state, _memoq_values, _MQ)
+PHRASE = Tool(_saying(_M, "confirmed"), _phrase_state, _phrase_values, _M)
