@@ -162,7 +162,7 @@ def held_out(model: Model, options: argparse.Namespace) -> Array:
 
 
 def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
-    exact = flat(files.contexts, queries, K)[1]
+    exact = flat(files.contexts[:], queries, K)[1]
     print(
         f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built "
         "in s | memory in MB |"

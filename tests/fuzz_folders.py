@@ -368,8 +368,8 @@ def keys(index: Path, draw: Draw) -> None:
             words[draw.randrange(len(words))] = draw.choice([-1, 10**9, 420, 0])
             words.tofile(folder / "y.i32")
             contexts, hiddens = (
-                np.fromfile(folder / name, "<f2").reshape(len(words), -1)
-                for name in ("c.f16", "z.f16")
+                np.fromfile(folder / name, "u1").reshape(len(words), -1)
+                for name in ("c.u8", "z.u8")
             )
             for i, record in enumerate(records):
                 at = slice(record["start"], record["start"] + record["length"])

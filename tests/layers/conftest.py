@@ -13,7 +13,7 @@ from tiny_neighbours import with_keys
 
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.files import Header, Keys, KeyWriter, digest_of, keys_dir
+from tmnmt.keys.files import Header, KeyWriter, digest_of, keys_dir
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
@@ -51,10 +51,14 @@ def memory(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Path:
 def three(tmp_path: Path) -> Datastore:
     """c', z' and word: (0, 0), (log 3, 1), 1; (1, 0), (log 3, 0), 0; (0, 2), (log 3, 0), 1"""
     build(tmp_path / "index", [Segment("x", "y")], "en", "fr")
-    with KeyWriter.open(keys_dir(tmp_path / "index", "m"), Header("m", 2, 2, 9)) as writer:
-        contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float16)
-        hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float16)
-        writer.append(
-            [1], [digest_of("x", "y")], [Keys(contexts, hiddens, np.array([1, 0, 1], np.int32))]
-        )
-    return Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")
+    header = Header("m", 2, 2, 9)
+    with KeyWriter.open(keys_dir(tmp_path / "index", "m"), header) as writer:
+        contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float32)
+        hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float32)
+        keys = header.encoded(contexts, hiddens, np.array([1, 0, 1]))
+        writer.append([1], [digest_of("x", "y")], [keys])
+    datastore = Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")
+    (search,) = datastore.searches  # of numbers that are not rounded
+    search.files.contexts, search.files.hiddens = contexts, hiddens  # type: ignore[assignment]
+    search._compared = contexts
+    return datastore

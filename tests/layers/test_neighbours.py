@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from grouped import grouped
@@ -72,7 +71,7 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
         queries = torch.randn(5, 32, generator=torch.Generator().manual_seed(1))
         asked = Asked(datastore, 3, [DOCUMENT[0]], [[]])
         positions, found = asked.find(queries, torch.zeros(5, dtype=torch.int64))
-        every = torch.from_numpy(datastore.searches[0].files.contexts.astype(np.float32))
+        every = torch.from_numpy(datastore.searches[0].files.contexts[:])
         scores, best = (queries @ every.T).topk(3)
         torch.testing.assert_close(positions, best)
         torch.testing.assert_close((found.contexts @ queries[:, :, None])[..., 0], scores)

@@ -59,8 +59,8 @@ def keys(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_KEYS, help="Keys for every subword.")] = 8,
 ) -> None:
-    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some 2 kB
-    a target subword.
+    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some
+    400 bytes a target subword.
 
     The size is said before it starts. Run it again after changes, or when it was interrupted: only
     what is missing is computed. Keys lie in INDEX/keys/MODEL-HASH.

@@ -30,7 +30,6 @@ from tmnmt.keys.files import (
     Keys,
     KeyWriter,
     digest_of,
-    half,
     keys_dir,
     models_of,
 )
@@ -168,7 +167,8 @@ def compute(
             pairs = [
                 encode_pair((s.src, s.tgt), model.vocab, work.header.max_subwords) for s, _ in same
             ]
-            keys = [_halved(keys) for keys in force_all(backbone, pairs, device)]
+            forced = force_all(backbone, pairs, device)
+            keys = [_encoded(work.header, of_pair) for of_pair in forced]
             writer.append([segment.id for segment, _ in same], [digest for _, digest in same], keys)
             if progress:
                 progress(int(block["length"].sum()))
@@ -260,9 +260,10 @@ def _unchanged(records: Array, index: MemoryIndex) -> list[tuple[Segment, tuple[
     ]
 
 
-def _halved(keys: PairKeys) -> Keys:
-    contexts, hiddens = (half(numbers.cpu().numpy()) for numbers in (keys.contexts, keys.hiddens))
-    return Keys(contexts, hiddens, keys.ids.to("cpu", torch.int32).numpy())
+def _encoded(header: Header, keys: PairKeys) -> Keys:
+    return header.encoded(
+        *(numbers.cpu().numpy() for numbers in (keys.contexts, keys.hiddens, keys.ids))
+    )
 
 
 def _join(writer: KeyWriter, path: Path, work: Plan) -> None:

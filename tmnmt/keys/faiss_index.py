@@ -1,11 +1,11 @@
 """FAISS over all keys c' of a memory, by inner product: building, extending and loading the file
 faiss.index.
 
-    flat     no file: every key is compared, blockwise, from c.f16 (see `search.py`);
+    flat     no file: every key is compared, blockwise, in memory (see `search.py`);
              exact, for small memories
     ivf      inverted lists of fp16 keys, 2 l + 8 bytes a key: the keys of the
              nearest lists are compared
-    ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.f16
+    ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.u8
     hnsw     a graph over fp16 keys, 2 l + 272 bytes a key
 
 The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the
@@ -26,7 +26,8 @@ from tmnmt.durable import replacing
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.keys import gpu as key_gpu
-from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.quantised import Quantised
 from tmnmt.progress import ReadProgress
 
 FAISS_FILE = "faiss.index"
@@ -109,7 +110,7 @@ def update_faiss(
     _write(key_gpu.on_cpu(index), path)
 
 
-def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
+def train(contexts: Quantised, kind: Kind, seed: int = 0) -> Any:
     """An empty index of this kind, trained on a sample of the keys (N, l) drawn by `seed`."""
     faiss = load_faiss()
     count, size = contexts.shape
@@ -129,16 +130,16 @@ def train(contexts: Array, kind: Kind, seed: int = 0) -> Any:
         index.cp.spherical = False
         log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{sample_size:,}")
     chosen = np.sort(np.random.default_rng(seed).choice(count, sample_size, replace=False))
-    key_gpu.train(index, contexts[chosen].astype(np.float32))
+    key_gpu.train(index, contexts[chosen])
     return index
 
 
-def add(index: Any, contexts: Array, progress: ReadProgress | None = None) -> None:
+def add(index: Any, contexts: Quantised, progress: ReadProgress | None = None) -> None:
     """Adds those of the keys (N, l) that the index does not have yet; `progress` as for
     `update_faiss`."""
     before = index.ntotal
     for at in range(before, len(contexts), ADDED):
-        block = contexts[at : at + ADDED].astype(np.float32)
+        block = contexts[at : at + ADDED]
         index.add(block)
         if progress:
             progress(len(block), (at + len(block) - before) / (len(contexts) - before))

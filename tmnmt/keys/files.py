@@ -3,8 +3,8 @@ model.
 
     INDEX/keys/<model hash>/
         keys.json    what the keys belong to
-        c.f16        (N, l) contexts c', raw: M is folded into the query
-        z.f16        (N, d) states z'
+        c.u8         (N, ...) contexts c' (N, l), raw: M is folded into the query; `quantised`
+        z.u8         (N, ...) states z' (N, d)
         y.i32        (N,)   subword ids y', </s> too
         offsets      which rows are whose: frames of records, each frame with its checksums
 
@@ -32,18 +32,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.durable import make_folder, sync_folder, write
-from tmnmt.errors import DataError, MemoryIndexError, shown
+from tmnmt.errors import MemoryIndexError, shown
 from tmnmt.index.embedded.journal import SECTOR
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
+from tmnmt.keys.quantised import Quantised, decode, encode, row_bytes
 
-FORMAT = 2
+FORMAT = 3
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
 MOST_HEADER_BYTES = 1 << 13  # of keys.json
 LONGEST_NAME = 100  # of a model
 LARGEST = 1 << 20  # of l, d and where pairs are cut
 MOST_ROWS = 1 << 40
+POSITION_BYTES = 400  # of a target position, if that leaves LEAST_BITS a number
+LEAST_BITS = 3  # chosen on dev: BLEU is that of keys in full
 # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
@@ -57,10 +60,10 @@ Array = NDArray[Any]
 
 
 class Keys(NamedTuple):
-    """The keys of one pair."""
+    """The keys of one pair as they lie on disk; `Header.decoded` gives the numbers."""
 
-    contexts: Array  # (T, l) float16 c'
-    hiddens: Array  # (T, d) float16 z'
+    contexts: Array  # (T, ...) uint8 of c'
+    hiddens: Array  # (T, ...) uint8 of z'
     ids: Array  # (T,) int32 y'
 
 
@@ -75,17 +78,42 @@ class Header:
     format: int = FORMAT
 
     @property
+    def bits(self) -> int:
+        """Of a number of a key: as many as fit `POSITION_BYTES`."""
+        fitting = (
+            bits for bits in range(8, LEAST_BITS, -1) if self._bytes_at(bits) <= POSITION_BYTES
+        )
+        return next(fitting, LEAST_BITS)
+
+    @property
     def position_bytes(self) -> int:
         """Bytes on disk of one target position."""
-        return 2 * self.context_size + 2 * self.hidden_size + 4
+        return self._bytes_at(self.bits)
+
+    def _bytes_at(self, bits: int) -> int:
+        return row_bytes(self.context_size, bits) + row_bytes(self.hidden_size, bits) + 4
 
     @property
     def columns(self) -> tuple[tuple[str, str, int], ...]:
         """The files of the rows: name, type, numbers a row."""
         return (
-            ("c.f16", "<f2", self.context_size),
-            ("z.f16", "<f2", self.hidden_size),
+            ("c.u8", "u1", row_bytes(self.context_size, self.bits)),
+            ("z.u8", "u1", row_bytes(self.hidden_size, self.bits)),
             ("y.i32", "<i4", 1),
+        )
+
+    def encoded(self, contexts: Array, hiddens: Array, ids: Array) -> Keys:
+        """The keys of a pair, (T, l), (T, d) and (T,), for the disk. Raises DataError for numbers
+        that cannot be kept."""
+        return Keys(
+            encode(contexts, self.bits), encode(hiddens, self.bits), ids.astype("<i4", copy=False)
+        )
+
+    def decoded(self, keys: Keys) -> tuple[Array, Array]:
+        """c' (T, l) and z' (T, d) of a pair, float32."""
+        return (
+            decode(keys.contexts, self.context_size, self.bits),
+            decode(keys.hiddens, self.hidden_size, self.bits),
         )
 
 
@@ -115,7 +143,10 @@ class KeyFiles:
             folder
         )  # (segments,) RECORD, in the order they were written
         self.positions = _rows(self.records)  # N
-        self.contexts, self.hiddens, self.ids = self._mapped()
+        self._rows = self._mapped()
+        self.contexts = Quantised(self._rows[0], header.context_size, header.bits)  # (N, l)
+        self.hiddens = Quantised(self._rows[1], header.hidden_size, header.bits)  # (N, d)
+        self.ids = self._rows[2]  # (N,)
         self._by_digest = np.argsort(self.records["digest"][:, 0], kind="stable")
         self._digests = self.records["digest"][self._by_digest, 0]
 
@@ -153,9 +184,7 @@ class KeyFiles:
         what was written."""
         record = self.records[number]
         rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
-        keys = Keys(
-            np.array(self.contexts[rows]), np.array(self.hiddens[rows]), np.array(self.ids[rows])
-        )
+        keys = Keys(*(np.array(column[rows]) for column in self._rows))
         if _content(keys) != int(record["content"]):
             where = f"{self.folder}: the keys of segment {record['id']} are damaged"
             raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
@@ -249,15 +278,6 @@ class KeyWriter:
         except OSError as error:
             raise MemoryIndexError(f"{self.folder}: nothing was added: {error.strerror}") from error
         self._offset += len(frame)
-
-
-def half(numbers: Array) -> Array:
-    """As float16. Raises DataError where one is too great for it."""
-    with np.errstate(over="ignore"):
-        halved = numbers.astype("<f2")
-    if not np.isfinite(halved).all():
-        raise DataError("a key of this model is beyond ±65,504, which 16 bits cannot hold")
-    return halved
 
 
 def models_of(index_dir: Path) -> list[str]:

@@ -94,8 +94,11 @@ class PairKeyStore:
             keys = files.find(*pair)
             if keys is not None:
                 files.check_words(keys.ids, len(self.vocab))
-                contexts, hiddens, ids = (torch.from_numpy(array).to(self.device) for array in keys)
-                return PairKeys(contexts.float(), hiddens.float(), ids.long())
+                contexts, hiddens, ids = (
+                    torch.from_numpy(array).to(self.device)
+                    for array in (*files.header.decoded(keys), keys.ids)
+                )
+                return PairKeys(contexts, hiddens, ids.long())
         return None
 
 

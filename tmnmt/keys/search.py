@@ -27,7 +27,7 @@ class KeyPlace(NamedTuple):
 
 
 class KeySearch:
-    """All keys of an index of one model. Scores are always those of the raw fp16 keys; which keys
+    """All keys of an index of one model. Scores are always those of the keys on disk; which keys
     are found is exact where there is no faiss.index, approximate else. Keys added since faiss.index
     was made are compared one by one.
 
@@ -40,9 +40,8 @@ class KeySearch:
         self._faiss: Any | None
         self.kind, self._faiss = open_faiss(files)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
-        few = self._faiss is None and files.positions <= BLOCK
-        # else converted at every search
-        self._compared = files.contexts.astype(np.float32) if few else files.contexts
+        later = files.contexts[self._indexed :]  # those that FAISS does not have
+        self._compared = later if len(later) <= BLOCK else later.astype(np.float16)
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -102,15 +101,19 @@ class KeySearch:
 
     def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
         """As `search`, but deleted segments are answered too, and queries are not checked."""
-        later = flat(self._compared, queries, k, self._indexed)
-        if self._faiss is None:
-            return later
-        _, positions = self._faiss.search(queries, min(k * self._widened, self._indexed))
+        rounded = self._compared.dtype == np.float16  # twice as many, then, are scored again
+        scores, positions = flat(self._compared, queries, 2 * k if rounded else k)
+        if not self.files.positions:
+            return scores, positions
+        positions[positions >= 0] += self._indexed
+        if self._faiss is not None:
+            _, indexed = self._faiss.search(queries, min(k * self._widened, self._indexed))
+            positions = np.hstack([indexed, positions])
         # (n, candidates, l)
-        rows = self.files.contexts[np.maximum(positions, 0)].astype(np.float32)
+        rows = self.files.contexts[np.maximum(positions, 0)]
         scores = np.einsum("nl,ncl->nc", queries, rows)
         scores[positions < 0] = -np.inf
-        return best(np.hstack([scores, later[0]]), np.hstack([positions, later[1]]), k)
+        return best(scores, positions, k)
 
     def pairs(self, positions: Array) -> Array:
         """The number of the distinct pair whose rows each position is one of, in the shape of
@@ -155,15 +158,13 @@ class KeySearch:
         return alive[at.reshape(positions.shape)] & (positions >= 0)
 
 
-def flat(contexts: Array, queries: Array, k: int, start: int = 0) -> tuple[Array, Array]:
-    """The exact `k` best of the keys (N, l) from `start` on for the queries (n, l): scores,
-    positions (n, k).
-
-    Of keys in float16 a block is in memory in fp32 at a time: N is bounded by the disk alone."""
+def flat(contexts: Array, queries: Array, k: int) -> tuple[Array, Array]:
+    """The exact `k` best of the keys (N, l) for the queries (n, l): scores, positions (n, k). Of
+    keys in float16 a block is converted at a time."""
     scores = np.full((len(queries), k), -np.inf, np.float32)
     positions = np.full((len(queries), k), -1, np.int64)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
-    for at in range(start, len(contexts), rows):
+    for at in range(0, len(contexts), rows):
         block = queries @ contexts[at : at + rows].astype(np.float32, copy=False).T  # (n, rows)
         top = (
             np.argpartition(block, -k, 1)[:, -k:]

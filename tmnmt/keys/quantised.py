@@ -1,0 +1,106 @@
+"""Vectors in a few bits a number.
+
+A vector is turned by a fixed rotation (signs, then Hadamard's matrix; Ailon and Chazelle 2009),
+after which its numbers are spread like those of a normal distribution, whatever they were. Each
+becomes the nearest of 2^bits levels, which are the best for that distribution (Lloyd 1982, Max
+1960), times a scale of 16 bits that gives the vector its length back. Nothing is learned: the same
+vector is the same bytes for every memory.
+
+    n: vectors    size: numbers of each    bits: of each number, 1 to 8
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.errors import DataError
+
+Array = NDArray[Any]
+ROUNDS = 100  # of Lloyd's algorithm
+_NORMAL = NormalDist()
+
+
+def row_bytes(size: int, bits: int) -> int:
+    """Bytes of a vector: its scale, and its numbers."""
+    return 2 + (size + 7) // 8 * bits
+
+
+def encode(vectors: Array, bits: int) -> Array:
+    """(n, size) to (n, row_bytes) uint8: the scale, the lowest bits of all numbers, the next ones.
+    Raises DataError for numbers that are not finite, or too great for the scale."""
+    n, size = vectors.shape
+    if not np.isfinite(vectors).all():
+        raise DataError("a key of this model has a number that is none")
+    turned = vectors.astype(np.float32) @ _rotation(size)
+    length = np.linalg.norm(turned, axis=1, keepdims=True)
+    unit = np.divide(turned, length, out=np.zeros_like(turned), where=length > 0)
+    centres, bounds = levels(bits)
+    codes = np.searchsorted(bounds, unit * np.sqrt(np.float32(size))).astype(np.uint8)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = (length / np.linalg.norm(centres[codes], axis=1, keepdims=True)).astype("<f2")
+    if not np.isfinite(scale).all():
+        raise DataError("a key of this model is too great for the 16 bits of its scale")
+    planes = [np.packbits(codes >> bit & 1, axis=1) for bit in range(bits)]
+    return np.hstack([scale.view(np.uint8).reshape(n, 2), *planes])
+
+
+def decode(rows: Array, size: int, bits: int) -> Array:
+    """(..., row_bytes) uint8 to (..., size) float32."""
+    flat = rows.reshape(-1, rows.shape[-1])
+    codes = np.zeros((len(flat), size), np.uint8)
+    for bit, plane in enumerate(np.split(flat[:, 2:], bits, axis=1)):
+        codes |= np.unpackbits(plane, axis=1, count=size) << np.uint8(bit)
+    scale = np.ascontiguousarray(flat[:, :2]).view("<f2").astype(np.float32)
+    vectors: Array = (levels(bits)[0][codes] * scale) @ _rotation(size).T
+    return vectors.reshape(*rows.shape[:-1], size)
+
+
+class Quantised:
+    """Rows (N, row_bytes) as what they stand for, (N, size) float32; read when they are asked
+    for."""
+
+    def __init__(self, rows: Array, size: int, bits: int) -> None:
+        self._rows, self._bits = rows, bits
+        self.shape = len(rows), size
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Array | slice) -> Array:
+        return decode(np.asarray(self._rows[index]), self.shape[1], self._bits)
+
+
+@cache
+def levels(bits: int) -> tuple[Array, Array]:
+    """The levels (2^bits,) for a normal distribution, ascending, and the bounds between them."""
+    count = 1 << bits
+    bounds = [_NORMAL.inv_cdf(i / count) * 3**0.5 for i in range(1, count)]
+    centres: list[float] = []
+    for _ in range(ROUNDS):
+        cdf = [0.0, *map(_NORMAL.cdf, bounds), 1.0]
+        pdf = [0.0, *map(_NORMAL.pdf, bounds), 0.0]
+        centres = [(pdf[i] - pdf[i + 1]) / (cdf[i + 1] - cdf[i]) for i in range(count)]
+        bounds = [(one + other) / 2 for one, other in pairwise(centres)]
+    return np.array(centres, np.float32), np.array(bounds, np.float32)
+
+
+@cache
+def _rotation(size: int) -> Array:
+    """(size, size): fixed signs, the bits of the fractional part of multiples of the golden ratio,
+    then Hadamard's matrix, in blocks whose sizes are powers of two."""
+    parts = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    signs = np.where(parts >> np.uint64(40) & np.uint64(1), 1, -1).astype(np.float32)
+    matrix, at = np.zeros((size, size), np.float32), 0
+    while at < size:
+        block = np.ones((1, 1), np.float32)
+        while 2 * len(block) <= size - at:
+            block = np.block([[block, block], [block, -block]]) / np.sqrt(np.float32(2))
+        end = at + len(block)
+        matrix[at:end, at:end], at = block, end
+    return signs[:, None] * matrix
