@@ -23,7 +23,7 @@ def analyse(
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, JSON, properties.",
+            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, Markdown, JSON, properties.",
         ),
     ],
     memory: Annotated[

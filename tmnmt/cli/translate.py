@@ -45,7 +45,7 @@ def translate(
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Lines of text, or XLIFF, PO, TMX, HTML, JSON, properties; none or -: stdin.",
+            help="Lines, or XLIFF, PO, TMX, HTML, Markdown, JSON, properties; - or none: stdin.",
         ),
     ] = None,
     model: Annotated[
@@ -70,7 +70,7 @@ def translate(
         bool,
         typer.Option(
             "--running-text",
-            help="Text is in paragraphs: their sentences are the segments.",
+            help="Sentences are the segments: of paragraphs of text, of HTML, of Markdown.",
         ),
     ] = False,
     output: Output = Output(),

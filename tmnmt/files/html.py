@@ -14,16 +14,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from html import unescape
 from pathlib import Path
 
-from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
 from tmnmt.codes.record import Code, Kind, Part, Text, joined
 from tmnmt.errors import FormatError
 from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
-from tmnmt.files.pieces import Piece, by_sentence, spans
+from tmnmt.files.pieces import Piece, Words, spans, texts
 from tmnmt.files.sentences import check_language
 from tmnmt.files.texts import MAX_STRING, TOO_MANY, limited, string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -55,25 +55,28 @@ _ROOT = re.compile(r"<html\s[^<>]*>", re.IGNORECASE)
 _LANG = re.compile(r"""\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""<html\s[^>]*?\blang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _LOOKED_AT = 8192  # bytes, or characters
+_WITHOUT_TAGS = re.compile("<[^>]*>")
 _NBSP = re.compile("&(?:nbsp|#160|#xa0);", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class _Slot:
+class Slot:
     """What a unit takes the place of: pieces of a text, or the value of an attribute."""
 
     start: int
     stop: int
     pieces: list[Piece] = field(default_factory=list)
     attribute: Attribute | None = None
+    form: str = HTML  # of its codes
 
 
-class HtmlFile(WholeFile[_Slot]):
+class HtmlFile(WholeFile[Slot]):
     """A page, or a part of one."""
 
     kind = "html"
     has_running_text = True
     errors = "xmlcharrefreplace"
+    finders: Sequence[Finder] = ALL  # of placeholders
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
@@ -110,30 +113,37 @@ class HtmlFile(WholeFile[_Slot]):
         return "cp1252" if western and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else known
 
     @cached_property
-    def _slots(self) -> list[_Slot]:
-        found = _Slots(self.text, self.src_lang if self.sentences else None)
-        for token in tokens(self.text, self.wrong):
+    def _slots(self) -> list[Slot]:
+        return in_order(self._of_html(0, len(self.text)))
+
+    def _of_html(self, start: int, stop: int) -> list[Slot]:
+        """What stands in this part of the text. Raises FormatError for a tag that does not end."""
+        found = Slots(self.text, self.src_lang if self.sentences else None)
+        for token in tokens(self.text[:stop], self.wrong, start):
             found.take(token)
         found.end()
-        return sorted(found.slots, key=lambda slot: (slot.start, slot.attribute is not None))
+        return found.slots
 
-    def _unit(self, slot: _Slot) -> Unit:
+    def _unit(self, slot: Slot) -> Unit:
         line = self.line(slot.start)
         raw = self.text[slot.start : slot.stop]
         if slot.attribute is not None:
-            return unit_of(unescape(raw), breaks=False, line=line)
+            whole = Piece("text", slot.start, slot.stop)
+            return unit_of(self._said(slot, whole), breaks=False, line=line)
         if len(raw) > MAX_STRING:
             return unit_of(raw, line=line)
         if len(slot.pieces) > 2 * MAX_CODES + 1:  # no two texts stand side by side
             return Unit(Text(""), state="locked", line=line, problem=TOO_MANY)
-        text = with_placeholders(joined(_parts(self.text, slot.pieces)))
+        text = with_placeholders(
+            joined(parts_of(self.text, slot, partial(self._said, slot))), self.finders
+        )
         return limited(Unit(clean_codes(text)[0], line=line))
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         if self.tgt_lang and any(fillings):
             yield from self._languages()
         waiting = list[Edit]()  # attributes inside a text that is filled in itself
-        text: tuple[_Slot, Filling] | None = None
+        text: tuple[Slot, Filling] | None = None
         for slot, filling in zip(self._slots, fillings, strict=True):
             if text is not None and slot.start >= text[0].stop:
                 yield self._filled(*text, waiting)
@@ -143,9 +153,9 @@ class HtmlFile(WholeFile[_Slot]):
             if slot.attribute is None:
                 text = slot, filling
             elif text is None:
-                yield _value(slot.attribute, filling.target)
+                yield self._value(slot, filling.target)
             else:
-                waiting.append(_value(slot.attribute, filling.target))
+                waiting.append(self._value(slot, filling.target))
         if text is not None:
             yield self._filled(*text, waiting)
 
@@ -155,7 +165,7 @@ class HtmlFile(WholeFile[_Slot]):
             for found in _LANG.finditer(self.text, root.start(), root.end()):
                 yield Edit(found.start(1), found.end(1), self.tgt_lang)
 
-    def _filled(self, slot: _Slot, filling: Filling, inside: list[Edit]) -> Edit:
+    def _filled(self, slot: Slot, filling: Filling, inside: list[Edit]) -> Edit:
         """A text with its target, whose tags have other attributes inside."""
         tags = defaultdict[str, deque[str]](deque)
         for piece in slot.pieces:
@@ -163,31 +173,75 @@ class HtmlFile(WholeFile[_Slot]):
                 old = self.text[piece.start : piece.stop]
                 edits = [edit for edit in inside if piece.start <= edit.start < piece.stop]
                 tags[old].append(_with(old, piece.start, edits))
-        raw = self.text[slot.start : slot.stop]
-        space = "&nbsp;" if _NBSP.search(raw) else "\u00a0"
-        new = ""
+        parts = list[Part]()
         for part in filling.target.parts():
             if isinstance(part, str):
-                new += _escaped(part, space)
-            elif part[0].form == HTML:
+                parts.append(part)
+            elif part[0].form == slot.form:
                 left = tags.get(part[0].markup)
-                new += left.popleft() if left else part[0].markup
+                markup = left.popleft() if left else part[0].markup
+                parts.append((replace(part[0], markup=markup), part[1]))
             else:
-                new += _escaped(part[1] if part[0].form else part[0].markup, space)
-        return Edit(slot.start, slot.stop, new)
+                parts.append(part[1] if part[0].form else part[0].markup)
+        return Edit(slot.start, slot.stop, self._written(slot, parts))
+
+    # --- what differs from Markdown
+
+    def _said(self, slot: Slot, piece: Piece) -> str:
+        """The words of a piece; "" of a tag."""
+        return words_of(self.text, piece)
+
+    def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
+        """A target as it stands in the file; its codes are of the slot's form."""
+        space = "&nbsp;" if _NBSP.search(self.text[slot.start : slot.stop]) else "\u00a0"
+        return "".join(
+            _escaped(part, space) if isinstance(part, str) else part[0].markup for part in parts
+        )
+
+    def _value(self, slot: Slot, target: Text) -> Edit:
+        """The value of an attribute with its target. Codes that it has are placeholders."""
+        quote = slot.attribute.quote if slot.attribute is not None else ""
+        sign = "&#39;" if quote == "'" else "&quot;"
+        new = _escaped(string_of(target)).replace(quote or '"', sign)
+        return Edit(slot.start, slot.stop, new if quote else f'"{new}"')
+
+
+def parts_of(text: str, slot: Slot, words: Words) -> Iterator[Part]:
+    """Words and codes of a text. A <br> between two words covers a space."""
+    pairs = spans(slot.pieces)
+    for number, piece in enumerate(slot.pieces):
+        raw = text[piece.start : piece.stop]
+        if piece.kind == "text":
+            yield words(piece)
+        elif piece.kind == "placeholder":
+            said = words(piece)
+            kind: Kind = "placeholder" if said.strip() else "standalone"
+            yield Code(0, kind, raw, "", slot.form), said
+        elif piece.kind == "alone":
+            sides = text[piece.start - 1 : piece.start], text[piece.stop : piece.stop + 1]
+            apart = piece.name == "br" and not any(side.isspace() for side in sides)
+            yield Code(0, "standalone", raw, "", slot.form), " " * apart
+        else:
+            kind = "open" if piece.kind == "start" else "close"
+            yield Code(0, kind, raw, pairs.get(number, ""), slot.form), ""
+
+
+def words_of(text: str, piece: Piece) -> str:
+    """What a piece of HTML says."""
+    raw = text[piece.start : piece.stop]
+    if piece.kind == "placeholder":
+        return unescape(_WITHOUT_TAGS.sub("", raw))
+    return unescape(raw) if piece.kind == "text" else ""
+
+
+def in_order(slots: Iterable[Slot]) -> list[Slot]:
+    """A text comes before the attributes inside it."""
+    return sorted(slots, key=lambda slot: (slot.start, slot.attribute is not None))
 
 
 def _escaped(text: str, space: str = "\u00a0") -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace("\u00a0", space)
-
-
-def _value(attribute: Attribute, target: Text) -> Edit:
-    """The value of an attribute with its target. Codes that it has are placeholders."""
-    string = string_of(target)
-    quote = attribute.quote or '"'
-    new = _escaped(string).replace(quote, "&quot;" if quote == '"' else "&#39;")
-    return Edit(attribute.start, attribute.end, new if attribute.quote else f'"{new}"')
 
 
 def _with(tag: str, start: int, edits: list[Edit]) -> str:
@@ -196,26 +250,7 @@ def _with(tag: str, start: int, edits: list[Edit]) -> str:
     return tag
 
 
-def _parts(text: str, pieces: Sequence[Piece]) -> Iterator[Part]:
-    """Words and codes of a text. A <br> between two words covers a space."""
-    pairs = spans(pieces)
-    for number, piece in enumerate(pieces):
-        raw = text[piece.start : piece.stop]
-        if piece.kind == "text":
-            yield unescape(raw)
-        elif piece.kind == "placeholder":
-            words = unescape(re.sub(r"<[^>]*>", "", raw))
-            yield Code(0, "placeholder" if words.strip() else "standalone", raw, "", HTML), words
-        elif piece.kind == "alone":
-            sides = text[piece.start - 1 : piece.start], text[piece.stop : piece.stop + 1]
-            apart = piece.name == "br" and not any(side.isspace() for side in sides)
-            yield Code(0, "standalone", raw, "", HTML), " " * apart
-        else:
-            kind: Kind = "open" if piece.kind == "start" else "close"
-            yield Code(0, kind, raw, pairs.get(number, ""), HTML), ""
-
-
-class _Slots:
+class Slots:
     """Takes tokens in order, and gathers what is to be translated."""
 
     def __init__(self, text: str, language: str | None = None) -> None:
@@ -223,7 +258,7 @@ class _Slots:
         UsageError where there are no rules."""
         if language is not None:
             check_language(language)
-        self.slots = list[_Slot]()
+        self.slots = list[Slot]()
         self._text, self._language = text, language
         self._pieces = list[Piece]()
         self._pre = 0  # how many pre are open
@@ -306,7 +341,7 @@ class _Slots:
         for attribute in found.values():
             value = unescape(self._text[attribute.start : attribute.end])
             if self._is_read(token, attribute.name, found) and any(map(str.isalnum, value)):
-                self.slots.append(_Slot(attribute.start, attribute.end, attribute=attribute))
+                self.slots.append(Slot(attribute.start, attribute.end, attribute=attribute))
 
     def _is_read(self, token: Token, name: str, found: dict[str, Attribute]) -> bool:
         if name == "label":
@@ -319,57 +354,9 @@ class _Slots:
         return name in _READ
 
     def end(self) -> None:
-        """Ends a text: what is gathered becomes a slot where it has words."""
+        """Ends a text: what is gathered becomes a slot, or several, where it has words."""
         pieces, self._pieces = self._pieces, []
-        self._add(pieces)
-
-    def _words(self, piece: Piece) -> str:
-        """What a piece says."""
-        raw = self._text[piece.start : piece.stop]
-        if piece.kind == "placeholder":
-            return unescape(re.sub(r"<[^>]*>", "", raw))
-        return unescape(raw) if piece.kind == "text" else ""
-
-    def _add(self, pieces: list[Piece]) -> None:
-        pieces = pieces[slice(*self._inner(pieces))]
-        if self._language is not None and not self._pre and pieces:
-            found = list(by_sentence(pieces, self._text, self._words, self._language))
-            if len(found) > 1:
-                for sentence in found:
-                    self._add(sentence)
-                return
-        if any(piece.kind == "text" and self._has_words(piece) for piece in pieces):
-            self._trim(pieces[0], pieces[-1])
-            self.slots.append(_Slot(pieces[0].start, pieces[-1].stop, pieces))
-
-    def _inner(self, pieces: list[Piece]) -> tuple[int, int]:
-        """From where to where they are without what need not be inside at either end."""
-        pairs = spans(pieces)
-        first, last = 0, len(pieces) - 1
-        while first <= last:
-            if self._is_outside(pieces[first]):
-                first += 1
-            elif self._is_outside(pieces[last]):
-                last -= 1
-            elif first < last and first in pairs and pairs[first] == pairs.get(last):
-                first, last = first + 1, last - 1
-            else:
-                break
-        return first, last + 1
-
-    def _is_outside(self, piece: Piece) -> bool:
-        if piece.kind == "text":
-            return not unescape(self._text[piece.start : piece.stop]).strip(" \t\r\n\f")
-        return piece.kind == "alone"
-
-    def _has_words(self, piece: Piece) -> bool:
-        return any(map(str.isalnum, unescape(self._text[piece.start : piece.stop])))
-
-    def _trim(self, first: Piece, last: Piece) -> None:
-        """Leaves blanks at the ends outside."""
-        if first.kind == "text":
-            raw = self._text[first.start : first.stop]
-            first.start += len(raw) - len(raw.lstrip(" \t\r\n\f"))
-        if last.kind == "text":
-            raw = self._text[last.start : last.stop]
-            last.stop -= len(raw) - len(raw.rstrip(" \t\r\n\f"))
+        language = None if self._pre else self._language
+        said = partial(words_of, self._text)
+        for inner in texts(pieces, self._text, said, language):
+            self.slots.append(Slot(inner[0].start, inner[-1].stop, inner))

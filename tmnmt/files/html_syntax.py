@@ -41,10 +41,10 @@ class Token(NamedTuple):
     name: str = ""  # of a tag, or of the element around raw text; in lower case
 
 
-def tokens(text: str, wrong: Wrong) -> Iterator[Token]:
-    """The tokens in order; together they are the text. Raises what `wrong` makes of a place and of
-    what is wrong there: a tag or a comment that does not end."""
-    at = 1 if text.startswith(BOM) else 0
+def tokens(text: str, wrong: Wrong, start: int = 0) -> Iterator[Token]:
+    """The tokens from `start` on, in order; together they are the text. Raises what `wrong` makes
+    of a place and of what is wrong there: a tag or a comment that does not end."""
+    at = start or (1 if text.startswith(BOM) else 0)
     begin = at  # of a text
     while (at := text.find("<", at)) >= 0:
         found = _token(text, at, wrong)

@@ -7,6 +7,7 @@ from pathlib import Path
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.json import JsonFile
+from tmnmt.files.markdown import MarkdownFile
 from tmnmt.files.po import PoFile
 from tmnmt.files.properties import PropertiesFile
 from tmnmt.files.tmx import TmxFile
@@ -23,6 +24,7 @@ KINDS: tuple[type[TranslatableFile], ...] = (
     Xliff1,
     PoFile,
     TmxFile,
+    MarkdownFile,
     HtmlFile,
     JsonFile,
     PropertiesFile,
@@ -34,8 +36,8 @@ def opened(path: Path) -> TranslatableFile:
     kind = kind_of(path)
     if kind is None:
         raise FormatError(
-            f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, JSON, "
-            "Java properties"
+            f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, Markdown, "
+            "JSON, Java properties"
         )
     return kind(path)
 

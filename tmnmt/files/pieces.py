@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from tmnmt.files.sentences import sentences
 
+_BLANKS = " \t\r\n\f"
 _BLANK = re.compile(r"[\t\r\n\f]")
 # what html.unescape takes for one character, or a character
 _SIGN = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)|[\s\S]")
@@ -25,6 +26,8 @@ class Piece:
     name: str = ""
 
 
+LINE_END = "line end"  # the name of words that are one, and blanks
+KEPT = "kept"  # the names of spans begin so whose tags depend on the words inside
 Words = Callable[[Piece], str]  # what a piece says; "" of a tag
 
 
@@ -76,7 +79,7 @@ def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> It
         said = words(piece)
         inside = [end - at for end in sorted(ends) if at < end < at + len(said)]
         begin = piece.start
-        if piece.kind == "text" and inside:
+        if piece.kind == "text" and not piece.name and inside:
             for place in _places(text[piece.start : piece.stop], words, piece, inside):
                 yield Piece("text", begin, place)
                 begin = place
@@ -101,8 +104,65 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces, words that stand side by side as one."""
     made = list[Piece]()
     for piece in pieces:
-        if piece.kind == "text" and made and made[-1].kind == "text":
+        if (
+            piece.kind == "text"
+            and made
+            and made[-1].kind == "text" == piece.kind
+            and not (piece.name or made[-1].name)
+        ):
             made[-1] = Piece("text", made[-1].start, piece.stop)
         else:
             made.append(piece)
     return made
+
+
+def texts(
+    pieces: Sequence[Piece], text: str, words: Words, language: str | None
+) -> Iterator[list[Piece]]:
+    """What is to be translated of a block: its pieces without what need not be inside at either
+    end, where they have words. `language`: cut at its sentences; None: whole."""
+    inner = list(pieces[slice(*_inner(pieces, words))])
+    if language is not None and inner:
+        found = list(by_sentence(inner, text, words, language))
+        if len(found) > 1:
+            for sentence in found:
+                yield from texts(sentence, text, words, language)
+            return
+    if any(one.kind == "text" and any(map(str.isalnum, words(one))) for one in inner):
+        _trim(inner[0], inner[-1], text)
+        yield inner
+
+
+def _inner(pieces: Sequence[Piece], words: Words) -> tuple[int, int]:
+    """From where to where they are without blanks, what stands alone, and tags around the rest."""
+    pairs = spans(pieces)
+    first, last = 0, len(pieces) - 1
+    while first <= last:
+        if _is_outside(pieces[first], words):
+            first += 1
+        elif _is_outside(pieces[last], words):
+            last -= 1
+        elif (
+            first < last
+            and first in pairs
+            and pairs[first] == pairs.get(last)
+            and not pieces[first].name.startswith(KEPT)
+        ):
+            first, last = first + 1, last - 1
+        else:
+            break
+    return first, last + 1
+
+
+def _is_outside(piece: Piece, words: Words) -> bool:
+    return piece.kind == "alone" or (piece.kind == "text" and not words(piece).strip(_BLANKS))
+
+
+def _trim(first: Piece, last: Piece, text: str) -> None:
+    """Leaves blanks at the ends outside."""
+    if first.kind == "text":
+        raw = text[first.start : first.stop]
+        first.start += len(raw) - len(raw.lstrip(_BLANKS))
+    if last.kind == "text":
+        raw = text[last.start : last.stop]
+        last.stop -= len(raw) - len(raw.rstrip(_BLANKS))

@@ -1,0 +1,174 @@
+"""Markdown: a unit is the text of a paragraph, an item, a heading or a cell of a table, or a
+sentence of it. Emphasis, links, code and tags inside are codes; the words of an image are a unit of
+their own, and HTML between blocks is read as in a page.
+
+Left alone: blocks of code, front matter, definitions of links. What is decided so:
+- A target is written on one line, whatever its source was.
+- Signs in it are escaped where they would be markup; and where * would not be read as it is meant,
+  as between two letters, it is written as <em> or <strong>."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from tmnmt.codes.placeholders import ALL, by_pattern
+from tmnmt.codes.record import Part, Text, joined
+from tmnmt.errors import FormatError
+from tmnmt.files.html import HtmlFile, Slot, in_order, parts_of
+from tmnmt.files.html_syntax import Attribute
+from tmnmt.files.markdown_syntax import BY_WORDS, Block, Reader, words
+from tmnmt.files.pieces import Piece, spans, texts
+from tmnmt.files.texts import string_of
+from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.formats.encoding import byte_order_mark
+
+MARKDOWN = "markdown"  # the form of codes whose markup is Markdown
+_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+# names of footnotes and of pictures, templates, attributes
+_OWN = r"\[\^[^\]\s]{1,100}\]|:[a-z0-9_+-]{2,40}:|\{%[^{}]{1,200}%\}|\{[#.][^{}]{1,80}\}"
+_FINDERS = (*ALL, by_pattern(_OWN))
+_SIGNS = r"[\\`*_\[\]<&~|]|!\Z"  # that may be markup among words
+_HASHES = re.compile(r"(?<=\s)#+\s*\Z")
+_NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
+_BLOCK = re.compile(r"(?:#{1,6}|[-+*])(?:\s|$)|>|=+\s*$|-+\s*$|```|~~~")
+_NAMED = re.compile(r"\]\[[^\]]")  # not by its words
+_BY_LABEL = re.compile(r"\](?:\[.*\])?", re.DOTALL)
+_TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
+
+
+@dataclass(slots=True)
+class MarkdownSlot(Slot):
+    """`begins`: it is where a paragraph begins. `is_cell`: it is in a table. `inside`: there are
+    tags before it, which may be around it."""
+
+    begins: bool = False
+    is_cell: bool = False
+    inside: bool = False
+
+
+class MarkdownFile(HtmlFile):
+    """A Markdown file, in UTF-8 or as its byte-order mark says."""
+
+    kind = "markdown"
+    finders = _FINDERS
+
+    def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        WholeFile.__init__(self, path, src_lang, tgt_lang)
+        self._reader = Reader()
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name."""
+        return path.suffix.lower() in _SUFFIXES
+
+    def _encoding(self, data: bytes) -> str:
+        return byte_order_mark(data)[0]
+
+    @cached_property
+    def _slots(self) -> list[Slot]:
+        found = list[Slot]()
+        for block in self._reader.blocks(self.text):
+            if isinstance(block, Block):
+                found += self._of_block(block)
+                continue
+            try:
+                found += self._of_html(block.start, block.stop)
+            except FormatError:
+                continue  # a tag that ends in another block
+        return in_order(found)
+
+    def _of_block(self, block: Block) -> Iterator[Slot]:
+        pieces = self._reader.pieces(block)
+        for start, stop in self._reader.images(block):
+            is_named = self.text.startswith("](", stop) or _NAMED.match(self.text, stop)
+            if is_named and any(map(str.isalnum, self.text[start:stop])):
+                alt = Attribute("alt", start, stop, "")
+                yield MarkdownSlot(start, stop, attribute=alt, form=MARKDOWN)
+        language = self.src_lang if self.sentences else None
+        for inner in texts(pieces, self.text, partial(words, self.text), language):
+            start = inner[0].start
+            begins = block.is_paragraph and start == block.place(0)
+            inside = any(one.kind == "start" and one.start < start for one in pieces)
+            yield MarkdownSlot(
+                start, inner[-1].stop, inner, None, MARKDOWN, begins, block.is_cell, inside
+            )
+
+    # --- what differs from HTML
+
+    def _languages(self) -> Iterator[Edit]:
+        return iter(())
+
+    def _said(self, slot: Slot, piece: Piece) -> str:
+        return words(self.text, piece) if slot.form == MARKDOWN else super()._said(slot, piece)
+
+    def _value(self, slot: Slot, target: Text) -> Edit:
+        if slot.form != MARKDOWN:
+            return super()._value(slot, target)
+        return Edit(slot.start, slot.stop, re.sub(r"([\\\[\]])", r"\\\1", string_of(target)))
+
+    def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
+        if not isinstance(slot, MarkdownSlot):
+            return super()._written(slot, parts)
+        wanted = _shape(joined(parts))
+        for signs in (_SIGNS if slot.inside else r"\|" if slot.is_cell else "", _SIGNS):
+            new = self._as_markdown(slot, parts, signs)
+            if self._read(new) == wanted:
+                return new
+        return self._as_markdown(slot, [_as_tag(part) for part in parts], _SIGNS)
+
+    def _as_markdown(self, slot: MarkdownSlot, parts: Sequence[Part], signs: str) -> str:
+        """The parts with a backslash before these signs, and where a line would begin a block. A
+        link that was found by its words, as [this], names what it was found by."""
+        new, begins, opened = "", slot.begins, dict[str, int]()
+        for part in parts:
+            if not isinstance(part, str):
+                markup = part[0].markup
+                if markup in BY_WORDS and part[0].pair in opened:
+                    label = self._label(slot, part[0].pair)
+                    markup = markup if new[opened[part[0].pair] :] == label else f"][{label}]"
+                new += markup
+                opened[part[0].pair] = len(new)
+                begins = markup.endswith("\n")
+                continue
+            said = re.sub(r"\s*\n\s*", " ", part)
+            said = re.sub(signs, r"\\\g<0>", said) if signs else said
+            new += _not_a_block(said.lstrip()) if begins else said
+            begins = False
+        return _HASHES.sub(r"\\\g<0>", new)  # which would end a heading
+
+    def _label(self, slot: MarkdownSlot, pair: str) -> str:
+        """What stood between the two halves of a span; they are named by the place of the first."""
+        names = spans(slot.pieces)
+        first, last = (slot.pieces[at] for at, name in sorted(names.items()) if name == pair)
+        return self.text[first.stop : last.start]
+
+    def _read(self, written: str) -> tuple[str, list[str]]:
+        """What a target says as it would be read."""
+        pieces = self._reader.pieces(Block(written))
+        slot = MarkdownSlot(0, len(written), pieces, form=MARKDOWN)
+        return _shape(joined(parts_of(written, slot, partial(words, written))))
+
+
+def _shape(text: Text) -> tuple[str, list[str]]:
+    """What two ways to write a text have in common: the words and the codes."""
+    codes = ["]" if _BY_LABEL.fullmatch(code.markup) else code.markup for code in text.codes]
+    return "".join(text.plain.split()), codes
+
+
+def _not_a_block(said: str) -> str:
+    """Words at the beginning of a line, where they would begin a list, a heading or the like."""
+    if number := _NUMBER.match(said):
+        return f"{number[0]}\\{said[number.end() :]}"
+    return f"\\{said}" if _BLOCK.match(said) else said
+
+
+def _as_tag(part: Part) -> Part:
+    """A code of emphasis as a tag, which may stand anywhere."""
+    if isinstance(part, str) or part[0].markup not in _TAGS:
+        return part
+    end = "/" if part[0].kind == "close" else ""
+    return replace(part[0], markup=f"<{end}{_TAGS[part[0].markup]}>"), part[1]

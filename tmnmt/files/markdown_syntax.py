@@ -1,0 +1,255 @@
+"""Markdown cut into blocks with text, and these into words and markup, by where they stand
+(CommonMark 0.31; tables and ~~strikethrough~~ as GitHub has them). markdown-it-py decides what is
+what; its rules are watched to learn where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from tmnmt.files.pieces import KEPT, LINE_END, Piece
+from tmnmt.files.whole import BOM
+
+if TYPE_CHECKING:
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+_FRONT = re.compile(
+    r"(?:---[ \t\r]*\n(?:.*?\n)??(?:---|\.\.\.)|\+\+\+[ \t\r]*\n(?:.*?\n)??\+\+\+)"
+    r"[ \t\r]*(?:\n|\Z)",
+    re.DOTALL,
+)
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_HASHES = re.compile(r"#{1,6}[ \t]*")
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*)")
+_VOID = frozenset({"br", "hr", "img", "wbr", "input"})
+# boxes of tasks, kinds of alerts, names of footnotes, at the beginning of a text
+_MARK = re.compile(r"\[(?:[ xX]|![A-Za-z]+)\](?=\s)|\[\^[^\]\s]{1,100}\]:(?=\s)")
+_SIGN = re.compile(
+    r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
+)
+BY_WORDS = ("]", "][]")  # ends of links that are found by their words
+
+
+@dataclass(slots=True)
+class Block:
+    """A text: its lines put together, and where each of them begins, there and in the file."""
+
+    content: str
+    lines: Sequence[tuple[int, int]] = ((0, 0),)
+    is_paragraph: bool = False  # or a heading that is underlined
+    is_cell: bool = False
+
+    def place(self, at: int) -> int:
+        """The place in the file of one in the content."""
+        begin, there = next(one for one in reversed(self.lines) if one[0] <= at)
+        return there + at - begin
+
+
+@dataclass(slots=True)
+class HtmlBlock:
+    """Where HTML stands that is a block of its own."""
+
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class _Event:
+    """What an inline rule took: where, the tokens that it made and their lengths, and of a link or
+    an image where its label ends."""
+
+    rule: str
+    start: int
+    stop: int
+    tokens: list[tuple[Token, int]]
+    label: int
+
+
+class Reader:
+    """Reads one file, and what is to be written into it. Every text is Markdown."""
+
+    def __init__(self) -> None:
+        from markdown_it import MarkdownIt
+
+        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        names = parser.get_active_rules()["inline"]
+        for name, rule in zip(names, parser.inline.ruler.getRules(""), strict=True):
+            parser.inline.ruler.at(name, self._watched(name, rule))
+        parser.core.ruler.disable("inline")  # which `pieces` does
+        parser.inline.ruler2.disable("fragments_join")  # tokens stay as they were made
+        self._parser = parser
+        self._env: dict[str, Any] = {}  # what links refer to
+        self._events, self._tokens = list[_Event](), list["Token"]()
+
+    def blocks(self, text: str) -> Iterator[Block | HtmlBlock]:
+        """The blocks in order. Code, front matter and definitions of links are none."""
+        start = len(BOM) if text.startswith(BOM) else 0
+        front = _FRONT.match(text, start)
+        shown = text[start:]
+        if front:
+            shown = "\n" * front[0].count("\n") + text[front.end() :]
+        ends = [found.span() for found in _NEWLINE.finditer(text)]
+        lines = [
+            (begin, end)
+            for begin, end in zip(
+                [start, *(stop for _, stop in ends)],
+                [*(first for first, _ in ends), len(text)],
+                strict=True,
+            )
+        ]
+        tokens = self._parser.parse(shown, self._env)
+        cell = 0  # where the cells of a table that were found end
+        for before, token in zip([None, *tokens], tokens, strict=False):
+            if token.map is None or not token.content.strip():
+                continue
+            first, last = token.map
+            if token.type == "html_block":
+                if token.level:
+                    continue  # its lines may begin with marks of what it is in
+                yield HtmlBlock(lines[first][0], lines[last - 1][1])
+            elif token.type == "inline" and before is not None:
+                if before.type in ("th_open", "td_open"):
+                    content = token.content.replace("|", r"\|")
+                    there = text.find(content, max(cell, lines[first][0]), lines[first][1])
+                    cell = there + len(content)
+                    found = Block(content, [(0, there)], is_cell=True) if there >= 0 else None
+                else:
+                    found = _block(text, lines[first:last], token.content, before)
+                if found is not None:
+                    yield found
+
+    def pieces(self, block: Block) -> list[Piece]:
+        """The pieces of a text, by their places in the file."""
+        content = block.content
+        self._events, self._tokens = [], []
+        self._parser.inline.parse(content, self._parser, self._env, self._tokens)
+        made, end = list[Piece](), 0
+        found = sorted(self._markup(content), key=lambda piece: (piece.start, piece.stop))
+        if mark := _MARK.match(content):
+            found = [Piece("alone", 0, mark.end()), *found]
+        for piece in found:
+            if piece.start < end:
+                continue  # of a mark
+            made += [Piece("text", end, piece.start)] if piece.start > end else []
+            made.append(piece)
+            end = piece.stop
+        made += [Piece("text", end, len(content))] if end < len(content) else []
+        for piece in made:
+            piece.start, piece.stop = block.place(piece.start), block.place(piece.stop - 1) + 1
+        return made
+
+    def images(self, block: Block) -> Iterator[tuple[int, int]]:
+        """Where the words of the images stand in the text whose pieces were asked for last."""
+        for event in self._events:
+            if event.rule == "image" and event.label > event.start + 2:
+                yield block.place(event.start + 2), block.place(event.label - 1) + 1
+
+    def _watched(
+        self, name: str, rule: Callable[[StateInline, bool], bool]
+    ) -> Callable[[StateInline, bool], bool]:
+        """The rule; what it takes is noted, what it only looks at ahead is not."""
+
+        def watched(state: StateInline, silent: bool) -> bool:
+            start, count = state.pos, len(state.tokens) + bool(state.pending)
+            if not rule(state, silent):
+                return False
+            if not silent and state.tokens is self._tokens:
+                label = 0
+                if name in ("link", "image"):
+                    at = start + (name == "image")
+                    label = state.md.helpers.parseLinkLabel(state, at, name == "link")
+                made = [(token, len(token.content)) for token in state.tokens[count:]]
+                self._events.append(_Event(name, start, state.pos, made, label))
+            return True
+
+        return watched
+
+    def _markup(self, content: str) -> Iterator[Piece]:
+        for event in self._events:
+            start, stop = event.start, event.stop
+            made = [token.type for token, _ in event.tokens]
+            match event.rule:
+                case "emphasis" | "strikethrough":
+                    yield from _delimiters(event)
+                case "link":
+                    by_words = content[event.label : stop] in BY_WORDS
+                    name = f"{KEPT if by_words else 'link'} {start}"
+                    yield Piece("start", start, start + 1, name)
+                    yield Piece("end", event.label, stop, name)
+                case "image":
+                    yield Piece("alone", start, stop, "image")
+                case "autolink":
+                    yield Piece("placeholder", start, stop, "link")
+                case "backticks" if made == ["code_inline"]:
+                    yield Piece("placeholder", start, stop, "code")
+                case "html_inline":
+                    yield _tag(content, start, stop)
+                case "newline" | "escape" if "hardbreak" in made:
+                    yield Piece("alone", _before_blanks(content, start), stop, "br")
+                case "newline":
+                    yield Piece("text", _before_blanks(content, start), stop, LINE_END)
+
+
+def words(text: str, piece: Piece) -> str:
+    """What a piece says."""
+    raw = text[piece.start : piece.stop]
+    if piece.kind == "placeholder":
+        return raw.strip("`").strip() if piece.name == "code" else raw[1:-1]
+    if piece.name == LINE_END:
+        return " "
+    if piece.kind != "text":
+        return ""
+    return _SIGN.sub(lambda found: found[1] or unescape(found[2]), raw)
+
+
+def _block(
+    text: str, lines: Sequence[tuple[int, int]], content: str, before: Token
+) -> Block | None:
+    """The text of a paragraph or heading in these lines of the file; None where it does not stand
+    there as it was read."""
+    places, at = list[tuple[int, int]](), 0
+    is_atx = before.type == "heading_open" and before.markup.startswith("#")
+    for line, (begin, end) in zip(content.split("\n"), lines, strict=False):
+        core = line.strip(" \t")
+        whole = text[begin:end]
+        if is_atx and (hashes := _HASHES.search(whole)):
+            there = whole.find(core, hashes.end())
+        else:
+            there = len(whole.rstrip(" \t")) - len(core)
+        if there < 0 or whole[there : there + len(core)] != core:
+            return None
+        indent = len(line) - len(line.lstrip(" \t"))
+        places.append((at, begin + there - indent))
+        at += len(line) + 1
+    return Block(content, places, is_paragraph=not is_atx)
+
+
+def _before_blanks(content: str, at: int) -> int:
+    while content[at - 1 : at] in (" ", "\t"):
+        at -= 1
+    return at
+
+
+def _tag(content: str, start: int, stop: int) -> Piece:
+    tag = _TAG.match(content, start)
+    name = tag["name"].lower() if tag else ""
+    if not tag or name in _VOID or content[stop - 2] == "/":
+        return Piece("alone", start, stop, name)
+    return Piece("end" if tag["end"] else "start", start, stop, name)
+
+
+def _delimiters(event: _Event) -> Iterator[Piece]:
+    """The delimiters of a run that have found each other. One of two signs is two tokens: what
+    opens is the second, what closes the first."""
+    at = event.start
+    for token, length in event.tokens:
+        size = len(token.markup)
+        if token.nesting > 0:
+            yield Piece("start", at + length - size, at + length, token.tag)
+        elif token.nesting < 0:
+            yield Piece("end", at, at + size, token.tag)
+        at += length
