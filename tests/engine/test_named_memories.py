@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tmnmt.engine.named_memories import NamedMemory, named, open_to_write
+from tmnmt.config.options import Meant
+from tmnmt.engine.named_memories import NamedMemory, named, open_memories, open_to_write
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.worth import Trust
+from tmnmt.segments import Segment
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,8 @@ def test_what_has_the_whole_as_its_name_is_that(tmp_path: Path) -> None:
         ("a.tmx:readonly=1", "readonly=1 is no setting of a memory; allowed: penalty=POINTS"),
         ("a.tmx:penality=5", "penality=5 is no setting of a memory"),
         ("a.tmx:penalty=5,,readonly", "is no setting of a memory"),
+        ("a.tmx:watch=1", "watch=1 is no setting of a memory"),
+        ("a.tmx:since=May", "'May' is no date"),
     ],
 )
 def test_a_setting_that_there_is_not_is_told(text: str, told: str) -> None:
@@ -66,3 +70,23 @@ def test_nothing_is_written_to_a_memory_that_is_readonly(tmp_path: Path) -> None
     assert open_to_write(path, [str(path)], [index], "en", "fr") is index
     with pytest.raises(UsageError, match="is readonly, and what is confirmed goes to it"):
         open_to_write(path, [f"{path}:readonly"], [index], "en", "fr")
+
+
+def test_which_segments_are_found_is_set_for_all_or_behind_a_name(tmp_path: Path) -> None:
+    segments = [Segment("a b c", user, "d", user=user) for user in ("ann", "bob")]
+    build(tmp_path / "m", segments, "en", "fr")
+
+    def found(*names: str, meant: Meant = Meant()) -> list[list[str]]:
+        indexes = open_memories(
+            [f"{tmp_path / 'm'}{name}" for name in names], "en", "fr", None, meant
+        )
+        return [[match.segment.tgt for match in one.search(["a b c"])[0]] for one in indexes]
+
+    assert found("", ":user=ann") == [["ann", "bob"], ["ann"]]
+    assert found("", ":user=ann,penalty=5", meant=Meant(user="bob")) == [["bob"], ["ann"]]
+    assert found(":document=d", meant=Meant(user="bob")) == [["bob"]]
+    assert found(":property=x=y") == [[]]
+    with pytest.raises(UsageError, match="leave out the filter, or write to another"):
+        name = f"{tmp_path / 'm'}:user=ann"
+        indexes = open_memories([name], "en", "fr")
+        open_to_write(tmp_path / "m", [name], indexes, "en", "fr")

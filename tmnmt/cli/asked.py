@@ -13,6 +13,7 @@ from tmnmt.cli.files import Job, jobs
 from tmnmt.config.options import (
     Confirming,
     Decoding,
+    Meant,
     Neighbours,
     Output,
     Penalties,
@@ -46,6 +47,8 @@ class Asked:
     remembering: Remembering
     neighbours: Neighbours
     worth: Penalties
+    meant: Meant
+    watch: bool
     src_lang: str | None
     tgt_lang: str | None
 
@@ -58,6 +61,7 @@ class Asked:
             raise UsageError(f"--mode {mode} needs a --memory to read")
         if self.tag and (self.confirming.confirms or self.model is None):
             raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
+        self._check_memories()
         if self.neighbours.neighbours and not self.memory:
             raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
         if self.model is None:
@@ -66,6 +70,14 @@ class Asked:
             raise UsageError(
                 "--untranslated is of a run without --model, which translates everything"
             )
+
+    def _check_memories(self) -> None:
+        from tmnmt.index.filter import filter_of
+
+        of_memories = [*changed(self.meant), *["--watch"] * self.watch]
+        if of_memories and not self.memory:
+            raise UsageError(f"{of_memories[0]} is of a --memory, and there is none")
+        filter_of(self.meant)
 
     def _check_nothing_is_confirmed(self) -> None:
         is_set = {

@@ -46,11 +46,10 @@ def chosen(
     property: str | None,
 ) -> Filter:
     """The filter that the options say. Raises UsageError for what is no date."""
-    from tmnmt.index.filter import Filter
+    from tmnmt.config.options import Meant
+    from tmnmt.index.filter import filter_of
 
-    name, sign, value = (property or "").partition("=")
-    pair = (name, value if sign else None) if property is not None else None
-    return Filter(document, origin, user, _date(since), _date(before), pair)
+    return filter_of(Meant(document, origin, user, since, before, property))
 
 
 def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
@@ -71,15 +70,3 @@ def record(segment: Segment) -> dict[str, Any]:
     """Every field of a segment for JSON; properties as a list of pairs."""
     fields = asdict(segment)
     return {"id": fields.pop("id"), **fields}
-
-
-def _date(text: str | None) -> str | None:
-    from tmnmt.errors import UsageError
-    from tmnmt.formats.dates import iso_utc
-
-    if text is None:
-        return None
-    date = iso_utc(text)
-    if date is None:
-        raise UsageError(f"{text!r} is no date; write 2026-01-31 or 2026-01-31T12:00:00Z")
-    return date

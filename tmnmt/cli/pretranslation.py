@@ -37,7 +37,9 @@ def pretranslate(
 
     languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang))
     with Progress("indexing", "segments", lazy=True) as progress:
-        indexes = open_memories(asked.memory, *languages, progress.advance)
+        indexes = open_memories(
+            asked.memory, *languages, progress.advance, asked.meant, asked.watch
+        )
     retriever = Retriever(
         indexes,
         max(asked.search.top_k, 1),

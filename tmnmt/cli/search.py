@@ -5,17 +5,28 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from tmnmt.config.bounds import Help, at_least
-from tmnmt.config.options import Penalties, Search, Selection, Threshold
+from tmnmt.cli.options import readable
+from tmnmt.config.bounds import Help, at_least, whole
+from tmnmt.config.options import (
+    Meant,
+    Options,
+    Penalties,
+    Search,
+    Selection,
+    Threshold,
+    changed,
+)
+from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.index.base import Index
     from tmnmt.segments import Match
 
+CONCORDANCE = "Concordance"
 QUERIES_A_BATCH = 256
 BLOCK = 1 << 16  # bytes: what a pipe holds
 
@@ -29,6 +40,34 @@ def search(
     ] = None,
     k: Annotated[int, at_least(1), Help("At most so many pairs.", everyday=True)] = 5,
     threshold: Threshold = Search.threshold,
+    concordance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PHRASE",
+            callback=readable,
+            help="Show where these words stand, newest first; a * behind a word: any ending.",
+            rich_help_panel=CONCORDANCE,
+        ),
+    ] = None,
+    side: Annotated[
+        Literal["source", "target"],
+        typer.Option("--in", help="The side it is looked for in.", rich_help_panel=CONCORDANCE),
+    ] = "source",
+    within: Annotated[
+        int | None,
+        whole(1, 30),
+        Help(
+            "In any order, the first and the last at most so many words apart; punctuation marks "
+            "count as words.",
+            title=CONCORDANCE,
+        ),
+    ] = None,
+    match_case: Annotated[
+        bool,
+        typer.Option("--match-case", help="Case counts.", rich_help_panel=CONCORDANCE),
+    ] = False,
+    max_count: Annotated[int, at_least(1), Help("At most so many pairs.", title=CONCORDANCE)] = 20,
+    meant: Meant = Meant(),
     selection: Selection = Selection(),
     worth: Penalties = Penalties(),
     explain: Annotated[
@@ -46,16 +85,34 @@ def search(
     (struck, red) and those that only the query has (green).
 
     Each is shown with its fuzzy score and with what it is worth in per cent: 100 for the same text,
-    also where only numbers differ and it is sure how to put in the right ones."""
+    also where only numbers differ and it is sure how to put in the right ones.
+
+    With --concordance: the pairs that have a phrase, wherever it stands in them."""
     from tmnmt.cli.matches import json_line, printer
     from tmnmt.index.cached import open_index
+    from tmnmt.index.filter import filter_of
     from tmnmt.index.pairs import count_copies
+
+    of_phrase = {"--in": side != "source", "--within": within is not None}
+    of_phrase |= {"--match-case": match_case, "--max-count": max_count != 20}
+    if concordance is not None:
+        from tmnmt.cli.concordance import show_concordance
+        from tmnmt.index.concordance import Phrase
+
+        _check_concordance(text, explain, (selection, worth))
+        phrase = Phrase(concordance, side, within, match_case)
+        with open_index(index) as opened:
+            show_concordance(opened.restricted_to(filter_of(meant)), phrase, max_count, json)
+        return
+    if given := next((option for option, is_given in of_phrase.items() if is_given), None):
+        raise UsageError(f"{given} is of --concordance")
 
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
 
     show = as_json if json else printer(sys.stdout, threshold, explain)
-    with open_index(index) as opened:
+    with open_index(index) as every:
+        opened = every.restricted_to(filter_of(meant))
 
         def answer(queries: Sequence[str]) -> None:
             matches_of = _found(opened, queries, k, threshold, selection, worth)
@@ -70,6 +127,15 @@ def search(
             answer([text])
         else:
             answer_lines(cast(io.BufferedReader, sys.stdin.buffer), answer)
+
+
+def _check_concordance(text: str | None, explain: bool, groups: Sequence[Options]) -> None:
+    """Raises UsageError for an option of a search for what is similar."""
+    if text is not None:
+        raise UsageError(f"--concordance and {text!r} both say what to look for; leave out one")
+    given = ["--explain"] * explain + [option for group in groups for option in changed(group)]
+    if given:
+        raise UsageError(f"{given[0]} is of a search for similar pairs, not of --concordance")
 
 
 def _found(

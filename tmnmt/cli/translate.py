@@ -21,6 +21,7 @@ from tmnmt.config.options import (
     Decoding,
     Device,
     Language,
+    Meant,
     Neighbours,
     Output,
     Penalties,
@@ -60,6 +61,14 @@ def translate(
             help="Index, its Elasticsearch address, or file; may be repeated.",
         ),
     ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Memory files that another program rewrites are read again before the next "
+            "segment.",
+        ),
+    ] = False,
     tag: Annotated[
         str,
         typer.Option(
@@ -81,6 +90,7 @@ def translate(
     remembering: Remembering = Remembering(),
     neighbours: Neighbours = Neighbours(),
     worth: Penalties = Penalties(),
+    meant: Meant = Meant(),
     src_lang: Language = None,
     tgt_lang: Language = None,
     device: Device = None,
@@ -108,6 +118,8 @@ def translate(
         remembering=remembering,
         neighbours=neighbours,
         worth=worth,
+        meant=meant,
+        watch=watch,
         src_lang=src_lang,
         tgt_lang=tgt_lang,
     )
@@ -184,6 +196,8 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
             neighbours=asked.neighbours,
             decoding=asked.decoding,
             worth=asked.worth,
+            meant=asked.meant,
+            watch=asked.watch,
             src_lang=asked.src_lang,
             tgt_lang=asked.tgt_lang,
             device=device,

@@ -100,6 +100,32 @@ class Search(Options):
 
 
 @dataclass(frozen=True)
+class Meant(Options):
+    """Which segments of the memories are found at all, as `tmnmt memory list` takes them."""
+
+    title = "Which segments of the memories are found"
+    document: Annotated[str | None, Help("Only those of this document.", metavar="NAME")] = None
+    origin: Annotated[
+        str | None,
+        Help("Only those of this origin, such as the file they came from.", metavar="NAME"),
+    ] = None
+    user: Annotated[str | None, Help("Only those of this user.", metavar="NAME")] = None
+    since: Annotated[
+        str | None,
+        Help(
+            "Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z.", metavar="DATE"
+        ),
+    ] = None
+    before: Annotated[str | None, Help("Only those changed earlier, or never.", metavar="DATE")] = (
+        None
+    )
+    property: Annotated[
+        str | None,
+        Help("Only those with this property: NAME, or NAME=VALUE.", metavar="NAME[=VALUE]"),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Selection(Options):
     """Which of the pairs found are read."""
 

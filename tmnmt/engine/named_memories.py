@@ -6,33 +6,46 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import cast
 
+from tmnmt.config.options import Meant, options_of
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex, check_languages
 from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.filter import EVERYTHING, Filter, filter_of
+from tmnmt.index.watched import WatchedMemory, watch
 from tmnmt.index.worth import IN_FULL, Trust
 from tmnmt.progress import ReadProgress
 
 log = logging.getLogger(__name__)
 
 Named = str | Path | Index
-SETTINGS = "penalty=POINTS, weight=0 to 1, readonly"
+SETTINGS = (
+    "penalty=POINTS, weight=0 to 1, readonly, watch, document=NAME, origin=NAME, user=NAME, "
+    "since=DATE, before=DATE, property=NAME=VALUE"
+)
+_FLAGS = ("readonly", "watch")
+_MEANT = [each.name for each in options_of(Meant)]
 
 
 @dataclass(frozen=True)
 class NamedMemory:
     """A memory as it is named, and what is set of it behind the name, as in
     "a.tmx:penalty=5,weight=0.9,readonly". penalty: points off its matches. weight: what their worth
-    is multiplied by. readonly: nothing is ever written to it."""
+    is multiplied by. readonly: nothing is ever written to it. watch: a file that another program
+    rewrites is read again (`tmnmt.index.watched`). meant: which of its segments are found at all,
+    by the names that `Meant` has, as in "a.tmx:user=jane"."""
 
     place: Named
     trust: Trust = IN_FULL
     readonly: bool = False
+    watch: bool = False
+    meant: Meant = Meant()
 
 
 def named(memory: Named) -> NamedMemory:
@@ -44,21 +57,25 @@ def named(memory: Named) -> NamedMemory:
     place, _, told = memory.rpartition(":")
     settings = [part.strip().partition("=") for part in told.split(",")]
     names = [name for name, _, _ in settings]
-    looks_so = ("=" in told or "readonly" in names) and "/" not in told
+    looks_so = ("=" in told or any(name in names for name in _FLAGS)) and "/" not in told
     if not place or not looks_so or not all(name.isalpha() for name in names if name):
         return NamedMemory(memory)
-    penalty, weight, readonly = 0, 1.0, False
+    penalty, weight, flags, meant = 0, 1.0, set[str](), Meant()
     for name, sign, value in settings:
         where = f"{memory}: {name}{sign}{value}"
         if name == "penalty":
             penalty = int(_number(value, where, 100, int))
         elif name == "weight":
             weight = _number(value, where, 1, float)
-        elif name == "readonly" and not sign:
-            readonly = True
+        elif name in _FLAGS and not sign:
+            flags.add(name)
+        elif name in _MEANT and sign:
+            meant = replace(meant, **{name: value})
+            filter_of(meant)
         else:
             raise UsageError(f"{where} is no setting of a memory; allowed: {SETTINGS}")
-    return NamedMemory(place, Trust(penalty, weight), readonly)
+    trust = Trust(penalty, weight)
+    return NamedMemory(place, trust, "readonly" in flags, "watch" in flags, meant)
 
 
 def _number(value: str, where: str, most: int, kind: type[int] | type[float]) -> float:
@@ -88,18 +105,47 @@ def check_memory(memory: object) -> None:
 
 
 def open_memories(
-    memories: Iterable[Named], src_lang: str, tgt_lang: str, progress: ReadProgress | None = None
+    memories: Iterable[Named],
+    src_lang: str,
+    tgt_lang: str,
+    progress: ReadProgress | None = None,
+    meant: Meant = Meant(),
+    watches: bool = False,
 ) -> list[Index]:
-    """The indexes. Raises MemoryIndexError where one is of other languages."""
+    """The indexes. meant: which of their segments are found, unless it is set behind a name; there
+    each of its values takes the place of the one here. watches: all files are. Raises
+    MemoryIndexError where an index is of other languages."""
     indexes: list[Index] = []
-    for memory in (named(each).place for each in memories):
+    for one in map(named, memories):
+        memory, opened = one.place, None
         if isinstance(memory, str | Path):
-            indexes.append(open_memory(memory, src_lang, tgt_lang, progress))
-            continue
-        if memory.src_lang and memory.tgt_lang:
+            opened = (
+                watch(memory, src_lang, tgt_lang, progress)
+                if one.watch or (watches and _is_file(memory))
+                else open_memory(memory, src_lang, tgt_lang, progress)
+            )
+        elif memory.src_lang and memory.tgt_lang:
             check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
-        indexes.append(memory)
+        own = {name: value for name, value in asdict(one.meant).items() if value is not None}
+        indexes.append(_restricted(opened or memory, filter_of(replace(meant, **own))))
+    if watches and not any(isinstance(index, WatchedMemory) for index in indexes):
+        raise UsageError("--watch is of memory files, and there is none")
     return indexes
+
+
+def _is_file(place: str | Path) -> bool:
+    return not is_address(place) and not Path(place).is_dir()
+
+
+def _restricted(index: Named, meant: Filter) -> Index:
+    """The index, of which only these segments are found. Raises UsageError for an index that cannot
+    be restricted."""
+    assert not isinstance(index, str | Path)
+    if not meant:
+        return index
+    if not hasattr(index, "restricted_to"):
+        raise UsageError("a memory that is no built index cannot be restricted to some segments")
+    return cast(WritableIndex, index).restricted_to(meant)
 
 
 def open_to_write(
@@ -110,6 +156,13 @@ def open_to_write(
     be written to."""
     for memory, index in zip(map(named, memories), indexes, strict=True):
         if _same(to, memory.place):
+            if getattr(index, "meant", EVERYTHING):
+                raise UsageError(
+                    f"{memory.place}: what is confirmed goes to it, so all of its segments are to "
+                    "be found; leave out the filter, or write to another"
+                )
+            if isinstance(index, WatchedMemory):
+                raise UsageError(f"{memory.place} is watched, so it cannot be written to")
             if memory.readonly:
                 raise UsageError(f"{memory.place} is readonly, and what is confirmed goes to it")
             return _writable(index, to)

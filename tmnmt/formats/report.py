@@ -51,6 +51,7 @@ class Report:
         default_factory=lambda: {reason: [] for reason in REASONS}
     )
     warnings: list[str] = field(default_factory=list)
+    is_cut_off: bool = False  # a file ends before it should
     languages: set[str] = field(default_factory=set)  # found in the path being read
     # of alignments, by how many paragraphs each side has: "1-1"
     links: dict[str, int] = field(default_factory=dict)

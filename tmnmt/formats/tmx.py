@@ -85,6 +85,7 @@ def read_tmx(
         else:
             closed = True
     if not closed:
+        report.is_cut_off = True
         report.warnings.append(
             f"{source.shown}: the file ends without </tmx>: it may have been cut off"
         )

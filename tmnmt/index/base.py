@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
+from tmnmt.index.concordance import Occurrence, Phrase
+from tmnmt.index.filter import Filter
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -46,11 +48,21 @@ class Index(Protocol):
 
 
 class WritableIndex(Index, Protocol):
-    """An index that keeps additions for good."""
+    """A built index: it keeps additions for good, and is searched in more ways."""
 
     @property
     def place(self) -> str:
         """Where it lies, whatever the present folder: a path from the root, or an address."""
+        ...
+
+    def restricted_to(self, meant: Filter) -> Self:
+        """The same index, of which searches find only the segments that are meant: the best of
+        these, exactly. Everything else it does is as before, and to close one closes both."""
+        ...
+
+    def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
+        """The `k` newest segments that have the phrase (greatest `changed`, then smallest id), each
+        with its places: exactly those in which `Phrase.places` finds any."""
         ...
 
     def get(self, ids: Iterable[int]) -> list[Segment]:

@@ -6,6 +6,9 @@ import operator
 from dataclasses import dataclass
 from typing import Literal
 
+from tmnmt.config.options import Meant
+from tmnmt.errors import UsageError
+from tmnmt.formats.dates import iso_utc
 from tmnmt.segments import Segment
 
 _OPERATORS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
@@ -59,3 +62,29 @@ class Filter:
 
 
 EVERYTHING = Filter()
+
+
+def filter_of(meant: Meant) -> Filter:
+    """The filter that the options say. Raises UsageError for what is no date, or no text."""
+    for name in ("document", "origin", "user", "property"):
+        _check_text(getattr(meant, name))
+    name, sign, value = (meant.property or "").partition("=")
+    pair = (name, value if sign else None) if meant.property is not None else None
+    dates = _date(meant.since), _date(meant.before)
+    return Filter(meant.document, meant.origin, meant.user, *dates, pair)
+
+
+def _check_text(text: str | None) -> None:
+    """Raises UsageError for bytes that are no text in the locale's encoding, which Python passes on
+    as lone surrogates."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{text!r} is no UTF-8 text") from None
+
+
+def _date(text: str | None) -> str | None:
+    date = iso_utc(text) if text is not None else None
+    if text is not None and date is None:
+        raise UsageError(f"{text!r} is no date; write 2026-01-31 or 2026-01-31T12:00:00Z")
+    return date

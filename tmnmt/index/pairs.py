@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from tmnmt.config.options import Penalties
-from tmnmt.index.base import Index
+from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.same_skeleton import same_skeleton
 from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
@@ -38,6 +39,19 @@ def search_pairs(
         index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
     )
     return [distinct(answers[query])[:k] for query in queries]
+
+
+def concordance_pairs(index: WritableIndex, phrase: Phrase, k: int) -> list[Occurrence]:
+    """As `WritableIndex.concordance`, but its `k` newest distinct pairs, each by its newest
+    segment."""
+    size = k * OVERSAMPLED
+    while True:
+        found = index.concordance(phrase, size)
+        first = {(one.segment.src, one.segment.tgt): one for one in reversed(found)}
+        pairs = [one for one in found if first[one.segment.src, one.segment.tgt] is one]
+        if len(pairs) >= k or len(found) < size:
+            return pairs[:k]
+        size *= WIDER
 
 
 def search_by_worth(

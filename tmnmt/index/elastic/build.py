@@ -138,11 +138,12 @@ class _Groups:
         tokens, each its own."""
         if not self.segments:
             return  # an empty file cannot be mapped
-        self.sources, self.tokens = self._inversion.write(self._folder / "postings")
+        folder = self._folder / "postings"
+        self.sources, self.tokens = self._inversion.write(folder, positions=False)
         self._pairs.flush()
         with mmap.mmap(self._pairs.fileno(), 0, access=mmap.ACCESS_READ) as pairs:
             for tokens, ids in chain(
-                Postings.open(self._folder / "postings").groups(),
+                Postings.open(folder).groups(),
                 (((), [number]) for number in self._inversion.without_tokens),
             ):
                 records = [

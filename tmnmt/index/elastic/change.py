@@ -106,7 +106,8 @@ class _Document:
             for segment in ordered
         )
         tokens = match_tokens(ordered[0].src)
-        return [action, document(tokens, pairs, fields, manifest.has_skeletons)]
+        kept = manifest.has_skeletons, manifest.has_words
+        return [action, document(tokens, pairs, fields, *kept)]
 
 
 class Writer:

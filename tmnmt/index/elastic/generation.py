@@ -81,7 +81,11 @@ def _check_there(server: Server) -> None:
 
 
 def pages(
-    server: Server, query: Mapping[str, Any], sort: Sequence[Mapping[str, str]], **asked: Any
+    server: Server,
+    query: Mapping[str, Any],
+    sort: Sequence[Mapping[str, str]],
+    size_of_page: int = HITS_A_PAGE,
+    **asked: Any,
 ) -> Iterator[list[Hit]]:
     """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the
     index is replaced meanwhile."""
@@ -100,7 +104,7 @@ def pages(
                 expected=(404,),
                 query=query,
                 sort=sort,
-                size=HITS_A_PAGE,
+                size=size_of_page,
                 pit={"id": point, "keep_alive": KEPT_OPEN},
                 track_total_hits=False,
                 allow_partial_search_results=False,
@@ -109,7 +113,7 @@ def pages(
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield hits
-            if len(hits) < HITS_A_PAGE:
+            if len(hits) < size_of_page:
                 return
             after = asked | {"search_after": hits[-1]["sort"]}
     except NotFoundError as error:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.base import best_of, check_languages, check_search, dated
+from tmnmt.index.concordance import Occurrence, Phrase, check_concordance
 from tmnmt.index.elastic.address import ElasticAddress
 from tmnmt.index.elastic.change import Writer
+from tmnmt.index.elastic.concordance import with_phrase
 from tmnmt.index.elastic.generation import (
     BY_ID,
     HITS_A_PAGE,
@@ -53,6 +57,7 @@ class ElasticIndex:
         self.manifest = read_generation(server).manifest
         self.src_lang, self.tgt_lang = self.manifest.src_lang, self.manifest.tgt_lang
         self.requests = 0
+        self.meant = EVERYTHING
 
     @classmethod
     def open(
@@ -82,6 +87,13 @@ class ElasticIndex:
         """The address."""
         return str(self.address)
 
+    def restricted_to(self, meant: Filter) -> Self:
+        """As `WritableIndex.restricted_to` says. The server does not know the filter: what it finds
+        is looked at until it is sure that nothing better follows."""
+        view = copy.copy(self)
+        view.meant = meant
+        return view
+
     def search(
         self,
         queries: Sequence[str],
@@ -100,7 +112,10 @@ class ElasticIndex:
             (tuple(match_tokens(text)), document)
             for text, document in zip(queries, documents, strict=True)
         ]
-        questions = {key: _Question(key[0], k, threshold, exclude_sources, key[1]) for key in keys}
+        questions = {
+            key: _Question(key[0], k, threshold, exclude_sources, key[1], self.meant)
+            for key in keys
+        }
         asked = [question for question in questions.values() if question.tokens]
         for i in range(0, len(asked), QUERIES_A_REQUEST):
             left = asked[i : i + QUERIES_A_REQUEST]
@@ -135,8 +150,14 @@ class ElasticIndex:
             some = texts[i : i + QUERIES_A_REQUEST]
             hits = self._hits([of_skeleton_query(*asked[text]) for text in some], FIRST_PAGE)
             for text, own in zip(some, hits, strict=True):
-                found[text] = _alike(text, own, k)
+                found[text] = _alike(text, own, k, self.meant)
         return [list(found.get(text, ())) for text in queries]
+
+    def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
+        """As `WritableIndex.concordance` says, with what any process has changed. Raises
+        ServerError."""
+        check_concordance(k)
+        return with_phrase(self._server, phrase, k, self.meant, self.find)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds
@@ -333,10 +354,12 @@ class ElasticIndex:
         return [hits[i] for i in range(len(queries))]
 
 
-def _alike(text: str, hits: Sequence[Any], k: int) -> list[Match]:
-    """The at most `k` segments of these documents that have the skeleton of the text."""
+def _alike(text: str, hits: Sequence[Any], k: int, meant: Filter) -> list[Match]:
+    """The at most `k` segments of these documents that are meant and have the skeleton of the
+    text."""
     length = len(match_tokens(text))
-    groups = [list(map(read, hit["_source"]["pairs"])) for hit in hits]
+    every = ([*filter(meant.keeps, map(read, hit["_source"]["pairs"]))] for hit in hits)
+    groups = [group for group in every if group]
     groups.sort(key=lambda group: group[0].id)
     groups.sort(key=lambda group: group[0].changed, reverse=True)
     groups.sort(key=lambda group: len(match_tokens(group[0].src)) != length)
@@ -360,8 +383,9 @@ class _Question:
         threshold: float,
         without_equal: bool,
         without_document: str,
+        meant: Filter,
     ) -> None:
-        self.tokens, self._k, self.threshold = tokens, k, threshold
+        self.tokens, self._k, self.threshold, self.meant = tokens, k, threshold, meant
         self._without_equal, self._without_document = without_equal, without_document
         self._matches: list[Match] = []
         self._scores: list[float] = []  # heap of the k best
@@ -429,9 +453,9 @@ class _Question:
                 for pair in candidates
                 if "becomes" not in pair or _version(pair) not in self._arrived
             ]
-        for pair in candidates[
-            : self._k
-        ]:  # newest first: no more than k of them can be among the best
-            self._matches.append(Match(read(pair), score, edits))
+        segments = filter(self.meant.keeps, map(read, candidates))
+        # newest first: no more than k of them can be among the best
+        for segment in islice(segments, self._k):
+            self._matches.append(Match(segment, score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
             push(self._scores, score)

@@ -23,14 +23,18 @@ import orjson
 
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.elastic.query import terms
+from tmnmt.index.concordance import spelling
+from tmnmt.index.elastic.query import MOST_CHARS, terms
 from tmnmt.index.embedded.manifest import TOKENISATION
 from tmnmt.index.skeleton import bones, skeleton_hash
 from tmnmt.segments import Segment
+from tmnmt.text import match_tokens
 
-FORMAT = 7
-READ = (5, 6, FORMAT)  # 5: its segments have no codes; 6: its sources no skeletons
-SKELETONS_SINCE = 7
+FORMAT = 8
+# 5: its segments have no codes; 6: its sources no skeletons; 7: nor are words found in any case
+READ = (5, 6, 7, FORMAT)
+SKELETONS_SINCE, WORDS_SINCE = 7, 8
+SRC_WORDS, TGT_WORDS = "src_words", "tgt_words"
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _CODES = {"src_codes": "src", "tgt_codes": "tgt"}
@@ -56,6 +60,11 @@ class ElasticManifest:
         """Whether a source is found by its skeleton; an index of before has no field for it."""
         return self.format >= SKELETONS_SINCE
 
+    @property
+    def has_words(self) -> bool:
+        """Whether segments are found by the words of their sources and targets, newest first."""
+        return self.format >= WORDS_SINCE
+
     def meta(self) -> dict[str, Any]:
         """As it stands in a mapping's `_meta`."""
         return {_META: asdict(self)}
@@ -80,6 +89,15 @@ def read_meta(meta: Any, where: str) -> ElasticManifest:
     return ElasticManifest(**content)
 
 
+_WORDS = {
+    "type": "text",
+    "analyzer": "whitespace",
+    "similarity": "boolean",
+    "norms": False,
+    "index_options": "docs",
+}
+
+
 def mappings() -> dict[str, Any]:
     """The fields. `tokens` is for finding only; the texts in `pairs` are for answering only."""
     return {
@@ -99,6 +117,12 @@ def mappings() -> dict[str, Any]:
                 "type": "integer"
             },  # |x'|, not 0: a source without tokens has none, so that nothing finds it
             "skeleton": {"type": "keyword", "doc_values": False},  # its hash
+            # of a concordance: the words of the source and of all targets, as they are spelt, and
+            # the newest of the pairs
+            SRC_WORDS: _WORDS,
+            TGT_WORDS: _WORDS,
+            "newest": {"type": "keyword", "index": False},
+            "newest_id": {"type": "long", "index": False},
             "ids": {
                 "type": "long"
             },  # of the pairs: for finding one, for reading in their order, for counting
@@ -144,6 +168,7 @@ def document(
     pairs: Iterable[tuple[int, bytes]],
     changes: str = "",
     has_skeleton: bool = True,
+    has_words: bool = True,
 ) -> bytes:
     """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of
     `changes`."""
@@ -155,12 +180,32 @@ def document(
     )
     if has_skeleton and (parts := bones(tokens)):
         found_by += b'"skeleton":"%b",' % hash_of(parts).encode()
+    if has_words:
+        found_by += _words(tokens, [orjson.loads(text) for text in texts])
     return b'{%b%b"ids":%b,"pairs":[%b]}' % (
         found_by,
         changes.encode(),
         orjson.dumps(ids),
         b",".join(texts),
     )
+
+
+def _words(tokens: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> bytes:
+    """The fields by which a concordance finds a document of these pairs, newest first."""
+    in_targets = (token for pair in pairs for token in match_tokens(pair.get("tgt", "")))
+    return b'"%b":%b,"%b":%b,"newest":%b,"newest_id":%d,' % (
+        SRC_WORDS.encode(),
+        _spelt(tokens),
+        TGT_WORDS.encode(),
+        _spelt(in_targets),
+        orjson.dumps(pairs[0].get("changed", "")),
+        pairs[0]["id"],
+    )
+
+
+def _spelt(tokens: Iterable[str]) -> bytes:
+    """Words, each once, however it is written."""
+    return orjson.dumps(" ".join(sorted({spelling(token)[:MOST_CHARS] for token in tokens})))
 
 
 def hash_of(parts: Sequence[str]) -> str:

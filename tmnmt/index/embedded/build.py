@@ -122,15 +122,22 @@ def _build_generation(
     last_id: int | None,
 ) -> Manifest:
     make_folder(folder)
-    with closing(NewStore(folder)) as store, closing(Inversion(folder)) as inversion:
+    with (
+        closing(NewStore(folder)) as store,
+        closing(Inversion(folder)) as inversion,
+        closing(Inversion(folder, "tgt")) as targets,
+    ):
         count = 0
         for run in runs:
-            inversion.add(store.add(run, keep_ids=last_id is not None), run)
+            ids = store.add(run, keep_ids=last_id is not None)
+            inversion.add(ids, run)
+            targets.add(ids, run)
             count += len(run)
             if progress:
                 progress(len(run))
         store.seal()
         sources, tokens = inversion.write(folder / "postings-1")
+        targets.write_targets(folder / "postings-1")
     (folder / JOURNAL_FILE).touch()
     sync(folder / JOURNAL_FILE)
     return Manifest(

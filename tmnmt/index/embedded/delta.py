@@ -27,20 +27,24 @@ class Delta:
         self._segments: list[Segment] = []
         self._written: list[str] = []  # of each of them
         self._place: dict[int, int] = {}  # of an id in both
+        self._without_tokens: dict[int, Segment] = {}
         self._character: dict[str, str] = {}
         # ids by hash, once they are asked for
         self._skeletons: defaultdict[int, set[int]] | None = None
 
     def __len__(self) -> int:
-        return len(self._segments)
+        return len(self._segments) + len(self._without_tokens)
 
     def __iter__(self) -> Iterator[Segment]:
-        return iter(self._segments)
+        yield from self._segments
+        yield from self._without_tokens.values()
 
     def add(self, segment: Segment) -> None:
-        """A segment that the next search finds; one without tokens matches nothing."""
+        """A segment that the next search finds; one without tokens in its source matches
+        nothing."""
         tokens = match_tokens(segment.src)
         if not tokens:
+            self._without_tokens[segment.id] = segment
             return
         if len(self._character) + len(tokens) > _MOST_TOKENS:
             raise MemoryIndexError(
@@ -58,6 +62,7 @@ class Delta:
 
     def remove(self, number: int) -> None:
         """The segment with this id is found no more; nothing where there is none."""
+        self._without_tokens.pop(number, None)
         place = self._place.pop(number, None)
         if place is None:
             return

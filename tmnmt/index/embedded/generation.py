@@ -6,15 +6,19 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from tmnmt.index.base import UnknownIdError
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.journal import Change, Journal
 from tmnmt.index.embedded.manifest import Manifest, check_files
-from tmnmt.index.embedded.part import Part
+from tmnmt.index.embedded.part import Kept, Part
 from tmnmt.index.embedded.postings import Postings
-from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
+from tmnmt.index.embedded.sealed import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.store import Store
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.segments import Segment
@@ -38,6 +42,7 @@ class Generation:
         self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
         self._changed: dict[int, Segment | None] = {}  # every id in the journal, as it is now
+        self._kept: WeakKeyDictionary[Postings, dict[Filter, Kept]] = WeakKeyDictionary()
         self.refresh()
 
     def __len__(self) -> int:
@@ -56,11 +61,44 @@ class Generation:
         self.journal.append(changes)
         self.refresh()
 
-    def parts(self) -> list[Part]:
-        """All that has postings; what was added lately gets some first where it is much."""
+    def parts(self, meant: Filter = EVERYTHING, *, with_words: bool = False) -> list[Part]:
+        """All that has postings, of which only the segments that are meant are found; what was
+        added lately gets some first where it is much. with_words: all know where words stand; an
+        index of a former format gets such postings first."""
         if len(self.delta) > self._loose:
             self._seal()
-        return [self._built, *(sealed.part for sealed in self._sealed)]
+        built = self._built
+        if with_words and not built.postings.has_positions:
+            built = built._replace(postings=self._words_of_former)
+        if not meant:
+            return [built, *(sealed.part for sealed in self._sealed)]
+        built = self._restricted(built, meant, self.store.chosen(meant))
+        return [
+            built,
+            *(
+                self._restricted(one.part, meant, filter(meant.keeps, one.segments.values()))
+                for one in self._sealed
+            ),
+        ]
+
+    def _restricted(self, part: Part, meant: Filter, segments: Iterable[Segment]) -> Part:
+        """A part in which only these `segments` are found, those that are meant."""
+        kept_of = self._kept.setdefault(part.postings, {})
+        if meant not in kept_of:
+            of_ids = np.zeros(self.last_id + 1, bool)
+            of_ids[[segment.id for segment in segments]] = True
+            kept_of[meant] = Kept(of_ids, part.postings.by_rank(of_ids))
+        return part._replace(kept=kept_of[meant])
+
+    @cached_property
+    def _words_of_former(self) -> Postings:
+        log.info(
+            "%s: an index of format %d does not know where words stand; looking at all of it "
+            "now. After tmnmt memory compact it does",
+            self.store.path.parent.parent,
+            self.manifest.format,
+        )
+        return inverted(self.store)
 
     def _seal(self) -> None:
         try:

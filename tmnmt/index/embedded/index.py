@@ -3,6 +3,7 @@ time."""
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,11 +15,18 @@ from typing import Self
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
+from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.journal import Change
 from tmnmt.index.embedded.lock import writing
-from tmnmt.index.embedded.manifest import MANIFEST_FILE, Manifest, manifest_version, read_manifest
+from tmnmt.index.embedded.manifest import (
+    FORMAT,
+    MANIFEST_FILE,
+    Manifest,
+    manifest_version,
+    read_manifest,
+)
 from tmnmt.index.embedded.postings import Wanted
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import EVERYTHING, Filter
@@ -42,6 +50,7 @@ class MemoryIndex:
         self._lock = threading.RLock()
         self._manifest_path = str(path / MANIFEST_FILE)
         self._version = (0, 0, 0)
+        self.meant = EVERYTHING
         self._now = Generation(manifest, path)
 
     @classmethod
@@ -71,6 +80,12 @@ class MemoryIndex:
     def manifest(self) -> Manifest:
         """What is known of the generation that answers."""
         return self._now.manifest
+
+    def restricted_to(self, meant: Filter) -> Self:
+        """As `WritableIndex.restricted_to` says."""
+        view = copy.copy(self)
+        view.meant = meant
+        return view
 
     def search(
         self,
@@ -106,8 +121,11 @@ class MemoryIndex:
         check_search(queries, k, 0.0, None)
         with self._lock:
             now = self._refreshed()
-            parts, answers = now.parts(), []
-            added = [now.delta.same_skeleton(skeleton(text)) for text in queries]
+            parts, answers = now.parts(self.meant), []
+            added = [
+                filter(self.meant.keeps, now.delta.same_skeleton(skeleton(text)))
+                for text in queries
+            ]
         try:
             for text, new in zip(queries, added, strict=True):
                 bones, length = skeleton(text), len(match_tokens(text))
@@ -119,6 +137,23 @@ class MemoryIndex:
                     raise
             return self.same_skeleton(queries, k)  # replaced before it was read
         return answers
+
+    def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
+        """As `WritableIndex.concordance` says, with what any process has changed. Of an index of a
+        former format all segments are read the first time."""
+        check_concordance(k)
+        with self._lock:
+            now = self._refreshed()
+            parts = now.parts(self.meant, with_words=True)
+            added = list(filter(self.meant.keeps, now.delta))
+        try:
+            built = [part.with_phrase(phrase, k) for part in parts]
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self.concordance(phrase, k)  # replaced before it was read
+        return occurrences(phrase, chain(added, *built), k)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by
@@ -194,9 +229,9 @@ class MemoryIndex:
     def compact(self, progress: Callable[[int], None] | None = None) -> Manifest:
         """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed,
         or where the disk is full (MemoryIndexError), everything is as before. Does nothing where
-        nothing was changed."""
+        nothing was changed, unless the index is of a former format."""
         with self._writing() as generation:
-            if generation.journal.offset:
+            if generation.journal.offset or generation.manifest.format < FORMAT:
                 languages = generation.manifest.src_lang, generation.manifest.tgt_lang
                 runs = in_runs(generation.segments())
                 write_generation(self.path, runs, languages, progress, generation.last_id)
@@ -232,9 +267,13 @@ class MemoryIndex:
     ) -> list[list[Match]]:
         with self._lock:
             now = self._refreshed()
-            parts = now.parts()
+            parts, keeps = now.parts(self.meant), self.meant.keeps
             added = [
-                now.delta.search(text, threshold, without_equal, document)
+                [
+                    match
+                    for match in now.delta.search(text, threshold, without_equal, document)
+                    if keeps(match.segment)
+                ]
                 for text, document in queries
             ]
         try:

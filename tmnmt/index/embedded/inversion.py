@@ -9,13 +9,14 @@ from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
 from tmnmt.index.base import MAX_TOKENS
+from tmnmt.index.embedded.positions import POSITION_START, POSITIONS, TARGET, order_of
 from tmnmt.index.embedded.postings import DOCUMENTS, IDS, SKELETONS, VOCABULARY
 from tmnmt.index.skeleton import sorted_hashes
 from tmnmt.segments import Segment
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 MOST_COLUMNS = 512
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
+_TOKENS_AT_ONCE = 1 << 20  # that are numbered anew
 
 
 class _Numbers(dict[str, int]):
@@ -37,14 +39,16 @@ class _Numbers(dict[str, int]):
 
 
 class Inversion:
-    """Collects segments, then writes the postings of all of them. Tokens wait in a file without a
-    name in `waiting` (a folder; default: the system's for temporary files), 4 bytes each."""
+    """Collects segments, then writes the postings of all their sources, or where words stand in
+    their targets. Tokens wait in a file without a name in `waiting` (a folder; default: the
+    system's for temporary files), 4 bytes each."""
 
-    def __init__(self, waiting: Path | None = None) -> None:
+    def __init__(self, waiting: Path | None = None, side: Literal["src", "tgt"] = "src") -> None:
         from tmnmt.index.kernels.inversion import compile_all
         from tmnmt.index.kernels.tokens import NewWords
 
         compile_all()
+        self._side = side
         self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
         self._lengths, self._ids, self.without_tokens = array("i"), array("q"), array("q")
         self._changed_of, self._document_of = array("i"), array("i")
@@ -53,10 +57,12 @@ class Inversion:
     def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
         """Segments with their ids. Those without tokens match nothing: they are left out, and told
         in `without_tokens`.
-        Raises DataError beyond 65,535 tokens."""
-        tokens, lengths = self._vocabulary.encode([segment.src for segment in segments])
+        Raises DataError for a source beyond 65,535 tokens."""
+        tokens, lengths = self._vocabulary.encode(
+            [getattr(segment, self._side) for segment in segments]
+        )
         for number, length, segment in zip(numbers, lengths.tolist(), segments, strict=True):
-            if length > MAX_TOKENS:
+            if length > MAX_TOKENS and self._side == "src":
                 raise DataError(
                     f"segment {number}: {length:,} match tokens; at most {MAX_TOKENS:,} are allowed"
                 )
@@ -69,22 +75,49 @@ class Inversion:
             self._document_of.append(self._documents[segment.document])
         self._file.write(tokens.data)
 
-    def write(self, folder: Path) -> tuple[int, int]:
-        """Writes the postings into the new folder; how many distinct sources and distinct tokens
-        they hold."""
+    def write(self, folder: Path, *, positions: bool = True) -> tuple[int, int]:
+        """Writes the postings into the new folder, with `positions` also where every word stands;
+        how many distinct sources and distinct tokens they hold."""
         folder.mkdir()
         by_rank = self._newest_first()
-        of, lengths, skeletons = self._write_sequences(folder)
-        arrays = {**_lengths(lengths), **_members(of, len(lengths), by_rank)}
+        tokens, words = self._numbered(positions)
+        of, lengths, laid = write_groups(folder / "tokens.npy", tokens, _numpy(self._lengths))
+        self._file.close()
+        write_features(folder, laid, lengths, len(words))
+        if positions:
+            write_positions(folder, "", laid, len(words))
+        arrays = self._of_groups(of, lengths, by_rank) | {VOCABULARY: _text(words)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
-        ids = _numpy(self._ids)[by_rank]
-        arrays[IDS] = ids.astype(np.min_scalar_type(ids.max(initial=0)))
-        arrays[VOCABULARY] = self._vocabulary.text()
-        arrays[SKELETONS] = skeletons
+        arrays[SKELETONS] = sorted_hashes(words, laid, lengths)
         arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        return len(lengths), len(self._vocabulary)
+        return len(lengths), len(words)
+
+    def write_targets(self, folder: Path) -> None:
+        """Writes where every word of the targets stands into the folder of the postings. The
+        sequences themselves are not kept."""
+        by_rank = self._newest_first()
+        tokens, words = self._numbered(True)
+        laid_out = folder / "target.npy"
+        of, lengths, laid = write_groups(laid_out, tokens, _numpy(self._lengths))
+        self._file.close()
+        write_positions(folder, TARGET, laid, len(words))
+        laid_out.unlink()
+        arrays = self._of_groups(of, lengths, by_rank) | {VOCABULARY: _text(words)}
+        for name, values in arrays.items():
+            np.save(folder / f"{TARGET}{name}.npy", values)
+
+    def _of_groups(
+        self, of: Int32, lengths: Int32, by_rank: NDArray[Any]
+    ) -> dict[str, NDArray[Any]]:
+        """Groups of these lengths, by what group every segment is `of`, and their segments."""
+        ids = _numpy(self._ids)[by_rank]
+        return {
+            **_lengths(lengths),
+            **_members(of, len(lengths), by_rank),
+            IDS: ids.astype(np.min_scalar_type(ids.max(initial=0))),
+        }
 
     def close(self) -> None:
         """Lets go of the tokens that wait. What cannot be written any more (disk full) is not
@@ -92,14 +125,22 @@ class Inversion:
         with suppress(OSError):
             self._file.close()
 
-    def _write_sequences(self, folder: Path) -> tuple[Int32, Int32, NDArray[np.uint64]]:
+    def _numbered(self, in_order: bool) -> tuple[Int32, list[str]]:
+        """The tokens of all texts, end to end, as numbers of words; `in_order`: of words in the
+        order that `order_of` says."""
         self._file.flush()
-        tokens = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
-        of, lengths, laid = write_groups(folder, np.asarray(tokens), _numpy(self._lengths))
-        self._file.close()
-        write_features(folder, laid, lengths, len(self._vocabulary))
-        words = self._vocabulary.text().tobytes().decode().split("\n")
-        return of, lengths, sorted_hashes(words, laid, lengths)
+        mapped = np.memmap(self._file, np.int32, "r+") if self._lengths else np.empty(0, np.int32)
+        tokens, text = np.asarray(mapped), self._vocabulary.text().tobytes().decode()
+        words = text.split("\n") if text else []
+        if in_order:
+            order = sorted(range(len(words)), key=lambda number: order_of(words[number]))
+            words = [words[number] for number in order]
+            numbers = np.empty(len(words), np.int32)
+            numbers[order] = np.arange(len(words), dtype=np.int32)
+            for at in range(0, len(tokens), _TOKENS_AT_ONCE):
+                some = slice(at, at + _TOKENS_AT_ONCE)
+                tokens[some] = numbers[tokens[some]]
+        return tokens, words
 
     def _newest_first(self) -> NDArray[np.signedinteger[Any]]:
         order = (
@@ -111,8 +152,8 @@ class Inversion:
         return np.lexsort((_numpy(self._ids), -changed))
 
 
-def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
-    """Writes tokens.npy: the distinct sequences among those laid end to end in `tokens`, sorted by
+def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
+    """Writes to `path` the distinct sequences among those laid end to end in `tokens`, sorted by
     length. Returns every sequence's group, every group's length, and what was written."""
     from tmnmt.index.kernels.inversion import hashes, lay_out, number_groups
 
@@ -121,7 +162,7 @@ def write_groups(folder: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, In
     of, count = number_groups(tokens, starts, order)
     lengths_of = np.empty(count, np.int32)
     lengths_of[of] = lengths
-    laid = _new(folder / "tokens.npy", np.int32, (int(lengths_of.sum(dtype=np.int64)),))
+    laid = _new(path, np.int32, (int(lengths_of.sum(dtype=np.int64)),))
     lay_out(tokens, starts, order, of, laid)
     return of, lengths_of, laid
 
@@ -147,6 +188,21 @@ def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int)
         ("posting_start", posting_start),
     ):
         np.save(folder / f"{name}.npy", values)
+
+
+def write_positions(folder: Path, prefix: str, tokens: Int32, vocabulary: int) -> None:
+    """Writes where every word stands in the groups that lie end to end in `tokens`."""
+    from tmnmt.index.kernels.inversion import place
+
+    start = _sums(np.bincount(tokens, minlength=vocabulary))
+    kind = np.int32 if len(tokens) < 1 << 31 else np.int64
+    positions = _new(folder / f"{prefix}{POSITIONS}.npy", kind, (len(tokens),))
+    place(tokens, start[:-1].copy(), positions)
+    np.save(folder / f"{prefix}{POSITION_START}.npy", start)
+
+
+def _text(words: Sequence[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("\n".join(words).encode(), np.uint8)
 
 
 def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:

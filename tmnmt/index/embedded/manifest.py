@@ -18,8 +18,9 @@ from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.index.embedded.store import STORE_FILES
 
-FORMAT = 6
-READ = (4, 5, FORMAT)  # 4: its segments have no codes; 5: no skeletons are kept
+FORMAT = 7
+# 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand
+READ = (4, 5, 6, FORMAT)
 TOKENISATION = "match-tokens-1"
 KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
 MANIFEST_FILE = "manifest.json"

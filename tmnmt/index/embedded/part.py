@@ -4,10 +4,21 @@ fetched from."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.index.concordance import Phrase
 from tmnmt.index.embedded.postings import Hit, Postings, Wanted
 from tmnmt.segments import Match, Segment
+
+
+class Kept(NamedTuple):
+    """The segments of a part that are meant."""
+
+    of_ids: NDArray[np.bool_]
+    by_rank: NDArray[np.uint8]
 
 
 class Part(NamedTuple):
@@ -16,6 +27,7 @@ class Part(NamedTuple):
     postings: Postings
     fetch: Callable[[Sequence[int]], Mapping[int, Segment]]  # segments by id
     dead: frozenset[int] = frozenset()  # ids that are found no more, or elsewhere
+    kept: Kept | None = None  # the only ones that are found; None: all
 
     def search(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
@@ -30,24 +42,36 @@ class Part(NamedTuple):
 
     def same_skeleton(self, bones: Sequence[str], length: int, k: int) -> Iterable[Segment]:
         """At most `k` segments that are not dead, nearly all of which have this skeleton."""
-        return self.fetch(self.postings.same_skeleton(bones, length, k, self.dead)).values()
+        return self._fetched(self.postings.same_skeleton(bones, length, k, self._is_meant))
+
+    def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
+        """The `k` newest segments that are not dead and have the phrase."""
+        dead, kept = np.array([*self.dead], np.int64), self.kept
+
+        def meant(ids: NDArray[Any]) -> NDArray[np.bool_]:
+            alive = np.isin(ids, dead, invert=True)
+            return alive if kept is None else alive & kept.of_ids[ids]
+
+        every = kept is None and not self.dead
+        ids = self.postings.with_phrase(phrase, k, None if every else meant)
+        return self._fetched(ids)
 
     def hits(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
     ) -> list[list[Hit]]:
         """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are
         the first; where too many of them are dead, twice as many are asked for."""
-        dead = self.dead
+        dead, kept = self.dead, None if self.kept is None else self.kept.by_rank
         if not dead:
             return self.postings.search(
-                queries, k, threshold, without_equal=without_equal, threads=threads
+                queries, k, threshold, without_equal=without_equal, threads=threads, kept=kept
             )
         hits_of: list[list[Hit]] = [[] for _ in queries]
         left, size = list(range(len(queries))), k
         while left:
             asked = [queries[i] for i in left]
             answers = self.postings.search(
-                asked, size, threshold, without_equal=without_equal, threads=threads
+                asked, size, threshold, without_equal=without_equal, threads=threads, kept=kept
             )
             short = []
             for i, hits in zip(left, answers, strict=True):
@@ -56,3 +80,10 @@ class Part(NamedTuple):
                     short.append(i)
             left, size = short, 2 * size
         return hits_of
+
+    def _is_meant(self, number: int) -> bool:
+        return number not in self.dead and (self.kept is None or bool(self.kept.of_ids[number]))
+
+    def _fetched(self, ids: Sequence[int]) -> list[Segment]:
+        segments = self.fetch(ids)  # others may be among them
+        return [segments[number] for number in ids]

@@ -7,7 +7,7 @@ import math
 import re
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
+from tmnmt.index.concordance import Phrase
+from tmnmt.index.embedded.positions import POSITIONS, TARGET, WordPositions
 from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
 from tmnmt.index.fuzzy import SLACK
@@ -110,9 +112,11 @@ class Postings:
         *,
         without_equal: bool = False,
         threads: int = 1,
+        kept: NDArray[np.uint8] | None = None,
     ) -> list[list[Hit]]:
         """For every query the at most `k` segments of score >= `threshold`, best first, ties by
-        newest. The answers do not depend on the number of threads."""
+        newest. The answers do not depend on the number of threads. `kept`: by rank, 0 for those
+        that are left out; None: none is."""
         k = min(k, len(self._ids))
         if k == 0:
             return [[] for _ in queries]
@@ -120,7 +124,7 @@ class Postings:
         runs = [queries[i : i + size] for i in range(0, len(queries), size)]
 
         def search(run: Sequence[Wanted]) -> list[list[Hit]]:
-            return self._search(run, k, threshold, without_equal)
+            return self._search(run, k, threshold, without_equal, kept)
 
         if len(queries) <= size:
             return search(queries) if queries else []
@@ -131,9 +135,9 @@ class Postings:
             return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
 
     def same_skeleton(
-        self, bones: Sequence[str], length: int, k: int, dead: frozenset[int] = frozenset()
+        self, bones: Sequence[str], length: int, k: int, is_meant: Callable[[int], bool]
     ) -> list[int]:
-        """The ids of at most `k` segments that are not dead and whose source may have this
+        """The ids of at most `k` segments that are meant and whose source may have this
         skeleton: those of so many match tokens first, then the newest; of equal sources a few.
         Another skeleton can have the same hash."""
         groups = texts_with(self._skeletons, skeleton_hash(bones)).astype(np.int64)
@@ -146,7 +150,7 @@ class Postings:
         ids: list[int] = []
         for group in groups[np.lexsort((newest, others))].tolist():
             ranks = self._parts["members"][offsets[group] : offsets[group + 1]].tolist()
-            alive = (number for rank in ranks if (number := self._id(rank)) not in dead)
+            alive = (number for rank in ranks if is_meant(number := self._id(rank)))
             ids += itertools.islice(alive, min(OF_EQUAL_SOURCES, k - len(ids)))
             if len(ids) == k:
                 break
@@ -160,6 +164,38 @@ class Postings:
         lengths = np.diff(self._parts["length_start"])
         of_groups = np.repeat(np.arange(len(lengths)), lengths)
         return sorted_hashes(self._words(), self._parts["tokens"], of_groups)
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether it is kept where words stand, as it is since format 7."""
+        return POSITIONS in self._parts and TARGET + POSITIONS in self._parts
+
+    def with_phrase(
+        self,
+        phrase: Phrase,
+        k: int,
+        is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]] | None = None,
+    ) -> list[int]:
+        """The ids of the `k` newest segments that have the phrase. `is_meant`: which of some ids
+        count; None: all."""
+        side, name = (self._sources, "") if phrase.side == "source" else (self._targets, TARGET)
+        try:
+            return side.newest(phrase, k, is_meant)
+        except (IndexError, ValueError) as error:
+            raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
+
+    @cached_property
+    def _sources(self) -> WordPositions:
+        return WordPositions(self._parts, "")
+
+    @cached_property
+    def _targets(self) -> WordPositions:
+        return WordPositions(self._parts, TARGET)
+
+    def by_rank(self, of_ids: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """What `search` takes as `kept`, of which ids are kept."""
+        kept: NDArray[np.uint8] = of_ids[self._ids].astype(np.uint8)
+        return kept
 
     def groups(self) -> Iterator[tuple[list[str], list[int]]]:
         """Every distinct token sequence and the ids of its segments, newest first."""
@@ -178,12 +214,20 @@ class Postings:
         return self._parts[VOCABULARY].tobytes().decode().split("\n")
 
     def _search(
-        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool
+        self,
+        queries: Sequence[Wanted],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        kept: NDArray[np.uint8] | None,
     ) -> list[list[Hit]]:
         text, written = self._written(queries)
         mapped = self._mapped  # in a variable: its arrays must live until the search is done
         room, where = self._room, written.buffer_info()[0]
-        job = array("q", Job(where, len(queries), k, without_equal, room.address, len(room.words)))
+        mask = 0 if kept is None else kept.ctypes.data
+        job = array(
+            "q", Job(where, len(queries), k, without_equal, room.address, len(room.words), mask)
+        )
         best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
         while job[NEEDED]:
             room.grow(job[NEEDED], 4 * job[FOUND])

@@ -8,11 +8,12 @@ long as the process; what makes them durable is the journal."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tmnmt.index.embedded.build import in_runs
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.part import Part
 from tmnmt.index.embedded.postings import Postings
@@ -50,15 +51,22 @@ def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Seal
         earlier = tuple(rest)
     return (
         *earlier,
-        Sealed(together, Part(_inverted(list(together.values())), lambda _: together)),
+        Sealed(together, Part(inverted(together.values()), lambda _: together)),
     )
 
 
-def _inverted(segments: Sequence[Segment]) -> Postings:
+def inverted(segments: Iterable[Segment]) -> Postings:
+    """Postings in files that are gone as soon as they are mapped."""
     with (
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
         closing(Inversion(Path(folder))) as inversion,
+        closing(Inversion(Path(folder), "tgt")) as targets,
     ):
-        inversion.add((segment.id for segment in segments), segments)
-        inversion.write(Path(folder) / "postings")
-        return Postings.open(Path(folder) / "postings")  # mapped: the folder may go
+        for run in in_runs(segments):
+            ids = [segment.id for segment in run]
+            inversion.add(ids, run)
+            targets.add(ids, run)
+        postings = Path(folder) / "postings"
+        inversion.write(postings)
+        targets.write_targets(postings)
+        return Postings.open(postings)

@@ -29,7 +29,14 @@ _KINDS = {
     "vocabulary": np.uint8,
     "documents": np.uint8,
 }
-_LATER = {"skeletons": np.uint64}  # since format 6: an index of before has none
+_POSITIONS = {"position_start": np.int64, "positions": np.signedinteger}
+_TARGETS = {
+    f"target_{name}": kind
+    for name, kind in (_KINDS | _POSITIONS).items()
+    if name.startswith(("length", "token_", "member", "ids", "vocabulary", "position"))
+}
+# since formats 6 and 7: an index of before has none
+_LATER = {"skeletons": np.uint64, **_POSITIONS, **_TARGETS}
 
 Parts = Mapping[str, NDArray[Any]]
 
@@ -69,6 +76,34 @@ def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
     yield "token_start", _ascends(start, len(parts["tokens"])), "is out of order"
     yield "token_start", np.array_equal(start[1:], tokens), "does not fit length_start.npy"
     yield from _features(parts, groups)
+    if _TARGETS.keys() <= parts.keys():
+        yield from _words_of(parts, "")
+        yield from _words_of(parts, "target_")
+
+
+def _words_of(parts: Parts, side: str) -> Iterator[tuple[str, bool, str]]:
+    """What must hold of where the words of a side stand."""
+    of = {name: parts[side + name] for name in ("length_start", "token_start", "member_offsets")}
+    start, positions = parts[f"{side}position_start"], parts[f"{side}positions"]
+    segments, groups = len(parts[f"{side}ids"]), len(of["member_offsets"]) - 1
+    yield f"{side}members", len(parts[f"{side}members"]) == segments, f"does not fit {side}ids.npy"
+    for name, last in (
+        ("member_offsets", segments),
+        ("length_start", groups),
+        ("token_start", len(positions)),
+    ):
+        yield f"{side}{name}", _ascends(of[name], last), "is out of order"
+    yield (
+        f"{side}token_start",
+        len(of["token_start"]) == len(of["length_start"]),
+        f"does not fit {side}length_start.npy",
+    )
+    yield f"{side}position_start", _ascends(start, len(positions)), "is out of order"
+    yield (
+        f"{side}vocabulary",
+        _words(parts[f"{side}vocabulary"]) == len(start) - 1,
+        "is not the words that were built",
+    )
 
 
 def _features(parts: Parts, groups: int) -> Iterator[tuple[str, bool, str]]:

@@ -60,13 +60,16 @@ class Job(NamedTuple):
     without_equal: int
     room: int  # address of what is found, and of where compiled code writes
     room_size: int  # in words of 64 bits
+    kept: int = 0  # address of a byte a rank: 0 where the segment is left out; 0: all are kept
     done: int = 0  # queries
     found: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
     # distance, score
     needed: int = 0  # words of room to go on; 0: all is done
 
 
-QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, DONE, FOUND, NEEDED = range(len(Job._fields))
+QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, FOUND, NEEDED = range(
+    len(Job._fields)
+)
 best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
 _place_all = Native("tokens", "place_all", "table of words", *("int64",) * 5)
 

@@ -121,6 +121,15 @@ def fill(
         start += lengths[group]
 
 
+@compiled
+def place(tokens: Int32, next_of: Int64, positions: Int32) -> None:
+    """Writes where every token stands, ascending, from the places on that `next_of` has for it."""
+    for at in range(tokens.size):
+        token = tokens[at]
+        positions[next_of[token]] = at
+        next_of[token] += 1
+
+
 def compile_all() -> None:
     """Compiles what is above by inverting one token; says so where that was not done before on this
     machine."""
@@ -141,3 +150,4 @@ def compile_all() -> None:
             np.zeros((2, 8), np.uint64),
             one.copy(),
         )
+        place(one, starts[:1].copy(), one.copy())

@@ -44,6 +44,7 @@ from tmnmt.index.kernels.arrays import (
     COUNT,
     DONE,
     FOUND,
+    KEPT,
     LIMIT,
     NEEDED,
     QUERIES,
@@ -543,12 +544,14 @@ def verify(
     least: float,
     without_equal: bool,
     without_document: int,
+    kept: int,
     best: Best,
     ranked: int,
 ) -> int:
     """Enters the candidates of score >= `least` into the best, by their edit distance, in the order
     of what they miss; how many there are then. A candidate whose upper bound comes too late is left
-    out."""
+    out, and so are segments that are not `kept` (an address, as `Job` has it)."""
+    keeps = array_of(kept, arrays.document_of.size, np.uint8)
     for i in range(count):
         at = room.order[i]
         group, length = int(room.groups[at]), int(room.lengths[at])
@@ -574,7 +577,7 @@ def verify(
                 break
             if not 0 <= rank < arrays.document_of.size:
                 return insert(best, ranked, 2.0, -1, 0)
-            if arrays.document_of[rank] != without_document:
+            if arrays.document_of[rank] != without_document and (kept == 0 or keeps[rank] != 0):
                 ranked = insert(best, ranked, score, rank, distance)
     return ranked
 
@@ -587,6 +590,7 @@ def search_one(
     least: float,
     without_equal: bool,
     without_document: int,
+    kept: int,
     best: Best,
 ) -> int:
     """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
@@ -608,7 +612,16 @@ def search_one(
                 count = candidates(arrays, query, enough, begin, end, room)
                 fewest_first(size, count, room)
                 ranked = verify(
-                    arrays, query, room, count, least, without_equal, without_document, best, ranked
+                    arrays,
+                    query,
+                    room,
+                    count,
+                    least,
+                    without_equal,
+                    without_document,
+                    kept,
+                    best,
+                    ranked,
                 )
         first, last = min(first, shortest), max(last, longest)
     return ranked
@@ -677,7 +690,14 @@ def best_of_each(table_address: int, job_address: int, text_address: int, least:
                 return 0
             query = query_of(arrays, numbers, size, room)
             ranked = search_one(
-                arrays, query, room, least, job[WITHOUT_EQUAL] != 0, queries[3 * i + 2], best
+                arrays,
+                query,
+                room,
+                least,
+                job[WITHOUT_EQUAL] != 0,
+                queries[3 * i + 2],
+                job[KEPT],
+                best,
             )
             for j in range(ranked):
                 at = 4 * job[FOUND]

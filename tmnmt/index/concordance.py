@@ -1,0 +1,188 @@
+"""Concordance: where a phrase stands in the texts of a memory.
+
+Texts are compared by match tokens (`tmnmt.text`), so blanks do not count. Case does not count
+either, unless it is asked for; apostrophes, quotation marks and dashes count as alike however they
+are written. What is said here for one text is what every index answers for all of its segments."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from tmnmt.errors import UsageError
+from tmnmt.segments import Segment
+from tmnmt.text import MAX_TOKEN_CHARS, nfc, token_spans
+
+Side = Literal["source", "target"]
+Span = tuple[int, int]  # where something begins and ends in a text, in characters
+
+MOST_WITHIN = 30  # tokens, so that both sides of a word fit 64 bits
+_LIKE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′ʼ´", "'"),
+        **dict.fromkeys("“”„‟«»″", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+    }
+)
+
+
+class Word(NamedTuple):
+    """A match token that is looked for, as `spelling` has it; or all that begin so."""
+
+    text: str
+    is_beginning: bool = False
+
+    def is_in(self, spelt: str) -> bool:
+        """Whether a token of this spelling is meant."""
+        return spelt.startswith(self.text) if self.is_beginning else spelt == self.text
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """What is looked for: its words side by side, in their order; or, with `within`, in any order,
+    the first and the last of them at most so many tokens apart. A star right behind a word stands
+    for any ending.
+
+    Raises UsageError where there is no word in it, or for a wrong number."""
+
+    text: str
+    side: Side = "source"
+    within: int | None = None  # 1: neighbours
+    match_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.side not in ("source", "target"):
+            raise UsageError(f"a phrase is looked for in source or target, not {self.side!r}")
+        if self.within is not None and not 1 <= self.within <= MOST_WITHIN:
+            raise UsageError(f"within is {self.within}; it must be 1 to {MOST_WITHIN}")
+        if not self.words:
+            raise UsageError(f"{self.text!r}: no word to look for")
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """What the tokens of a text are held to. Near each other, marks and words that come twice
+        are asked for once, and marks not beside words."""
+        words, text = list[tuple[Word, int]](), nfc(self.text)
+        for begin, end in token_spans(text):
+            before, at = words[-1] if words else (Word(""), -1)
+            if text[begin:end] == "*" and at == begin and before.text[-1:].isalnum():
+                words[-1] = Word(before.text, True), -1
+                continue
+            token = text[begin:end][:MAX_TOKEN_CHARS]
+            words.append((Word(spelling(token, self.match_case)), end))
+        found = tuple(word for word, _ in words)
+        if self.within is None:
+            return found
+        real = tuple(word for word in found if word.text[:1].isalnum())
+        return tuple(dict.fromkeys(real or found))
+
+    def of(self, segment: Segment) -> str:
+        """The text that is looked at."""
+        return segment.src if self.side == "source" else segment.tgt
+
+    def places(self, text: str) -> list[Span]:
+        """Where it stands in `text`, in characters: every whole phrase, those that overlap an
+        earlier one left out; near each other, every word of the shortest stretches with all."""
+        spans = spans_in(text)
+        spelt = [spelling(token, self.match_case) for token, _ in spans]
+        places = [place for _, place in spans]
+        if self.within is not None:
+            return [places[at] for at in sorted(self._near(spelt))]
+        return [
+            (places[at][0], places[at + len(self.words) - 1][1]) for at in self._in_a_row(spelt)
+        ]
+
+    def _in_a_row(self, spelt: Sequence[str]) -> Iterator[int]:
+        at, size = 0, len(self.words)
+        while at + size <= len(spelt):
+            if all(word.is_in(spelt[at + i]) for i, word in enumerate(self.words)):
+                yield at
+                at += size
+            else:
+                at += 1
+
+    def _near(self, spelt: Sequence[str]) -> set[int]:
+        """The positions of the words in the shortest stretches that have all and are no longer than
+        is allowed."""
+        meant = {at: {word for word in self.words if word.is_in(s)} for at, s in enumerate(spelt)}
+        found = [at for at, words in meant.items() if words]
+        last = dict[Word, int]()  # where each has come last
+        shortest = dict[int, int]()  # where a stretch ends, by where it begins
+        for at in found:
+            last |= dict.fromkeys(meant[at], at)
+            begin = min(last.values())
+            if len(last) == len(self.words) and at - begin <= (self.within or 0):
+                shortest.setdefault(begin, at)
+        inside = {at for begin, end in shortest.items() for at in range(begin, end + 1)}
+        return inside.intersection(found)
+
+
+class Occurrence(NamedTuple):
+    """A segment that has the phrase, and where (`Phrase.places`) in the text looked at."""
+
+    segment: Segment
+    places: list[Span]
+
+
+def spelling(token: str, match_case: bool = False) -> str:
+    """A match token as it is compared with others."""
+    if token.isascii():
+        return token if match_case else token.lower()
+    like = token.translate(_LIKE)
+    return like if match_case else unicodedata.normalize("NFC", like.casefold())
+
+
+def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occurrence]:
+    """The `k` newest of these segments that have the phrase (greatest `changed`, then smallest
+    id)."""
+    found = [
+        (segment, places) for segment in segments if (places := phrase.places(phrase.of(segment)))
+    ]
+    found.sort(key=lambda one: one[0].id)
+    found.sort(key=lambda one: one[0].changed, reverse=True)
+    return [Occurrence(segment, places) for segment, places in found[:k]]
+
+
+def check_concordance(k: int) -> None:
+    """Raises UsageError where no number of segments is asked for."""
+    if k < 1:
+        raise UsageError(f"k is {k}; it must be at least 1")
+
+
+def spans_in(text: str) -> list[tuple[str, Span]]:
+    """The match tokens of a text and where each stands in it as it is written, in characters."""
+    normal = nfc(text)
+    cut = [
+        (normal[begin:end][:MAX_TOKEN_CHARS], (begin, end)) for begin, end in token_spans(normal)
+    ]
+    if normal == text:
+        return cut
+    begins, ends = _written_at(text)
+    return [(token, (begins[begin], ends[end - 1])) for token, (begin, end) in cut]
+
+
+def _written_at(text: str) -> tuple[list[int], list[int]]:
+    """Where what became every character of the text in NFC begins and ends in it."""
+    begins, ends, at = list[int](), list[int](), 0
+    while at < len(text):
+        end = at + 1
+        while end < len(text) and not _parts(text[at:end], text[end]):
+            end += 1
+        made = len(nfc(text[at:end]))
+        begins += [at] * made
+        ends += [end] * made
+        at = end
+    return begins, ends
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether a character begins anew: it neither joins what stands before it nor moves into it."""
+    if unicodedata.combining(after):
+        return False
+    last = nfc(before)[-1]
+    return unicodedata.normalize("NFC", last + after) == unicodedata.normalize(
+        "NFC", last
+    ) + unicodedata.normalize("NFC", after)

@@ -1,0 +1,90 @@
+"""Where a phrase stands, on a server: it names the documents that have all words, newest first, and
+they are looked at one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tmnmt.index.concordance import Occurrence, Phrase, Word, occurrences, spelling
+from tmnmt.index.elastic.generation import GenerationGone, every_segment, pages, read_generation
+from tmnmt.index.elastic.layout import SRC_WORDS, TGT_WORDS, read
+from tmnmt.index.elastic.query import MOST_CHARS
+from tmnmt.index.elastic.server import Server
+from tmnmt.index.filter import Filter
+from tmnmt.segments import Segment
+
+DOCUMENTS_A_PAGE = 200
+# a document has the place of the best of its segments
+NEWEST_FIRST = ({"newest": "desc"}, {"newest_id": "asc"}, {"_shard_doc": "asc"})
+
+log = logging.getLogger(__name__)
+
+
+def with_phrase(
+    server: Server,
+    phrase: Phrase,
+    k: int,
+    meant: Filter,
+    find: Callable[[Iterable[int]], Mapping[int, Segment]],
+) -> list[Occurrence]:
+    """The `k` newest segments that are meant and have the phrase. `find` gives segments by id. Of
+    an index of a former format all segments are read."""
+    while True:
+        manifest = read_generation(server).manifest
+        try:
+            if manifest.has_words:
+                return _asked(server, phrase, k, meant, find)
+            log.info(
+                "%s: an index of format %d does not know where words stand; looking at all of it. "
+                "Built again it does",
+                server.address,
+                manifest.format,
+            )
+            return occurrences(phrase, filter(meant.keeps, every_segment(server)), k)
+        except GenerationGone:
+            continue
+
+
+def _asked(
+    server: Server,
+    phrase: Phrase,
+    k: int,
+    meant: Filter,
+    find: Callable[[Iterable[int]], Mapping[int, Segment]],
+) -> list[Occurrence]:
+    """Reads the documents that have all words until none that follows can have a newer segment."""
+    found: dict[int, Segment] = {}
+    best = list[Occurrence]()
+    for page in pages(server, _query(phrase), NEWEST_FIRST, size_of_page=DOCUMENTS_A_PAGE):
+        pairs = [pair for hit in page for pair in hit["_source"]["pairs"]]
+        segments = {segment.id: segment for segment in map(read, pairs)}
+        # one on its way to another document: as it is there, if it has arrived
+        segments |= find(pair["id"] for pair in pairs if "becomes" in pair)
+        found |= {
+            one.segment.id: one.segment
+            for one in occurrences(phrase, filter(meant.keeps, segments.values()), len(segments))
+        }
+        best = occurrences(phrase, found.values(), k)
+        found = {one.segment.id: one.segment for one in best}
+        if len(best) == k and page and not _is_before(page[-1]["sort"], best[-1].segment):
+            break
+    return best
+
+
+def _is_before(place: list[Any], segment: Segment) -> bool:
+    """Whether a document at this place of the order can be followed by one with a newer segment."""
+    newest, number = place[:2]
+    return bool(newest > segment.changed or (newest == segment.changed and number < segment.id))
+
+
+def _query(phrase: Phrase) -> dict[str, Any]:
+    """The documents that have every word, in whatever case."""
+    field = SRC_WORDS if phrase.side == "source" else TGT_WORDS
+    return {"bool": {"filter": [_has(field, word) for word in phrase.words]}}
+
+
+def _has(field: str, word: Word) -> dict[str, Any]:
+    text = spelling(word.text)[:MOST_CHARS]
+    return {"prefix" if word.is_beginning else "term": {field: {"value": text}}}
