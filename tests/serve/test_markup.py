@@ -80,6 +80,7 @@ def test_tags_of_xml_stay(text: str, expected: str) -> None:
 def test_elements_that_are_ignored_stay_as_they_are() -> None:
     text = "Press <k>the <b>key</b></k> now, <k/> <k>a&amp;b</k>."
     assert changed(text, "xml", ("k",)) == "PRESS <k>the <b>key</b></k> NOW, <k/> <k>a&amp;b</k>."
+    assert not markup("<k>key</k> <b/>", "xml", ("k",)).sources
     assert "key" in plain_of(markup(text, "xml", ("k",)).sources[0])
 
 

@@ -68,9 +68,9 @@ def serve(
 ) -> None:
     """Serve models and memories to the tools that people have, over HTTP.
 
-    Its own interface is under /v1. LibreTranslate, Apertium APy and tmserver have theirs;
-    docs/serve.md says which address each tool takes. Ctrl-C or SIGTERM stops it: what was taken is
-    finished."""
+    Its own interface is under /v1. It also speaks those of LibreTranslate, Apertium APy, tmserver,
+    amaGama, DeepL, IBM Watson and OPUS-CAT; docs/serve.md says which address each tool takes.
+    Ctrl-C or SIGTERM stops it: what was taken is finished."""
     _check_installed()
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")

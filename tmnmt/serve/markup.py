@@ -117,7 +117,8 @@ class _Xml(Markup):
 
     @property
     def sources(self) -> Sequence[Source]:
-        return [self._text] if self._text.plain.strip() else []
+        words = [part for part in self._text.parts() if isinstance(part, str)]
+        return [self._text] if any(map(str.strip, words)) else []
 
     def filled(self, targets: Sequence[Text]) -> str:
         written = ""
