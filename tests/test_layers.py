@@ -38,6 +38,7 @@ LAYERS = (
     ("engine",),
     ("training",),
     ("eval",),
+    ("serve",),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

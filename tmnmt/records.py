@@ -55,6 +55,11 @@ class Where(NamedTuple):
 
 
 def json_line(translation: Translation, where: Where | None = None) -> str:
+    """The record of a translation on one line."""
+    return json.dumps(translation_record(translation, where), ensure_ascii=False)
+
+
+def translation_record(translation: Translation, where: Where | None = None) -> dict[str, Any]:
     """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
     "checks": [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
 
@@ -77,7 +82,7 @@ def json_line(translation: Translation, where: Where | None = None) -> str:
     if translation.src_codes or translation.tgt_codes:
         line["src_codes"] = listed(translation.src, translation.src_codes)
         line["tgt_codes"] = listed(translation.tgt, translation.tgt_codes)
-    return json.dumps(line, ensure_ascii=False)
+    return line
 
 
 def found_in(translation: Translation) -> list[Check]:

@@ -34,6 +34,7 @@ from tmnmt.cli import (
     keys,
     memory,
     search,
+    serve,
     train,
     translate,
 )  # isort: skip
@@ -67,6 +68,8 @@ app.command("train")(with_options(train.train))
 app.command("adapt")(with_options(adapt.adapt))
 app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
 app.command("import-model")(with_options(import_model.import_model))
+app.command("serve")(with_options(serve.serve))
+app.command("serve-key")(with_options(serve.serve_key))
 app.command("cache-report")(with_options(cache_report.cache_report))
 app.add_typer(evaluate.app)
 app.add_typer(memory.app)

@@ -1,0 +1,38 @@
+"""One tiny model, and one server of it, for all tests of the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from serving import Server, tiny_server
+from tiny_model import segments, write_tiny_model
+
+from tmnmt.index import build
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """model, law: an index of the tiny pairs"""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("serve")
+    write_tiny_model(folder / "model")
+    build(folder / "law", segments(), "en", "fr")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(folder: Path) -> Iterator[Server]:
+    """Without keys; memory law to read, own to write to. Named apart from `server`, which is
+    Elasticsearch."""
+    with tiny_server(folder, ("law=law",), ("own=own",)) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _no_log_of_commands() -> None:
+    """A command that a test ran leaves a log to its standard error, which is closed by now."""
+    logging.getLogger("tmnmt").handlers.clear()

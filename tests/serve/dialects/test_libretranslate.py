@@ -1,0 +1,82 @@
+"""LibreTranslate as its own client, libretranslatepy, and Weblate speak it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from serving import Server
+from tiny_model import PAIRS
+
+API = "/libretranslate"
+
+
+def test_the_real_client(served: Server) -> None:
+    client = LibreTranslateAPI(served.url + API)
+    assert client.translate(PAIRS[0][0], "en", "fr") == PAIRS[0][1]
+    assert client.translate(PAIRS[0][0], "auto", "fr-CA") == PAIRS[0][1]
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["fr"]},
+        {"code": "fr", "name": "French", "targets": []},
+    ]
+    assert client.detect("Hello") == [{"confidence": 0, "language": "en"}]
+    keyed = LibreTranslateAPI(f"{served.url}{API}/", api_key="")
+    assert keyed.translate(PAIRS[1][0], "en", "fr") == PAIRS[1][1]
+    with pytest.raises(HTTPError) as error:
+        client.translate("No.", "en", "xx")
+    with error.value:
+        assert error.value.code == 400
+
+
+def post(served: Server, **body: Any) -> Any:
+    reply = served.ask("POST", f"{API}/translate", {"source": "en", "target": "fr", **body})
+    assert reply.status == 200, reply.body
+    return reply.json
+
+
+def test_a_list_comes_back_as_a_list_and_one_text_as_one(served: Server) -> None:
+    texts = [pair[0] for pair in PAIRS[:3]]
+    expected = [pair[1] for pair in PAIRS[:3]]
+    assert post(served, q=texts) == {"translatedText": expected}
+    assert post(served, q=texts[:1]) == {"translatedText": expected[:1]}
+    assert post(served, q=texts[0]) == {"translatedText": expected[0]}
+    assert post(served, q=[]) == {"translatedText": []}
+    assert post(served, q=["", " "]) == {"translatedText": ["", " "]}
+    form = [("q", texts[0]), ("q", texts[1]), ("source", "en"), ("target", "fr")]
+    fields = {"q": texts[:2], **dict(form[2:])}
+    reply = served.ask("POST", f"{API}/translate", form=fields)
+    assert reply.json == {"translatedText": expected[:2]}
+
+
+def test_what_is_asked_for_beside_the_text(served: Server) -> None:
+    said = post(served, q="No.", source="auto", alternatives=3, api_key=None)
+    assert said["detectedLanguage"] == {"confidence": 0, "language": "en"}
+    assert said["alternatives"] == []
+    said = post(served, q=["No.", "Yes."], source="auto", alternatives=3)
+    assert len(said["detectedLanguage"]) == len(said["alternatives"]) == 2
+
+
+def test_tags_of_html_survive_and_text_is_no_html(served: Server) -> None:
+    html = '<p>The <b>Commission</b> &amp; <a href="/x?a=1&amp;b=2">States</a>.</p>'
+    said = post(served, q=html, format="html")["translatedText"]
+    for tag in ("<p>", "<b>", "</b>", '<a href="/x?a=1&amp;b=2">', "</a>", "</p>"):
+        assert said.count(tag) == 1
+    assert post(served, q="a < b", format="text")["translatedText"]
+
+
+def test_its_own_errors(served: Server) -> None:
+    for body, status in (
+        ({"q": "a", "source": "en"}, 400),
+        ({"source": "en", "target": "fr"}, 400),
+        ({"q": [1], "source": "en", "target": "fr"}, 400),
+        ({"q": "a", "source": "en", "target": "fr", "format": "pdf"}, 400),
+        ({"q": "a", "source": "xx", "target": "fr"}, 400),
+        ({"q": "a <b", "source": "en", "target": "fr", "format": "html"}, 400),
+    ):
+        reply = served.ask("POST", f"{API}/translate", body)
+        assert reply.status == status and list(reply.json) == ["error"]
+        assert isinstance(reply.json["error"], str)
+    assert list(served.ask("GET", f"{API}/none").json) == ["error"]
+    assert served.ask("GET", f"{API}/frontend/settings").json["language"]["source"]["code"] == "en"

@@ -1,0 +1,167 @@
+"""Who may do what: keys, their file, and what a server without any answers."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Server, tiny_server
+
+from tmnmt.cli import run
+from tmnmt.errors import DataError, UsageError
+from tmnmt.serve.keys import Caller, Keys, check_tenants, new_key
+from tmnmt.serve.refused import Refused
+from tmnmt.serve.running import check_host
+
+
+def test_a_new_key_is_known_and_the_file_has_its_hash_alone(tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    first = new_key(path, "one", "translate", "agency", ["law"])
+    second = new_key(path, "two", "admin", None, [])
+    keys = Keys.load(path)
+    assert keys.caller(first) == Caller("one", "agency", "translate", frozenset({"law"}))
+    assert keys.caller(second) == Caller("two", "two", "admin", frozenset())
+    written = path.read_text(encoding="utf-8")
+    assert first not in written and hashlib.sha256(first.encode()).hexdigest() in written
+    assert path.stat().st_mode & 0o077 == 0 and len(first) >= 43
+    for wrong in ("", first[:-1], first + "x", first.lower(), "é\udcff"):
+        with pytest.raises(Refused) as refused:
+            keys.caller(wrong)
+        assert refused.value.status == 401
+
+
+def test_the_command_prints_the_key_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "keys.toml")
+    assert run(["serve-key", "cat", "--keys", path, "--role", "write", "--memory", "law"]) == 0
+    key = capsys.readouterr().out.strip()
+    assert Keys.load(Path(path)).caller(key).role == "write"
+    assert run(["serve-key", "cat", "--keys", path]) == 1
+    assert "there is a key cat already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "holds no key"),
+        ("key = 1", "tables [[key]]"),
+        ("x = 1", "tables [[key]]"),
+        ("[[key]]", "key 1: name"),
+        ('[[key]]\nname="a/b"', "key 1: name"),
+        ('[[key]]\nname="a"\nsha256="00"', "64 digits"),
+        (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="root"', "read, translate, write, admin"),
+        (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="read"\nmemories="x"', "list of names"),
+        ('[[key]]\nname="a"\nkey="secret"', "allowed are"),
+        (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="read"\n' * 2, "same name"),
+        ("[[", "is no TOML"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "keys.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        Keys.load(path)
+    assert what in str(error.value) and "secret" not in str(error.value)
+
+
+def test_tenants_do_not_share_what_is_written_to() -> None:
+    one = Caller("one", "a", "write", frozenset({"law", "own"}))
+    other = Caller("other", "b", "read", frozenset({"law", "own"}))
+    check_tenants([one, other], {"law", "own"}, set())
+    check_tenants([one, Caller("again", "a", "read", frozenset({"own"}))], {"law", "own"}, {"own"})
+    with pytest.raises(UsageError, match=r"own is written to, and tenants a and b"):
+        check_tenants([one, other], {"law", "own"}, {"own"})
+    with pytest.raises(UsageError, match=r"memory own is not served; served: law"):
+        check_tenants([one], {"law"}, set())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org", "10.0.0.1", ""])
+def test_without_keys_nothing_but_loopback_is_listened_at(
+    host: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", "--model", "there-is-none", "--host", host]) == 2
+    assert "needs --keys" in capsys.readouterr().err
+    check_host(host, Path("keys.toml"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"])
+def test_loopback_needs_no_keys(host: str) -> None:
+    check_host(host, None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "localhost:9"}, 200),
+        ({"Host": "[::1]:9"}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example"}, 403),
+        ({"Host": ""}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "moz-extension://1"}, 200),
+    ],
+)
+def test_without_keys_no_page_of_another_site_is_answered(
+    served: Server, headers: dict[str, str], status: int
+) -> None:
+    assert served.ask("GET", "/v1/models", headers=headers).status == status
+
+
+ROLES: list[tuple[str, str, dict[str, Any] | None, str]] = [
+    ("GET", "/v1/memories", None, "read"),
+    ("POST", "/v1/memories/law/search", {"texts": ["No."]}, "read"),
+    ("GET", "/tmserver/en/fr/unit/No.", None, "read"),
+    ("POST", "/v1/translate", {"texts": ["No."]}, "translate"),
+    ("POST", "/v1/sessions", {}, "translate"),
+    ("GET", "/apertium/translate?langpair=en%7Cfr&q=No.", None, "translate"),
+    ("POST", "/v1/sessions", {"write_to": "own"}, "write"),
+    ("POST", "/v1/memories/own/segments", {"segments": []}, "write"),
+    ("PUT", "/tmserver/en/fr/unit/No.", {"source": "No.", "target": "Non."}, "write"),
+    ("GET", "/metrics", None, "admin"),
+]
+
+
+def test_every_role_may_what_those_before_it_may(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    order = ["read", "translate", "write", "admin"]
+    keys = {
+        role: new_key(path, role, role, "us", ["law", "own"])  # type: ignore[arg-type]
+        for role in order
+    }
+    read, written = ("law=law",), ("own=own-of-keys",)
+    with tiny_server(folder, read, written, Keys.load(path)) as server:
+        for method, address, body, needed in ROLES:
+            assert server.ask(method, address, body).status == 401, address
+            assert server.ask(method, address, body, key="wrong").status == 401, address
+            for role in order:
+                may = order.index(role) >= order.index(needed)
+                found = server.ask(method, address, body, key=keys[role]).status
+                assert found == (200 if may else 403), (address, role)
+        for address in ("/health", "/ready", "/v1/openapi.json"):
+            assert server.ask("GET", address).status == 200
+
+
+def test_a_key_is_found_where_each_tool_has_it(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    key = new_key(path, "one", "read", None, [])
+    with tiny_server(folder, keys=Keys.load(path)) as server:
+        import base64
+
+        basic = base64.b64encode(f"any:{key}".encode()).decode()
+        for headers in (
+            {"Authorization": f"Bearer {key}"},
+            {"Authorization": f"DeepL-Auth-Key {key}"},
+            {"Authorization": f"Basic {basic}"},
+            {"X-API-Key": key},
+            {"MMT-ApiKey": key},
+        ):
+            assert server.ask("GET", "/v1/models", headers=headers).status == 200
+        assert server.ask("GET", f"/apertium/listPairs?key={key}").status == 200
+        assert server.ask("GET", "/libretranslate/languages", form={"api_key": key}).status == 200
+        assert server.ask("GET", "/v1/models", headers={"Authorization": "Basic !"}).status == 401
+        refused = server.ask("GET", "/libretranslate/languages")
+        assert (refused.status, list(refused.json)) == (403, ["error"])

@@ -1,0 +1,152 @@
+"""`tmnmt serve` as a process: it says where it listens, finishes what it took, and loses nothing
+that it has acknowledged."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tmnmt.cli import run
+from tmnmt.index import MemoryIndex
+
+
+@contextmanager
+def process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server, and its port."""
+    command = [sys.executable, "-m", "tmnmt", "serve", "--model", str(folder / "model")]
+    started = subprocess.Popen(
+        [*command, "--port", "0", "--threads", "1", *options], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert started.stderr is not None
+        port = 0
+        for line in started.stderr:
+            if found := re.match(r"serving at http://127\.0\.0\.1:(\d+)$", line):
+                port = int(found[1])
+                break
+        assert port, "it did not start"
+        yield started, port
+    finally:
+        started.kill()
+        started.wait()
+        if started.stderr is not None:
+            started.stderr.close()
+
+
+def post(port: int, path: str, body: Any) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        content = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), content)
+        reply = connection.getresponse()
+        assert reply.status == 200
+        return json.loads(reply.read())
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Signals) -> None:
+    with process(folder, "--memory", str(folder / "law")) as (server, port):
+        texts = [f"The Commission shall inform the State {n}." for n in range(60)]
+        found: list[Any] = []
+        asks = threading.Thread(
+            target=lambda: found.append(post(port, "/v1/translate", {"texts": texts}))
+        )
+        asks.start()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:  # until it has been taken
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("GET", "/metrics")
+            told = connection.getresponse().read().decode()
+            connection.close()
+            if not re.search(r'waiting_characters\{model="model"\} 0$', told, re.M) or found:
+                break
+        server.send_signal(number)
+        asks.join(60)
+        assert len(found[0]["translations"]) == 60
+        assert server.wait(30) == 0
+        assert server.stderr is not None
+        assert server.stderr.read().splitlines()[-1] == "stopped: what was taken is finished"
+
+
+def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path: Path) -> None:
+    """Killed in the middle of confirming in four sessions."""
+    acknowledged: list[str] = []
+    with process(folder, "--write-to", str(tmp_path / "kept")) as (server, port):
+
+        def confirm(thread: int) -> None:
+            try:
+                session = post(port, "/v1/sessions", {"write_to": "kept"})["id"]
+                for number in range(10_000):
+                    src = f"Notice {thread} of number {number}"
+                    post(port, f"/v1/sessions/{session}/confirm", {"src": src, "tgt": "x"})
+                    acknowledged.append(src)
+            except (OSError, http.client.HTTPException):
+                return
+
+        confirming = [threading.Thread(target=confirm, args=(thread,)) for thread in range(4)]
+        for thread in confirming:
+            thread.start()
+        deadline = time.monotonic() + 60
+        while len(acknowledged) < 20 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        server.kill()
+        for thread in confirming:
+            thread.join(30)
+    with MemoryIndex.open(tmp_path / "kept") as opened:
+        kept = {segment.src for segment in opened.segments()}
+    assert len(acknowledged) >= 20 and set(acknowledged) <= kept
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--memory", "no-such-memory"], "no-such-memory"),
+        (["--memory", "x=law", "--memory", "x=other"], "two memories are called x"),
+        (["--memory", "a=law", "--memory", "b=law"], "served twice"),
+        (["--write-to", "law:readonly"], "readonly"),
+        (["--memory", "a b/"], "cannot be the name of a memory"),
+        (["--certificate", "c.pem"], "go together"),
+        (["--port", "70000"], "65,535"),
+        (["--keys", "no-such-keys"], "no-such-keys"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    folder: Path,
+    options: list[str],
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    if not Path("other").exists():
+        from tmnmt.index import build
+
+        build(Path("other"), [], "en", "fr")
+        build(Path("a b"), [], "en", "fr")
+    assert run(["serve", "--model", "model", "--port", "0", *options]) in (1, 2)
+    told = capsys.readouterr().err
+    assert what in told and told.startswith("tmnmt: error: ") and told.count("\n") == 1
+
+
+def test_two_models_of_one_name_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(folder / "model")
+    assert run(["serve", "--model", model, "--model", model, "--port", "0"]) == 2
+    assert "two models are called model" in capsys.readouterr().err

@@ -1,0 +1,215 @@
+"""Texts of several requests through one model: together, in the right order, and not for nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_model import PAIRS
+
+from tmnmt.config.options import Decoding
+from tmnmt.engine.narrowed import narrowed
+from tmnmt.engine.schedule import Piece
+from tmnmt.engine.session import Session
+from tmnmt.engine.translator import Translator
+from tmnmt.index import MemoryIndex
+from tmnmt.segments import Translation
+from tmnmt.serve.queue import Job, Queue
+from tmnmt.serve.refused import Refused
+
+TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "No."]
+
+
+@pytest.fixture(scope="module")
+def translator(folder: Path) -> Translator:
+    return Translator.load(
+        folder / "model", [folder / "law"], decoding=Decoding(batch=8), threads=1
+    )
+
+
+@pytest.fixture
+def queue(translator: Translator) -> Iterator[Queue]:
+    """One that is not started: what is submitted waits."""
+    queue = Queue(translator, room=10_000)
+    yield queue
+    if queue._thread.is_alive():
+        queue.stop()
+
+
+def job(translator: Translator, texts: Sequence[str] = TEXTS, **how: Any) -> Job:
+    return Job(Session(translator), texts, **how)
+
+
+def seen(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The texts of every batch that is decoded."""
+    batches: list[list[str]] = []
+    plain = translator.translate_batch
+
+    def watched(batch: Sequence[Piece], *rest: Any) -> Any:
+        batches.append([piece.whole for piece in batch])
+        return plain(batch, *rest)
+
+    monkeypatch.setattr(translator, "translate_batch", watched)
+    return batches
+
+
+def test_requests_get_what_the_translator_gives(translator: Translator, queue: Queue) -> None:
+    jobs = [
+        job(translator, TEXTS[n:] + TEXTS[:n], explain=explain)
+        for n in range(4)
+        for explain in (False, True)
+    ]
+    futures = [queue.submit(one) for one in jobs]
+    queue.start()
+    for n in range(4):
+        texts = TEXTS[n:] + TEXTS[:n]
+        for explain, future in zip((False, True), futures[2 * n : 2 * n + 2], strict=True):
+            done = future.result(60)
+            assert [one.src for one in done] == texts
+            expected = [translator.translate([text], explain)[0].tgt for text in texts]
+            assert [one.tgt for one in done] == expected
+            assert all(bool(one.tokens) == (explain and bool(one.src)) for one in done)
+    assert queue.waiting == 0
+
+
+def test_requests_that_wait_are_decoded_together(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    futures = [queue.submit(job(translator, [f"Text {n} is repealed."])) for n in range(8)]
+    queue.start()
+    assert all(future.result(60)[0].tgt for future in futures)
+    assert [len(batch) for batch in batches] == [8]
+
+
+def test_texts_of_one_length_go_together(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    long = TEXTS[0]
+    futures = [queue.submit(job(translator, ["No.", long] * 4, urgent=True)) for _ in range(2)]
+    queue.start()
+    for future in futures:
+        future.result(60)
+    assert [set(batch) for batch in batches] == [{"No."}, {long}]
+
+
+def test_what_somebody_waits_for_goes_first(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    slow = queue.submit(job(translator, [f"List {n}." for n in range(40)]))
+    quick = queue.submit(job(translator, ["Repealed."]))
+    queue.start()
+    assert len(slow.result(60)) == 40 and len(quick.result(60)) == 1
+    assert batches[0] == ["Repealed."] and len(batches) == 6
+
+
+def test_nothing_is_decoded_for_who_is_gone(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    gone = queue.submit(job(translator, ["A text of nobody."]))
+    kept = queue.submit(job(translator, ["Repealed."]))
+    assert gone.cancel()
+    queue.start()
+    kept.result(60)
+    assert batches == [["Repealed."]] and queue.waiting == 0
+
+
+def test_a_request_whose_time_is_over_is_given_up(translator: Translator, queue: Queue) -> None:
+    late = queue.submit(job(translator, seconds=-1.0))
+    queue.start()
+    with pytest.raises(Refused) as refused:
+        late.result(60)
+    assert refused.value.status == 503 and queue.counts["given_up"] == 1
+
+
+def test_too_much_is_refused_and_room_is_kept_for_short_requests(translator: Translator) -> None:
+    queue = Queue(translator, room=100)
+
+    def status(texts: Sequence[str], urgent: bool) -> int:
+        try:
+            queue.submit(job(translator, texts, urgent=urgent))
+        except Refused as refused:
+            assert bool(refused.retry_after) == (refused.status == 429)
+            return refused.status
+        return 200
+
+    assert status(["x" * 100], True) == 413
+    assert status(["x" * 60], False) == 413
+    assert status(["x" * 40], False) == 200
+    assert status(["x" * 40], False) == 429
+    assert status(["x" * 40], True) == 200
+    assert status(["x" * 40], True) == 429
+
+
+def test_what_was_taken_is_finished_and_no_more_is_taken(
+    translator: Translator, queue: Queue
+) -> None:
+    futures = [queue.submit(job(translator)) for _ in range(3)]
+    called = queue.call(lambda: 7)
+    queue.start()
+    queue.stop()
+    assert all(future.done() and future.result() for future in futures) and called.result() == 7
+    for submit in (lambda: queue.submit(job(translator)), lambda: queue.call(lambda: None)):
+        with pytest.raises(Refused) as refused:
+            submit()
+        assert refused.value.status == 503
+
+
+class Broken(MemoryIndex):
+    """A memory that cannot be searched."""
+
+    def __init__(self) -> None:
+        self.src_lang, self.tgt_lang = "en", "fr"
+
+    def search(self, *_: Any, **__: Any) -> Any:
+        raise OSError("the disk is gone")
+
+
+def test_a_memory_that_fails_fails_its_own_requests_alone(
+    translator: Translator, queue: Queue
+) -> None:
+    settings = translator.settings
+    broken = narrowed(translator, [Broken()], [], settings)
+    bad = queue.submit(job(broken, ["Repealed."]))
+    good = queue.submit(job(translator, ["Repealed."]))
+    queue.start()
+    assert good.result(60)[0].tgt
+    with pytest.raises(OSError, match="disk"):
+        bad.result(60)
+    assert queue.submit(job(translator, ["Again."])).result(60)[0].tgt
+
+
+def test_a_narrowed_translator_reads_its_own_memories_alone(translator: Translator) -> None:
+    none = narrowed(translator, [], [], translator.settings)
+    (with_memory,), (without,) = (t.translate([PAIRS[0][0]]) for t in (translator, none))
+    assert with_memory.tgt == PAIRS[0][1] and with_memory.origin == "memory"
+    assert without.matches == () and without.origin == "model"
+    assert translator.translate([PAIRS[0][0]]) == [with_memory]
+
+
+def test_many_threads_lose_nothing(translator: Translator, queue: Queue) -> None:
+    queue.start()
+    found: dict[int, list[Translation]] = {}
+
+    def work(number: int) -> None:
+        future: Future[list[Translation]] = queue.submit(job(translator, [f"Text {number}."]))
+        if number % 3 == 0:
+            future.cancel()
+        else:
+            found[number] = future.result(60)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {n: one[0].src for n, one in found.items()} == {
+        n: f"Text {n}." for n in range(24) if n % 3
+    }

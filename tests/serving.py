@@ -1,0 +1,108 @@
+"""A server in a thread of the tests, and requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from tmnmt.serve.keys import Keys
+from tmnmt.serve.running import listening, server_of, service_of
+from tmnmt.serve.service import Limits, Service
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One that runs. `url`: without a slash at its end."""
+
+    url: str
+    service: Service
+    keys: dict[str, str] = field(default_factory=dict)  # that tests have made, by name
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Mapping[str, Any] | list[Any] | None = None,
+        form: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        key: str = "",
+    ) -> Reply:
+        """body: as it is, or of JSON. form: sent as one."""
+        told = dict(headers or {})
+        if key:
+            told["Authorization"] = f"Bearer {key}"
+        if form is not None:
+            body = urlencode(form, doseq=True).encode()
+            told.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        elif body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            told.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
+        try:
+            connection.request(method, path, body, told)
+            reply = connection.getresponse()
+            found = {name.lower(): value for name, value in reply.getheaders()}
+            return Reply(reply.status, found, reply.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **query: str) -> Any:
+        """The JSON of a GET that must go well."""
+        reply = self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
+        assert reply.status == 200, reply.body
+        return reply.json
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[Server]:
+    socket = listening("127.0.0.1", 0)
+    service.start()
+    server = server_of(service)
+    thread = threading.Thread(target=server.run, args=([socket],))
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield Server(f"http://127.0.0.1:{socket.getsockname()[1]}", service)
+    finally:
+        server.should_exit = True
+        thread.join()
+        service.stop()
+
+
+@contextmanager
+def tiny_server(
+    folder: Path,
+    read: tuple[str, ...] = (),
+    written: tuple[str, ...] = (),
+    keys: Keys | None = None,
+    limits: Limits = Limits(),
+) -> Iterator[Server]:
+    """Of the model in `folder`, which its memories are named from."""
+
+    def named(memories: tuple[str, ...]) -> list[str]:
+        return [memory.replace("=", f"={folder}/") for memory in memories]
+
+    models = [folder / "model"]
+    service = service_of(models, named(read), named(written), keys, limits, threads=1)
+    with serving(service) as server:
+        yield server

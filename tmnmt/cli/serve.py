@@ -1,0 +1,133 @@
+"""`tmnmt serve`: the service that tools speak to; `tmnmt serve-key`: a key for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmnmt.config.bounds import Help, at_least, whole
+from tmnmt.config.options import Threads
+from tmnmt.errors import UsageError
+from tmnmt.progress import Progress
+from tmnmt.serve.roles import Role
+
+MODELS = Annotated[
+    list[Path],
+    typer.Option("--model", metavar="FOLDER", help="A model; may be repeated."),
+]
+MEMORIES = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="[NAME=]PLACE",
+        help="Index, its Elasticsearch address, or file, to read; may be repeated.",
+    ),
+]
+WRITTEN = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--write-to",
+        metavar="[NAME=]INDEX",
+        help="Index to read, and to which clients may add; made at need; may be repeated.",
+    ),
+]
+
+
+def serve(
+    model: MODELS,
+    memory: MEMORIES = None,
+    write_to: WRITTEN = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, whole(0, 65535), Help("0: any that is free.", everyday=True)] = 5051,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Who may do what; without it only this machine is answered."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For HTTPS: the chain, as PEM.")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For HTTPS: its key, as PEM.")
+    ] = None,
+    body_bytes: Annotated[int, at_least(1), Help("Largest request.", title="Limits")] = 2_000_000,
+    text_length: Annotated[
+        int, at_least(1), Help("Characters of a text, at most.", title="Limits")
+    ] = 50_000,
+    waiting: Annotated[
+        int,
+        at_least(1),
+        Help("Characters that may wait for a model; more is refused with 429.", title="Limits"),
+    ] = 200_000,
+    seconds: Annotated[int, whole(1, 3600), Help("That a request may take.", title="Limits")] = 60,
+    threads: Threads = None,
+) -> None:
+    """Serve models and memories to the tools that people have, over HTTP.
+
+    Its own interface is under /v1. It also speaks those of LibreTranslate, Apertium APy, tmserver,
+    amaGama, DeepL, IBM Watson and OPUS-CAT; docs/serve.md says which address each tool takes.
+    Ctrl-C or SIGTERM stops it: what was taken is finished."""
+    _check_installed()
+    if (certificate is None) != (private_key is None):
+        raise UsageError("--certificate and --private-key go together")
+    from tmnmt.serve.keys import Keys
+    from tmnmt.serve.running import check_host, listening, run, service_of
+    from tmnmt.serve.service import Limits
+
+    check_host(host, keys)
+    found = Keys.load(keys) if keys is not None else None
+    limits = Limits(body=body_bytes, text=text_length, waiting=waiting, seconds=seconds)
+    with listening(host, port) as socket:
+        with Progress("indexing", "segments", lazy=True) as progress:
+            service = service_of(
+                model, memory or [], write_to or [], found, limits, threads, progress.advance
+            )
+        scheme = "https" if certificate is not None else "http"
+        name = f"[{host.strip('[]')}]" if ":" in host else host
+        address = f"{scheme}://{name}:{socket.getsockname()[1]}"
+
+        def said() -> None:
+            print(f"serving at {address}", file=sys.stderr, flush=True)
+
+        run(service, [socket], said, certificate, private_key)
+    print("stopped: what was taken is finished", file=sys.stderr)
+
+
+def serve_key(
+    name: Annotated[str, typer.Argument(help="What the key is called, in logs.")],
+    keys: Annotated[Path, typer.Option(metavar="FILE", help="The file of keys; made at need.")],
+    role: Annotated[
+        Role,
+        typer.Option(
+            help="What it may do: read memories; translate, too; write to memories, too; admin: "
+            "see counters, too."
+        ),
+    ] = "translate",
+    tenant: Annotated[
+        str | None,
+        typer.Option(help="Whose key it is: keys of a tenant share sessions; not given, NAME."),
+    ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option("--memory", metavar="NAME", help="A memory that it sees; may be repeated."),
+    ] = None,
+) -> None:
+    """Make a key for tmnmt serve. It is printed once; the file has its hash alone."""
+    from tmnmt.serve.keys import new_key
+
+    print(new_key(keys, name, role, tenant, memory or []))
+
+
+def _check_installed() -> None:
+    """Raises UsageError where the server's packages are not installed."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "tmnmt serve needs starlette and uvicorn: pip install 'tmnmt[server]'"
+        ) from error

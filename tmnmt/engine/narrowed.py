@@ -1,0 +1,57 @@
+"""A translator that reads some of its memories only: what several users share, each with what is
+theirs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from tmnmt.engine.lookup import Lookup
+from tmnmt.engine.preparation import Preparation
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
+from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.worth import Trust
+
+
+def narrowed(
+    translator: Translator,
+    indexes: Sequence[Index],
+    trust: Sequence[Trust],
+    settings: Settings,
+    writable: WritableIndex | None = None,
+) -> Translator:
+    """The same model, weights, pair keys, lock and counts, with these memories alone, and what is
+    confirmed written to `writable`. Batches of several such translators can be decoded by any of
+    them once each has retrieved for its own, where their settings are the same.
+
+    Raises UsageError where neighbours are read: those are of all memories."""
+    if translator.datastore is not None:
+        raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
+    retriever = Retriever(
+        indexes,
+        settings.top_k,
+        settings.threshold,
+        settings.selection,
+        settings.short_threshold,
+        settings.penalties,
+        trust,
+    )
+    other = copy.copy(translator)
+    other.settings = settings
+    other.writable = writable
+    other.lookup = Lookup(
+        retriever,
+        translator.keys,
+        translator.vocab,
+        settings,
+        translator.longest,
+        translator.lookup.longest_whole,
+        translator.tally,
+    )
+    other.preparation = Preparation(
+        translator.vocab, translator.longest, other.lookup, translator.lock, translator.tally
+    )
+    return other

@@ -1,0 +1,13 @@
+"""The interfaces of other servers that this one speaks, each in a thin module: routes, and pure
+functions between its JSON and the service's records."""
+
+from __future__ import annotations
+
+from tmnmt.serve.dialects.apertium import APERTIUM
+from tmnmt.serve.dialects.deepl import DEEPL, OLDER
+from tmnmt.serve.dialects.libretranslate import LIBRETRANSLATE
+from tmnmt.serve.dialects.simple import SIMPLE
+from tmnmt.serve.dialects.tmserver import TMSERVER
+from tmnmt.serve.routes import Dialect
+
+DIALECTS: tuple[Dialect, ...] = (LIBRETRANSLATE, APERTIUM, TMSERVER, DEEPL, OLDER, *SIMPLE)

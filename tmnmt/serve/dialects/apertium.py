@@ -1,0 +1,84 @@
+"""Apertium APy: /apertium. `responseStatus` is in every answer: OmegaT takes none without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.languages import THREE
+from tmnmt.serve.markup import Form
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Answer, Service, Wanted
+
+# "markUnknown" is none of ours: unknown words are copied, and nothing marks them
+_FIELDS = (
+    Field("langpair", "text", "Two codes with | between them.", needed=True),
+    Field("q", "text", "What to translate.", needed=True),
+    Field("format", "text", "What it is.", default="txt", choices=("txt", "html")),
+)
+
+
+def wanted(values: Mapping[str, Any]) -> Wanted:
+    """Raises Refused."""
+    fields = read(values, _FIELDS, strict=False)
+    source, sign, target = fields["langpair"].partition("|")
+    if not sign or not source.strip() or not target.strip():
+        raise wrong("langpair must be two codes of languages, as en|fr")
+    form: Form = "html" if fields["format"] == "html" else "text"
+    return Wanted((fields["q"],), source, target, form)
+
+
+def answered(answer: Answer) -> dict[str, Any]:
+    return _said({"translatedText": answer.texts[0].text})
+
+
+def _said(data: Any) -> dict[str, Any]:
+    return {"responseData": data, "responseDetails": None, "responseStatus": 200}
+
+
+async def translate(service: Service, asked: Asked) -> Any:
+    return answered(await service.translate(wanted(asked.values), asked.caller))
+
+
+async def pairs(service: Service, asked: Asked) -> Any:
+    """The pairs that are served, in two letters and in three, as programs ask for either."""
+    listed = dict.fromkeys(
+        (code(source.language), code(target.language))
+        for code in (lambda short: short, lambda short: THREE.get(short, short))
+        for source, target in (model.languages for model in service.models)
+    )
+    return _said([{"sourceLanguage": one, "targetLanguage": other} for one, other in listed])
+
+
+async def names(service: Service, asked: Asked) -> Any:
+    """The names of languages by their codes, in English."""
+    every = [language for model in service.models for language in model.languages]
+    return {language.code: language.name for language in every}
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    return refused.status, {
+        "status": "error",
+        "code": refused.status,
+        "message": refused.code,
+        "explanation": refused.message,
+        "responseData": None,
+        "responseDetails": refused.message,
+        "responseStatus": refused.status,
+    }
+
+
+APERTIUM = Dialect(
+    "Apertium APy",
+    ("/apertium",),
+    (
+        Route("GET", "/listPairs", pairs, "read"),
+        Route("GET", "/listLanguageNames", names, "read"),
+        Route("GET", "/translate", translate),
+        Route("POST", "/translate", translate),
+    ),
+    refusal,
+)

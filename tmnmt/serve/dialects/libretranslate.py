@@ -1,0 +1,109 @@
+"""LibreTranslate: /libretranslate, what its API documents and its clients send.
+
+A list of texts comes back as a list as long, one text as one. Languages are not detected: "auto" is
+the one language from which is translated, where there is only one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Answer, Service, Wanted
+
+_AUTO = "auto"
+_FIELDS = (
+    Field("source", "text", "Code of a language, or auto.", needed=True),
+    Field("target", "text", "Code of a language.", needed=True),
+    Field("format", "text", "What the texts are.", default="text", choices=("text", "html")),
+)
+
+
+def wanted(values: Mapping[str, Any]) -> Wanted:
+    """Raises Refused."""
+    fields = read(values, _FIELDS, strict=False)
+    texts = values.get("q")
+    listed = [texts] if isinstance(texts, str) else texts
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise wrong("q is needed: a text, or a list of texts")
+    return Wanted(tuple(listed), fields["source"], fields["target"], fields["format"])
+
+
+def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    """ "alternatives" are asked for with a number, and there are none."""
+    texts = [one.text for one in answer.texts]
+    listed = isinstance(values["q"], list)
+    body: dict[str, Any] = {"translatedText": texts if listed else texts[0]}
+    if values["source"].lower() == _AUTO:
+        detected = {"confidence": 0, "language": answer.model.languages[0].code}
+        body["detectedLanguage"] = [detected] * len(texts) if listed else detected
+    if values.get("alternatives") not in (None, 0, "", "0"):
+        body["alternatives"] = [[] for _ in texts] if listed else []
+    return body
+
+
+async def translate(service: Service, asked: Asked) -> Any:
+    answer = await service.translate(wanted(asked.values), asked.caller)
+    return answered(asked.values, answer)
+
+
+async def detect(service: Service, asked: Asked) -> Any:
+    """The only language from which is translated. Raises Refused where there are several."""
+    if not isinstance(asked.values.get("q"), str | list):
+        raise wrong("q is needed: a text")
+    found = service.model(_AUTO, "").languages[0]
+    return [{"confidence": 0, "language": found.code}]
+
+
+async def languages(service: Service, asked: Asked) -> Any:
+    targets: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for model in service.models:
+        source, target = model.languages
+        targets.setdefault(source.code, []).append(target.code)
+        targets.setdefault(target.code, [])
+        names |= {one.code: one.name for one in (source, target)}
+    return [
+        {"code": code, "name": names[code], "targets": list(dict.fromkeys(to))}
+        for code, to in targets.items()
+    ]
+
+
+async def settings(service: Service, asked: Asked) -> Any:
+    """What a page of LibreTranslate asks the server for."""
+    source, target = ({"code": one.code, "name": one.name} for one in service.models[0].languages)
+    return {
+        "apiKeys": service.keys is not None,
+        "charLimit": service.limits.text,
+        "frontendTimeout": 500,
+        "keyRequired": service.keys is not None,
+        "language": {"source": source, "target": target},
+        "suggestions": False,
+        "supportedFilesFormat": [],
+    }
+
+
+async def health(service: Service, asked: Asked) -> Any:
+    return {"status": "ok"}
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    status = 403 if refused.status == 401 else refused.status
+    return status, {"error": refused.message}
+
+
+LIBRETRANSLATE = Dialect(
+    "LibreTranslate",
+    ("/libretranslate",),
+    (
+        Route("GET", "/languages", languages, "read"),
+        Route("POST", "/translate", translate),
+        Route("POST", "/detect", detect),
+        Route("GET", "/frontend/settings", settings, None),
+        Route("GET", "/health", health, None),
+    ),
+    refusal,
+)

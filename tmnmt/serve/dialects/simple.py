@@ -1,0 +1,103 @@
+"""Three that have one address each: the plain GET of FakeMT and of Wordfast's own template; IBM
+Watson's Language Translator v3 as OmegaT asks it; and OPUS-CAT's MTRestService, of which Wordfast
+asks TranslateJson."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Answer, Service, Wanted
+
+_GET = (
+    Field("text", "text", "What to translate.", needed=True),
+    Field("source", "text", "Code of a language.", default=""),
+    Field("target", "text", "Code of a language.", needed=True),
+)
+_WATSON = (
+    Field("source", "text", "Code of a language.", default=""),
+    Field("target", "text", "Code of a language.", default=""),
+    Field("model_id", "text", "Two codes with - between them."),
+)
+_OPUS_CAT = (
+    Field("input", "text", "What to translate.", needed=True),
+    Field("srcLangCode", "text", "Code of a language.", needed=True),
+    Field("trgLangCode", "text", "Code of a language.", needed=True),
+)
+
+
+def wanted_by_get(values: Mapping[str, Any]) -> Wanted:
+    """Raises Refused."""
+    fields = read(values, _GET, strict=False)
+    return Wanted((fields["text"],), fields["source"], fields["target"])
+
+
+def wanted_by_watson(values: Mapping[str, Any]) -> Wanted:
+    """Its texts are HTML, and OmegaT makes characters of the references in them. Raises Refused."""
+    fields = read(values, _WATSON, strict=False)
+    texts = [values["text"]] if isinstance(values.get("text"), str) else values.get("text")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise wrong("text must be a list of texts")
+    source, target = fields["source"], fields["target"]
+    if not target and fields["model_id"] is not None:
+        source, _, target = fields["model_id"].partition("-")
+    if not target:
+        raise wrong("target is needed, or model_id")
+    return Wanted(tuple(texts), source, target, "html")
+
+
+def wanted_by_opus_cat(values: Mapping[str, Any]) -> Wanted:
+    """Raises Refused."""
+    fields = read(values, _OPUS_CAT, strict=False)
+    return Wanted((fields["input"],), fields["srcLangCode"], fields["trgLangCode"])
+
+
+def answered(answer: Answer) -> dict[str, Any]:
+    return {"translation": answer.texts[0].text}
+
+
+def answered_by_watson(wanted: Wanted, answer: Answer) -> dict[str, Any]:
+    return {
+        "translations": [{"translation": one.text} for one in answer.texts],
+        "word_count": sum(len(text.split()) for text in wanted.texts),
+        "character_count": sum(map(len, wanted.texts)),
+    }
+
+
+async def get(service: Service, asked: Asked) -> Any:
+    return answered(await service.translate(wanted_by_get(asked.query), asked.caller))
+
+
+async def watson(service: Service, asked: Asked) -> Any:
+    asks = wanted_by_watson(asked.body)
+    return answered_by_watson(asks, await service.translate(asks, asked.caller))
+
+
+async def opus_cat(service: Service, asked: Asked) -> Any:
+    return answered(await service.translate(wanted_by_opus_cat(asked.query), asked.caller))
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    return refused.status, {"error": refused.message}
+
+
+def refusal_of_watson(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    return refused.status, {"code": refused.status, "error": refused.message}
+
+
+SIMPLE = (
+    Dialect("generic GET", ("/get",), (Route("GET", "/translate", get),), refusal),
+    Dialect(
+        "IBM Watson", ("/watson",), (Route("POST", "/v3/translate", watson),), refusal_of_watson
+    ),
+    Dialect(
+        "OPUS-CAT",
+        ("/MTRestService",),
+        (Route("GET", "/TranslateJson", opus_cat),),
+        refusal,
+    ),
+)

@@ -1,0 +1,115 @@
+"""tmserver of the Translate Toolkit, and amaGama: /tmserver and /api/v1. They look up in memories;
+no model is asked. `quality` is what a match is worth in per cent, at most 100, as a number with a
+point, and the best comes first: Okapi wants both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from tmnmt.segments import Match
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.languages import Language, language
+from tmnmt.serve.own import segments
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Service
+
+LOWEST = 30  # as theirs: a lower similarity is taken for this one
+_QUERY = (
+    Field("source", "text", "The text, where the address does not have it."),
+    Field("min_similarity", "whole", "In per cent.", default=70, least=0, most=100),
+    Field("max_candidates", "whole", "At most so many.", default=5, least=1, most=100),
+)
+_UNIT = (
+    Field("source", "text", "The source text.", needed=True),
+    Field("target", "text", "Its translation.", needed=True),
+)
+_CACHED = {"Cache-Control": "no-cache"}  # what is confirmed now is found at once
+
+
+def candidates(matches: list[Match], least: int) -> list[dict[str, Any]]:
+    """Matches worth at least `least`, best first."""
+    worth = [(min(m.worth.value if m.worth is not None else 0, 100), m) for m in matches]
+    return [
+        {
+            "source": match.segment.src,
+            "target": match.tgt,
+            "quality": float(value),
+            "rank": float(value),
+        }
+        for value, match in worth
+        if value >= least
+    ]
+
+
+async def look_up(service: Service, asked: Asked) -> Any:
+    fields = read(asked.query, _QUERY, strict=False)
+    text = asked.path.get("text") or fields["source"]
+    if not text:
+        raise wrong("a text is needed, in the address or as source")
+    if "jsoncallback" in asked.query:
+        raise wrong("jsoncallback is not served: a script of another site could read answers")
+    service.check_size([text])
+    memories = service.memories.chosen(None, _pair(asked), asked.caller)
+    least, most = max(fields["min_similarity"], LOWEST), fields["max_candidates"]
+    (matches,) = await service.search(memories, [text], most, least / 100)
+    return JSONResponse(candidates(matches, least), headers=_CACHED)
+
+
+async def put(service: Service, asked: Asked) -> Any:
+    """Adds a unit to the memory of the pair that is written to."""
+    unit = read(asked.body, _UNIT, strict=False)
+    memory = service.memories.writable(None, _pair(asked), asked.caller)
+    await service.add(memory, segments([{"src": unit["source"], "tgt": unit["target"]}]))
+    return Response(status_code=200)
+
+
+async def store(service: Service, asked: Asked) -> Any:
+    """Adds a list of units, as of one document."""
+    units = asked.listed or [asked.body]
+    if not all(isinstance(unit, dict) for unit in units):
+        raise wrong("a list of units is wanted, each with source and target")
+    read_units = [read(unit, _UNIT, strict=False) for unit in units]
+    memory = service.memories.writable(None, _pair(asked), asked.caller)
+    name = asked.path["name"]
+    given = [{"src": u["source"], "tgt": u["target"], "document": name} for u in read_units]
+    await service.add(memory, segments(given))
+    return Response(status_code=200)
+
+
+async def languages(service: Service, asked: Asked) -> Any:
+    pairs = [memory.languages for memory in service.memories.of(asked.caller)]
+    sources, targets = ({_code(pair[side]) for pair in pairs} for side in (0, 1))
+    return {"sourceLanguages": sorted(sources), "targetLanguages": sorted(targets)}
+
+
+def _code(one: Language) -> str:
+    return one.code.replace("-", "_")
+
+
+def _pair(asked: Asked) -> tuple[Language, Language]:
+    return language(asked.path["source"]), language(asked.path["target"])
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    return refused.status, {"error": refused.message}
+
+
+TMSERVER = Dialect(
+    "tmserver and amaGama",
+    ("/tmserver", "/api/v1"),
+    (
+        Route("GET", "/languages/", languages, "read"),
+        Route("GET", "/languages", languages, "read"),
+        Route("GET", "/{source}/{target}/unit/", look_up, "read"),
+        Route("GET", "/{source}/{target}/unit/{text:text}", look_up, "read"),
+        Route("PUT", "/{source}/{target}/unit/{text:text}", put, "write"),
+        Route("POST", "/{source}/{target}/unit/{text:text}", put, "write"),
+        Route("POST", "/{source}/{target}/store/{name}", store, "write"),
+    ),
+    refusal,
+)

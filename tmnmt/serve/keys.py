@@ -1,0 +1,157 @@
+"""Who may do what: a file of keys, each with a role, a tenant and the memories that it sees.
+
+    [[key]]
+    name = "agency-weblate"
+    sha256 = "…"                  of the key, which is random and stands nowhere else
+    role = "translate"            read, translate, write or admin; each may what those before it may
+    tenant = "agency"             who shares sessions; not given: the name
+    memories = ["law", "agency"]  not given: none
+
+A key has 256 random bits, so a plain hash of it cannot be searched."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tmnmt.errors import DataError, UsageError, shown
+from tmnmt.serve.refused import Refused
+from tmnmt.serve.roles import ROLES, Role
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAMES = "up to 64 letters, digits and . _ -, the first one a letter or a digit"
+_HASH = re.compile("[0-9a-f]{64}")
+_LONGEST = 200  # characters of a key
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: a key, or anybody where the server has none. `memories`: None: all."""
+
+    name: str
+    tenant: str
+    role: Role
+    memories: frozenset[str] | None
+
+    def check(self, role: Role) -> None:
+        """Raises Refused where this may not be done."""
+        if ROLES.index(self.role) < ROLES.index(role):
+            raise Refused(403, "forbidden", f"this needs a key of the role {role}")
+
+    def sees(self, memory: str) -> bool:
+        return self.memories is None or memory in self.memories
+
+
+ANYBODY = Caller("", "", "admin", None)
+
+
+class Keys:
+    """All keys of a file."""
+
+    def __init__(self, callers: Sequence[tuple[bytes, Caller]]) -> None:
+        self._callers = list(callers)
+
+    @property
+    def callers(self) -> list[Caller]:
+        return [caller for _, caller in self._callers]
+
+    def caller(self, key: str) -> Caller:
+        """Raises Refused for a key that there is not. All are compared, each in constant time."""
+        given = hashlib.sha256(key[:_LONGEST].encode("utf-8", "replace")).digest()
+        found = [c for digest, c in self._callers if hmac.compare_digest(digest, given)]
+        if not found:
+            raise Refused(401, "no_key", "a key is needed, and this is none")
+        return found[0]
+
+    @classmethod
+    def load(cls, path: Path) -> Keys:
+        """Raises DataError with file and key for what is wrong."""
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: is no TOML: {error}") from error
+        entries = table.get("key", [])
+        if set(table) - {"key"} or not isinstance(entries, list):
+            raise DataError(f"{path}: holds tables [[key]] and nothing else")
+        callers = [_entry(entry, f"{path}, key {n}") for n, entry in enumerate(entries, 1)]
+        for what, each in (
+            ("name", [c.name for _, c in callers]),
+            ("sha256", [digest for digest, _ in callers]),
+        ):
+            if len(set(each)) < len(each):
+                raise DataError(f"{path}: two keys have the same {what}")
+        if not callers:
+            raise DataError(f"{path}: holds no key; tmnmt serve-key makes one")
+        return cls(callers)
+
+
+def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
+    fields = {"name", "sha256", "role", "tenant", "memories"}
+    if not isinstance(entry, dict) or set(entry) - fields:
+        raise DataError(f"{where}: allowed are {', '.join(sorted(fields))}")
+    name = _name(entry.get("name"), f"{where}: name")
+    digest, role = entry.get("sha256"), entry.get("role")
+    if not isinstance(digest, str) or not _HASH.fullmatch(digest):
+        raise DataError(f"{where}: sha256 must be 64 digits of the hash of a key")
+    if role not in ROLES:
+        raise DataError(f"{where}: role is {shown(role)}; allowed: {', '.join(ROLES)}")
+    tenant = _name(entry.get("tenant", name), f"{where}: tenant")
+    memories = entry.get("memories", [])
+    if not isinstance(memories, list):
+        raise DataError(f"{where}: memories must be a list of names")
+    names = frozenset(_name(memory, f"{where}: memories") for memory in memories)
+    return bytes.fromhex(digest), Caller(name, tenant, role, names)
+
+
+def _name(value: object, where: str) -> str:
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise DataError(f"{where} is {shown(value)}; allowed: {NAMES}")
+    return value
+
+
+def check_tenants(
+    callers: Sequence[Caller], memories: Collection[str], written: Collection[str]
+) -> None:
+    """Raises UsageError for a key of a memory that is not served, and where two tenants share one
+    that is written to: what one confirms the other would read."""
+    tenants: dict[str, str] = {}
+    for caller in callers:
+        for name in sorted(caller.memories or ()):
+            if name not in memories:
+                served = ", ".join(sorted(memories)) or "none"
+                raise UsageError(
+                    f"key {caller.name}: memory {name} is not served; served: {served}"
+                )
+            if name in written and tenants.setdefault(name, caller.tenant) != caller.tenant:
+                raise UsageError(
+                    f"memory {name} is written to, and tenants {tenants[name]} and "
+                    f"{caller.tenant} share it; give each its own, or serve it by --memory"
+                )
+
+
+def new_key(path: Path, name: str, role: Role, tenant: str | None, memories: Sequence[str]) -> str:
+    """A new key, whose hash is added to the file, which is made at need, for its owner alone.
+    Raises DataError for what the file cannot hold."""
+    key = secrets.token_urlsafe(32)
+    told = {"name": name, "sha256": hashlib.sha256(key.encode()).hexdigest(), "role": role}
+    told |= {"tenant": tenant} if tenant is not None else {}
+    entry: dict[str, Any] = {**told, "memories": list(memories)}
+    _entry(entry, str(path))
+    if path.exists() and name in [caller.name for caller in Keys.load(path).callers]:
+        raise DataError(f"{path}: there is a key {name} already")
+    lines = [f"{field} = {json.dumps(value)}" for field, value in entry.items()]
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "a", encoding="utf-8") as file:
+        file.write("\n".join(["[[key]]", *lines, "", ""]))
+        file.flush()
+        os.fsync(file.fileno())
+    return key

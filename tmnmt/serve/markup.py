@@ -1,0 +1,200 @@
+"""The text of a request as the segments to be translated, and the same text with their
+translations in it.
+
+    text    lines; what stands around and between them stays
+    html    what `tmnmt.files.html` reads of a page: blocks, with tags as codes
+    xml     one segment, with every tag as a code; elements that are ignored stay as they are"""
+
+from __future__ import annotations
+
+import io
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Literal, get_args
+from xml.sax.saxutils import escape
+
+from tmnmt.codes.record import Code, Part, Source, Text, joined
+from tmnmt.errors import FormatError
+from tmnmt.files.html import HtmlFile
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.formats.tmx_codes import MAX_CODES
+from tmnmt.serve.refused import Refused, wrong
+
+Form = Literal["text", "html", "xml"]
+FORMS: tuple[Form, ...] = get_args(Form)
+XML = "xml"  # the form of codes whose markup is a tag
+_LINE_END = re.compile(r"(\r\n|[\n\r\u2028\u2029])")
+_TAG = re.compile(
+    r"<(?:!--(?P<comment>.*?)-->|!\[CDATA\[(?P<cdata>.*?)\]\]>|\?(?P<instruction>.*?)\?>"
+    r"|(?P<end>/)?(?P<name>[A-Za-z_:][\w:.-]{0,200})"
+    r"""(?:\s+[\w:.-]{1,200}\s*=\s*(?:"[^"<]*"|'[^'<]*'))*+\s*(?P<empty>/)?>)""",
+    re.DOTALL,
+)
+
+
+class Markup(ABC):
+    """One text of a request."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> Sequence[Source]:
+        """What there is to translate, in order."""
+
+    @abstractmethod
+    def filled(self, targets: Sequence[Text]) -> str:
+        """The text with one target for each of `sources`."""
+
+
+def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
+    """`ignored`: names of elements of XML that stay as they are. Raises Refused for what is not of
+    this form."""
+    if form == "html":
+        return _Html(text)
+    return _Xml(text, frozenset(ignored)) if form == "xml" else _Lines(text)
+
+
+class _Lines(Markup):
+    """Lines, without the white space at their ends."""
+
+    def __init__(self, text: str) -> None:
+        self._parts = _LINE_END.split(text)
+        self._at = [at for at in range(0, len(self._parts), 2) if self._parts[at].strip()]
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return [self._parts[at].strip() for at in self._at]
+
+    def filled(self, targets: Sequence[Text]) -> str:
+        parts = list(self._parts)
+        for at, target in zip(self._at, targets, strict=True):
+            line = parts[at]
+            before = line[: len(line) - len(line.lstrip())]
+            parts[at] = before + target.plain + line[len(line.rstrip()) :]
+        return "".join(parts)
+
+
+class _Page(HtmlFile):
+    """A page, or a part of one, that is no file."""
+
+    def __init__(self, text: str) -> None:
+        self.__dict__["_decoded"] = text, "utf-8"
+        super().__init__(Path("text"))
+
+
+class _Html(Markup):
+    def __init__(self, text: str) -> None:
+        self._page = _Page(text)
+        try:
+            self._units = list[Unit]()
+            for document in self._page.documents():
+                self._units += document.units
+        except FormatError as error:
+            what = str(error).rpartition(": ")[2]
+            raise wrong(f"a text is no HTML: {what}") from error
+        if problem := next((unit.problem for unit in self._units if unit.problem), ""):
+            raise Refused(413, "too_large", f"a text of HTML has {problem}")
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return [unit.source for unit in self._units]
+
+    def filled(self, targets: Sequence[Text]) -> str:
+        to = io.BytesIO()
+        self._page.write(to, [Filling(target, "model") for target in targets])
+        return to.getvalue().decode()
+
+
+class _Xml(Markup):
+    def __init__(self, text: str, ignored: frozenset[str]) -> None:
+        parts = list(_xml_parts(text, ignored))
+        if len(parts) > 2 * MAX_CODES:
+            raise Refused(413, "too_large", f"a text of XML has more than {MAX_CODES:,} tags")
+        self._text = clean_codes(_paired(parts))[0]
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        words = [part for part in self._text.parts() if isinstance(part, str)]
+        return [self._text] if any(map(str.strip, words)) else []
+
+    def filled(self, targets: Sequence[Text]) -> str:
+        written = ""
+        for part in (targets[0] if targets else self._text).parts():
+            if isinstance(part, str):
+                written += escape(part)
+            elif part[0].form == XML:
+                written += part[0].markup
+            else:  # of another form, as of a match; white space; a placeholder found in the words
+                written += escape(part[1] if part[0].form else part[0].markup)
+        return written
+
+
+def _xml_parts(text: str, ignored: frozenset[str]) -> Iterator[Part]:
+    """Words and tags in order. Raises Refused where a < or a & begins nothing."""
+    at = 0
+    while at < len(text):
+        if text[at] != "<":
+            end = text.find("<", at)
+            end = len(text) if end < 0 else end
+            yield unescape(text[at:end])
+            at = end
+            continue
+        tag = _TAG.match(text, at)
+        if tag is None:
+            raise wrong("a text is no XML: a < begins no tag; write it as &lt;")
+        at = tag.end()
+        if tag["cdata"] is not None:
+            yield Code(0, "placeholder", tag[0], "", XML), tag["cdata"]
+        elif tag["name"] is None:
+            yield Code(0, "standalone", tag[0], "", XML), ""
+        elif tag["name"] in ignored and not tag["end"] and not tag["empty"]:
+            at = _end_of(text, at, tag["name"])
+            words = unescape(_TAG.sub("", text[tag.end() : at]))
+            yield (
+                Code(
+                    0,
+                    "placeholder" if words.strip() else "standalone",
+                    text[tag.start() : at],
+                    "",
+                    XML,
+                ),
+                words,
+            )
+        elif tag["empty"]:
+            yield Code(0, "standalone", tag[0], "", XML), ""
+        else:
+            yield Code(0, "close" if tag["end"] else "open", tag[0], tag["name"], XML), ""
+
+
+def _end_of(text: str, at: int, name: str) -> int:
+    """Where the element ends whose start tag ends at `at`. Raises Refused where it does not."""
+    depth = 1
+    for tag in _TAG.finditer(text, at):
+        if tag["name"] == name and not tag["empty"]:
+            depth += -1 if tag["end"] else 1
+            if not depth:
+                return tag.end()
+    raise wrong(f"a text is no XML: <{name[:40]}> does not end")
+
+
+def _paired(parts: Sequence[Part]) -> Text:
+    """The parts as a text, every span with a name of its own. Raises Refused where tags cross or
+    one of two is missing."""
+    open_, made = list[tuple[int, str]](), list[Part]()
+    for number, part in enumerate(parts):
+        if isinstance(part, str) or part[0].kind not in ("open", "close"):
+            made.append(part)
+            continue
+        code = part[0]
+        if code.kind == "open":
+            open_.append((number + 1, code.pair))
+        elif not open_ or open_[-1][1] != code.pair:
+            raise wrong(f"a text is no XML: </{code.pair[:40]}> ends nothing that is open")
+        pair = str(open_[-1][0] if code.kind == "open" else open_.pop()[0])
+        made.append((Code(0, code.kind, code.markup, pair, XML), ""))
+    if open_:
+        raise wrong(f"a text is no XML: <{open_[-1][1][:40]}> does not end")
+    return joined(made)

@@ -1,0 +1,192 @@
+"""Memories by the names under which they are served, and what each caller sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmnmt.engine.named_memories import named, open_to_write
+from tmnmt.errors import UsageError
+from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.cached import open_index, open_memory, same_place
+from tmnmt.index.elastic.address import is_address
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.pairs import distinct, search_by_worth
+from tmnmt.index.worth import Asked, Trust, most_worth
+from tmnmt.progress import ReadProgress
+from tmnmt.segments import Match, Segment
+from tmnmt.serve.keys import NAME, NAMES, Caller
+from tmnmt.serve.languages import Language, distance, language
+from tmnmt.serve.refused import Refused, unknown
+
+
+@dataclass(frozen=True)
+class Place:
+    """A memory as a command line names it: [NAME=]PLACE[:SETTINGS]."""
+
+    name: str
+    place: str
+    trust: Trust
+    readonly: bool
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that is served. `writable`: the index itself where it is written to."""
+
+    name: str
+    index: Index
+    trust: Trust
+    writable: WritableIndex | None = None
+
+    @property
+    def languages(self) -> tuple[Language, Language]:
+        return language(self.index.src_lang), language(self.index.tgt_lang)
+
+    def serves(self, languages: tuple[Language, Language]) -> bool:
+        pairs = zip(languages, self.languages, strict=True)
+        return all(distance(asked, own) is not None for asked, own in pairs)
+
+
+def place_of(given: str) -> Place:
+    """Raises UsageError for what cannot be a name; without one, it is the last part of the path."""
+    before, sign, behind = given.partition("=")
+    is_named = bool(sign) and NAME.fullmatch(before) is not None and not Path(given).exists()
+    memory = named(behind if is_named else given)
+    place = str(memory.place)
+    name = before if is_named else place.rstrip("/").rpartition("/")[2]
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{given}: {name!r} cannot be the name of a memory; write NAME={place}, with {NAMES}"
+        )
+    return Place(name, place, memory.trust, memory.readonly)
+
+
+def opened(
+    read: Iterable[str],
+    written: Iterable[str],
+    pairs: Sequence[tuple[str, str]],
+    progress: ReadProgress | None = None,
+) -> list[Memory]:
+    """The memories of the options --memory and --write-to. `pairs`: the languages of the models.
+    Raises MemoryIndexError, FormatError and UsageError for what cannot be opened."""
+    memories = list[Memory]()
+    for place in map(place_of, read):
+        memories.append(Memory(place.name, _read(place, pairs, progress), place.trust))
+    for place in map(place_of, written):
+        if place.readonly:
+            raise UsageError(f"{place.place} is readonly, and it is to be written to")
+        index = _written(place, pairs)
+        memories.append(Memory(place.name, index, place.trust, index))
+    for number, memory in enumerate(memories):
+        if memory.name in [other.name for other in memories[:number]]:
+            raise UsageError(f"two memories are called {memory.name}; write NAME=PLACE")
+    places = [place.place for place in map(place_of, [*read, *written])]
+    for number, each in enumerate(places):
+        if any(same_place(each, other) for other in places[:number]):
+            raise UsageError(f"{each} is served twice; name it once")
+    return memories
+
+
+def _read(place: Place, pairs: Sequence[tuple[str, str]], progress: ReadProgress | None) -> Index:
+    if is_address(place.place) or Path(place.place).is_dir():
+        return open_index(place.place)
+    if len(pairs) != 1:
+        raise UsageError(
+            f"{place.place}: is no index, and which languages of the file are wanted is not clear; "
+            "tmnmt build-index makes an index of it"
+        )
+    return open_memory(place.place, *pairs[0], progress)
+
+
+def _written(place: Place, pairs: Sequence[tuple[str, str]]) -> WritableIndex:
+    there = is_address(place.place) or Path(place.place).exists()
+    if not there and len(pairs) != 1:
+        raise UsageError(
+            f"{place.place}: is not there, and in which languages it is to be made is not clear; "
+            "tmnmt build-index makes an empty one of an empty file"
+        )
+    languages = pairs[0] if not there else ("", "")
+    return open_to_write(place.place, [], [], *languages)
+
+
+class Memories:
+    """All that is served."""
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        self._memories = {memory.name: memory for memory in memories}
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self._memories.values())
+
+    def of(self, caller: Caller) -> list[Memory]:
+        return [memory for name, memory in self._memories.items() if caller.sees(name)]
+
+    def get(self, name: str, caller: Caller) -> Memory:
+        """Raises Refused for one that is not there, or not for this caller: which of both is not
+        told."""
+        memory = self._memories.get(name)
+        if memory is None or not caller.sees(name):
+            raise unknown("there is no such memory")
+        return memory
+
+    def chosen(
+        self, names: Sequence[str] | None, languages: tuple[Language, Language], caller: Caller
+    ) -> list[Memory]:
+        """Those of this pair of languages that the caller sees, all or the named ones. Raises
+        Refused for a name that is not there, or is of other languages."""
+        if names is None:
+            return [memory for memory in self.of(caller) if memory.serves(languages)]
+        found = [self.get(name, caller) for name in names]
+        if not all(memory.serves(languages) for memory in found):
+            raise Refused(400, "wrong_language", "a memory is of other languages")
+        return found
+
+    def writable(
+        self, name: str | None, languages: tuple[Language, Language], caller: Caller
+    ) -> Memory:
+        """The memory that is written to: the named one, or the first of these languages that the
+        caller sees. Raises Refused where there is none."""
+        caller.check("write")
+        if name is None:
+            memories = [m for m in self.chosen(None, languages, caller) if m.writable is not None]
+        else:
+            memories = self.chosen([name], languages, caller)
+        if not memories or memories[0].writable is None:
+            raise Refused(
+                403,
+                "read_only",
+                "there is no memory of these languages to write to"
+                if name is None
+                else "this memory is not written to",
+            )
+        return memories[0]
+
+
+def found(
+    memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
+) -> list[list[Match]]:
+    """For every text its `k` pairs that are worth most, of all these memories."""
+    asked = list(map(Asked, texts))
+    answers = [
+        search_by_worth(memory.index, asked, k, threshold, trust=memory.trust)
+        for memory in memories
+    ]
+    return [
+        distinct(most_worth([m for answer in answers for m in answer[at]], k * len(answers)))[:k]
+        for at in range(len(texts))
+    ]
+
+
+def added(memory: Memory, segments: Sequence[Segment]) -> list[int]:
+    """The ids under which they are in the memory, for good. Raises Refused where it is not written
+    to."""
+    if memory.writable is None:
+        raise Refused(403, "read_only", "this memory is not written to")
+    return memory.writable.add(segments)
+
+
+def count(memory: Memory) -> int | None:
+    """How many segments it holds; None where that is not known."""
+    return len(memory.index) if isinstance(memory.index, MemoryIndex) else None

@@ -1,0 +1,53 @@
+"""What is counted, in the text form of Prometheus (exposition format 0.0.4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from tmnmt.serve.service import Service
+
+
+def exposed(service: Service) -> str:
+    """All counters; none has a text, a key or a path of a request."""
+    return "\n".join([*_lines(service), ""])
+
+
+def _lines(service: Service) -> Iterator[str]:
+    yield from _head("uptime_seconds", "gauge", "Seconds since the start.")
+    yield f"tmnmt_uptime_seconds {time.time() - service.started:.3f}"
+    yield from _head("sessions", "gauge", "Sessions that are open.")
+    yield f"tmnmt_sessions {len(service.sessions)}"
+    yield from _head("requests_total", "counter", "Requests by route and status.")
+    for key, number in sorted(service.counts.items()):
+        if key[0] == "requests":
+            yield f'tmnmt_requests_total{{route="{key[1]}",status="{key[2]}"}} {number}'
+    for name, what in (
+        ("texts", "Texts translated."),
+        ("characters", "Characters of these texts."),
+        ("searches", "Texts looked up in memories."),
+        ("added", "Segments added to memories."),
+        ("confirmed", "Pairs confirmed in sessions."),
+    ):
+        yield from _head(f"{name}_total", "counter", what)
+        yield f"tmnmt_{name}_total {service.counts[name,]}"
+    yield from _head("waiting_characters", "gauge", "Characters that wait for a model.")
+    for model in service.models:
+        yield f'tmnmt_waiting_characters{{model="{model.name}"}} {model.queue.waiting}'
+    for name, what in (
+        ("batches", "Batches decoded."),
+        ("pieces", "Segments, or parts of long ones, in these batches."),
+        ("given_up", "Requests whose time was over."),
+    ):
+        yield from _head(f"{name}_total", "counter", what)
+        for model in service.models:
+            yield f'tmnmt_{name}_total{{model="{model.name}"}} {model.queue.counts[name]}'
+    yield from _head("seconds_total", "counter", "Where the time of models went.")
+    for model in service.models:
+        for part, seconds in sorted(model.translator.tally.seconds.items()):
+            yield f'tmnmt_seconds_total{{model="{model.name}",part="{part}"}} {seconds:.3f}'
+
+
+def _head(name: str, kind: str, what: str) -> Iterator[str]:
+    yield f"# HELP tmnmt_{name} {what}"
+    yield f"# TYPE tmnmt_{name} {kind}"

@@ -1,0 +1,65 @@
+"""The OpenAPI document of a dialect, made from the tables that read its requests."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tmnmt import __version__
+from tmnmt.serve.fields import object_schema
+from tmnmt.serve.routes import Dialect, Route
+
+_ERROR = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+            "required": ["code", "message"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def document(dialect: Dialect) -> dict[str, Any]:
+    """OpenAPI 3.1. Of answers it says no more than that they are JSON; docs/serve.md has them."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in dialect.routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "tmnmt", "version": __version__},
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": _ERROR},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    told = " ".join((route.handler.__doc__ or "").split())
+    operation: dict[str, Any] = {
+        "operationId": f"{route.method.lower()}{re.sub(r'[^a-z0-9]+', '_', route.path)}".strip("_"),
+        "summary": told,
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"\{(\w+)", route.path)
+        ],
+        "responses": {
+            "200": {"description": "Done."},
+            "default": {
+                "description": "Refused.",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            },
+        },
+    }
+    if route.role is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] = f"Where the server has keys: one of the role {route.role}."
+    if route.fields:
+        schema = object_schema(route.fields)
+        content = {"application/json": {"schema": schema}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation

@@ -1,0 +1,40 @@
+"""What a dialect is to the server: routes, and its own way to say no."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field
+from tmnmt.serve.refused import Refused
+from tmnmt.serve.roles import Role
+from tmnmt.serve.service import Service
+
+Handler = Callable[[Service, Asked], Awaitable[Any]]
+Method = Literal["GET", "POST", "PUT", "DELETE"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`:
+    that a key must have; None: no key is needed. `handler` gives what is written as JSON, or a
+    response; its docstring says what it does. `fields`: of the body, or of the query of a GET."""
+
+    method: Method
+    path: str
+    handler: Handler
+    role: Role | None = "translate"
+    fields: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`prefixes`: where its routes begin, "" is the root. `refusal`: what is written as JSON where
+    a request is refused, and its status."""
+
+    name: str
+    prefixes: tuple[str, ...]
+    routes: tuple[Route, ...]
+    refusal: Callable[[Refused], tuple[int, Mapping[str, Any]]]

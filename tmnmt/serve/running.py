@@ -1,0 +1,155 @@
+"""The server as a process: what is opened, where it listens, how it stops."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import uvicorn
+
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
+from tmnmt.progress import ReadProgress
+from tmnmt.serve.app import application
+from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
+from tmnmt.serve.languages import language
+from tmnmt.serve.memories import Memory, opened
+from tmnmt.serve.queue import Queue
+from tmnmt.serve.refused import Refused
+from tmnmt.serve.service import Limits, Model, Service
+
+_WAITING = 512  # connections that the system keeps until they are taken
+
+log = logging.getLogger("tmnmt.serve")
+
+
+def check_host(host: str, keys: Path | None) -> None:
+    """Raises UsageError for an address that others can reach, where there are no keys."""
+    if keys is None and not _is_loopback(host):
+        raise UsageError(
+            f"--host {host} can be reached from elsewhere, so it needs --keys; without keys only "
+            "loopback is allowed, as 127.0.0.1; tmnmt serve-key makes a key"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def service_of(
+    models: Sequence[Path],
+    read: Sequence[str],
+    written: Sequence[str],
+    keys: Keys | None = None,
+    limits: Limits = Limits(),
+    threads: int | None = None,
+    progress: ReadProgress | None = None,
+) -> Service:
+    """Everything loaded. Raises what `Translator.load` and `memories.opened` raise, and UsageError
+    for keys that do not go with the memories."""
+    from tmnmt.models.folder import languages_in
+
+    pairs = list(dict.fromkeys(languages_in(model) for model in models))
+    memories = opened(read, written, pairs, progress)
+    if keys is not None:
+        named = {memory.name for memory in memories}
+        check_tenants(keys.callers, named, {m.name for m in memories if m.writable is not None})
+    served = [_model(model, memories, limits, threads) for model in models]
+    names = [model.name for model in served]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise UsageError(f"two models are called {name}: rename one of the folders")
+    return Service(served, memories, keys, limits)
+
+
+def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: int | None) -> Model:
+    from tmnmt.models.folder import languages_in
+
+    name = folder.resolve().name
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{folder}: {name!r} cannot be the name of a model; allowed: {NAMES}")
+    try:
+        source, target = map(language, languages_in(folder))
+    except Refused as refused:
+        raise UsageError(f"{folder}: the languages of this model are unknown") from refused
+    own = [memory for memory in memories if memory.serves((source, target))]
+    translator = Translator.load(folder, [memory.index for memory in own], threads=threads)
+    return Model(name, Queue(translator, limits.waiting))
+
+
+class Server(uvicorn.Server):
+    """Stops at SIGTERM or Ctrl-C: it takes no more connections, answers those that it has, and
+    ends. A second one ends it at once."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:  # and not raised once more, as uvicorn does: to be stopped is no failure
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Raises UsageError where this cannot be listened at."""
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=_WAITING)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no name of a machine"
+        raise UsageError(f"cannot listen at {host}, port {port}: {why}") from error
+
+
+def server_of(
+    service: Service, certificate: Path | None = None, private_key: Path | None = None
+) -> Server:
+    """A server that is not started yet."""
+    config = uvicorn.Config(
+        application(service),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        http="h11",
+        ssl_certfile=certificate,
+        ssl_keyfile=private_key,
+        timeout_graceful_shutdown=int(service.limits.seconds) + 5,
+    )
+    return Server(config)
+
+
+def run(
+    service: Service,
+    sockets: Sequence[socket.socket],
+    said: Callable[[], None],
+    certificate: Path | None = None,
+    private_key: Path | None = None,
+) -> None:
+    """Serves until it is told to stop. `said`: called when it is ready."""
+    server = server_of(service, certificate, private_key)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    service.start()
+    try:
+        said()
+        server.run([*sockets])
+    finally:
+        service.stop()

@@ -1,0 +1,317 @@
+"""What all dialects do in the end: translate, search, add, confirm; for a caller, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tmnmt.codes.record import Text
+from tmnmt.config.options import Decoding, Search, options_of
+from tmnmt.engine.narrowed import narrowed
+from tmnmt.engine.session import Session
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
+from tmnmt.segments import Match, Segment, Translation
+from tmnmt.serve.keys import ANYBODY, Caller, Keys
+from tmnmt.serve.languages import Language, language, nearest
+from tmnmt.serve.markup import Form, Markup, markup
+from tmnmt.serve.memories import Memories, Memory, added, found
+from tmnmt.serve.queue import Job, Queue
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.sessions import Sessions
+
+SEARCHERS = 4  # threads that look up and write
+MOST_SEARCHES = 64  # that wait for one of them
+VIEWS = 256  # translators for sets of memories and options that are kept
+# The options of a translation that a request may set, and the most that it may ask for.
+OPTIONS = {"mode", "verbatim", "beam", "length_penalty", "top_k", "threshold", "short_threshold"}
+MOST = {"beam": 20, "top_k": 32}
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for."""
+
+    body: int = 2_000_000  # bytes
+    texts: int = 1_000  # of one request
+    text: int = 50_000  # characters
+    waiting: int = 200_000  # characters that wait for a model
+    seconds: float = 60.0
+    sessions: int = 1_000
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is served, by the name of its folder."""
+
+    name: str
+    queue: Queue
+
+    @property
+    def translator(self) -> Translator:
+        return self.queue.translator
+
+    @property
+    def languages(self) -> tuple[Language, Language]:
+        return language(self.translator.src_lang), language(self.translator.tgt_lang)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A translation that is asked for. `source`, `target`: codes as they came; "": what is served.
+    `memories`: None: all that the caller sees. `options`: by their names."""
+
+    texts: tuple[str, ...]
+    source: str = ""
+    target: str = ""
+    form: Form = "text"
+    ignored: tuple[str, ...] = ()
+    explain: bool = False
+    memories: tuple[str, ...] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    urgent: bool | None = None
+
+
+@dataclass(frozen=True)
+class Translated:
+    """What came of one text: the whole, and its segments."""
+
+    text: str
+    segments: tuple[Translation, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The translations, and the model that made them."""
+
+    model: Model
+    texts: tuple[Translated, ...]
+
+
+class Service:
+    """Models, memories, sessions and keys of one server. Its methods are for the loop of asyncio;
+    what takes time is done in threads."""
+
+    def __init__(
+        self,
+        models: Sequence[Model],
+        memories: Sequence[Memory],
+        keys: Keys | None = None,
+        limits: Limits = Limits(),
+    ) -> None:
+        self.models, self.memories = list(models), Memories(memories)
+        self.keys, self.limits = keys, limits
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        self.started = time.time()
+        self.ready = False
+        self.sessions = Sessions(limits.sessions)
+        self._views: dict[object, tuple[Translator, Session]] = {}
+        self._lock = threading.Lock()
+        self._searchers = ThreadPoolExecutor(SEARCHERS, "search")
+        self._searching = 0
+
+    def start(self) -> None:
+        """Starts the models, and has each translate and search once, so that the first request does
+        not wait for what is compiled then."""
+        for model in self.models:
+            model.queue.start()
+        for model in self.models:
+            first = model.queue.submit(Job(self._view(model, ANYBODY, None, {})[1], ["1."]))
+            first.result()
+        self.ready = True
+
+    def stop(self) -> None:
+        """Finishes what was taken."""
+        self.ready = False
+        for model in self.models:
+            model.queue.stop()
+        self._searchers.shutdown()
+
+    def caller(self, key: str) -> Caller:
+        """Who a key is of. Raises Refused."""
+        return ANYBODY if self.keys is None else self.keys.caller(key)
+
+    def model(self, source: str, target: str) -> Model:
+        """The model of a pair of languages, as near as there is one. "" and "auto": the only one
+        that is served. Raises Refused."""
+        sources = {model.languages[0] for model in self.models}
+        targets = {model.languages[1] for model in self.models}
+        if source.strip().lower() in ("", "auto", "autodetect"):
+            aimed = [m for m in self.models if not target or self._serves(m, None, target)]
+            sources = {model.languages[0] for model in aimed} or sources
+            if len(sources) > 1:
+                raise wrong("languages are not detected here: name the source language")
+            asked = next(iter(sources))
+        else:
+            asked = language(source)
+        if not target:
+            targets = {m.languages[1] for m in self.models if self._serves(m, asked, None)}
+            if len(targets) != 1:
+                raise wrong("name the target language")
+        pair = asked, language(target) if target else next(iter(targets))
+        served = nearest(pair, [(model.languages, model) for model in self.models])
+        if not served:
+            raise Refused(400, "wrong_language", f"{pair[0].code} to {pair[1].code} is not served")
+        return served[0]
+
+    @staticmethod
+    def _serves(model: Model, source: Language | None, target: str | None) -> bool:
+        own = model.languages
+        wanted = (source or own[0], language(target) if target else own[1])
+        return bool(nearest(wanted, [(own, model)]))
+
+    async def translate(self, wanted: Wanted, caller: Caller) -> Answer:
+        """Raises Refused, and what a memory raises that cannot be searched."""
+        caller.check("translate")
+        model = self.model(wanted.source, wanted.target)
+        _, idle = self._view(model, caller, wanted.memories, wanted.options)
+        texts = await self.translated(model, idle, wanted)
+        return Answer(model, texts)
+
+    async def translated(
+        self, model: Model, session: Session, wanted: Wanted
+    ) -> tuple[Translated, ...]:
+        """The texts, translated in a session."""
+        marked = self._marked(wanted)
+        sources = [source for one in marked for source in one.sources]
+        job = Job(session, sources, wanted.explain, wanted.urgent, self.limits.seconds)
+        translations = await self._answered(model.queue.submit(job)) if sources else []
+        done = iter(translations)
+        self.counts["texts",] += len(wanted.texts)
+        self.counts["characters",] += sum(map(len, wanted.texts))
+        return tuple(
+            Translated(one.filled([target_of(each) for each in segments]), segments)
+            for one in marked
+            for segments in [tuple(next(done) for _ in one.sources)]
+        )
+
+    def check_size(self, texts: Sequence[str]) -> None:
+        """Raises Refused for more texts, or longer ones, than a request may have."""
+        if len(texts) > self.limits.texts:
+            raise Refused(413, "too_large", f"a request may have {self.limits.texts:,} texts")
+        if max(map(len, texts), default=0) > self.limits.text:
+            raise Refused(413, "too_large", f"a text may have {self.limits.text:,} characters")
+
+    def _marked(self, wanted: Wanted) -> list[Markup]:
+        self.check_size(wanted.texts)
+        return [markup(text, wanted.form, wanted.ignored) for text in wanted.texts]
+
+    async def _answered(self, future: Future[Result]) -> Result:
+        """What the thread of a model gives; cancelled there where nobody waits here any more, or no
+        longer than a request may take."""
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
+        except TimeoutError as error:
+            raise Refused(503, "too_slow", "the time for a request is over", 2) from error
+
+    async def called(self, model: Model, work: Callable[[], Result]) -> Result:
+        """What is done in the thread of a model, whole whoever waits for it."""
+        return await asyncio.shield(asyncio.wrap_future(model.queue.call(work)))
+
+    async def in_thread(self, work: Callable[[], Result]) -> Result:
+        """What is done beside the models: searches and additions. Raises Refused where too many
+        wait."""
+        if self._searching >= MOST_SEARCHES:
+            raise Refused(429, "busy", "too much is waiting; try again later", 1)
+        self._searching += 1
+        try:
+            done = asyncio.get_running_loop().run_in_executor(self._searchers, work)
+            return await asyncio.shield(done)
+        finally:
+            self._searching -= 1
+
+    async def search(
+        self, memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
+    ) -> list[list[Match]]:
+        self.counts["searches",] += len(texts)
+        return await self.in_thread(lambda: found(memories, texts, k, threshold))
+
+    async def add(self, memory: Memory, segments: Sequence[Segment]) -> list[int]:
+        """Their ids; they are on disk then."""
+        ids = await self.in_thread(lambda: added(memory, segments))
+        self.counts["added",] += len(ids)
+        return ids
+
+    def view(
+        self,
+        model: Model,
+        caller: Caller,
+        memories: Sequence[str] | None,
+        options: Mapping[str, Any],
+        write_to: Memory | None = None,
+    ) -> Translator:
+        """The model with these of the caller's memories alone, all where None is given; `write_to`
+        is among them."""
+        return self._view(model, caller, memories, options, write_to)[0]
+
+    def _view(
+        self,
+        model: Model,
+        caller: Caller,
+        names: Sequence[str] | None,
+        options: Mapping[str, Any],
+        write_to: Memory | None = None,
+    ) -> tuple[Translator, Session]:
+        """And a session in which nothing is ever confirmed."""
+        memories = self.memories.chosen(names, model.languages, caller)
+        if write_to is not None and write_to not in memories:
+            memories.append(write_to)
+        settings = settings_of(model.translator, options)
+        to = write_to.name if write_to is not None else None
+        key = model.name, tuple(memory.name for memory in memories), settings, to
+        with self._lock:
+            if key not in self._views:
+                while len(self._views) >= VIEWS:
+                    self._views.pop(next(iter(self._views)))
+                view = narrowed(
+                    model.translator,
+                    [memory.index for memory in memories],
+                    [memory.trust for memory in memories],
+                    settings,
+                    write_to.writable if write_to is not None else None,
+                )
+                idle = Session(view)
+                idle.cache = view.new_cache(0)  # nothing is written to it
+                self._views[key] = view, idle
+            return self._views[key]
+
+
+def target_of(translation: Translation) -> Text:
+    return Text(translation.tgt, translation.tgt_codes)
+
+
+def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
+    """The translator's settings with these options of a request. Raises Refused for an option that
+    there is not, or a value that it may not have."""
+    if not options:
+        return translator.settings
+    known = {each.name: each for group in (Decoding, Search) for each in options_of(group)}
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise wrong(f"options are {', '.join(sorted(OPTIONS))}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise wrong(f"option {name}: not a number")
+        try:
+            known[name].check(value, name)
+        except UsageError as error:
+            raise wrong(f"option {name}: allowed: {known[name].allowed}") from error
+        if name in MOST and value > MOST[name]:
+            raise wrong(f"option {name}: at most {MOST[name]}")
+    settings = replace(translator.settings, **options)
+    served = translator.layers.modes if translator.layers is not None else ("off",)
+    if settings.mode is None or settings.mode == "knn" or settings.mode not in served:
+        raise wrong("option mode: this model does not serve it")
+    if 2 * settings.beam > len(translator.vocab):
+        raise wrong(f"option beam: at most {len(translator.vocab) // 2}")
+    if not settings.top_k:
+        raise wrong("option top_k: at least 1; mode off reads no memory")
+    return settings
