@@ -22,9 +22,10 @@ $(VENV)/.installed-dev: pyproject.toml
 	touch $@ $(VENV)/.installed
 
 # Without what it needs, the tests of Elasticsearch are skipped and say so. pytest's own closing line comes last.
+# Two processes, each with all tests of a file.
 test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
-	$(RUN) -m pytest --cov --cov-report=
+	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check
