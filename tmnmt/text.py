@@ -31,7 +31,8 @@ def match_tokens(text: str) -> list[str]:
         return words if len(text) <= MAX_TOKEN_CHARS else [word[:MAX_TOKEN_CHARS] for word in words]
     normal = nfc(text)
     tokens: list[str] = _TOKEN.findall(normal)
-    if normal.isprintable() and len(normal) <= MAX_TOKEN_CHARS:
+    is_short = len(normal) <= MAX_TOKEN_CHARS or max(map(len, tokens), default=0) <= MAX_TOKEN_CHARS
+    if is_short and "".join(tokens).isprintable():
         return tokens  # nothing to leave out or to cut
     return [token[:MAX_TOKEN_CHARS] for token in tokens if token.isprintable()]
 

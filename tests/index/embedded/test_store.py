@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from any_segments import SEGMENTS
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmnmt.errors import DataError, MemoryIndexError
@@ -162,3 +163,24 @@ def test_offsets_that_lead_nowhere_are_reported(path: Path, fill: bytes) -> None
     start.write_bytes(fill * start.stat().st_size)
     with pytest.raises(MemoryIndexError, match=r"segment . is (missing|damaged)"):
         Store(path).by_ids([1, 2, 3])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SEGMENTS, max_size=6), st.data())
+def test_ids_are_those_of_the_segments_that_a_filter_keeps(
+    tmp_path_factory: pytest.TempPathFactory, segments: list[Segment], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("ids")
+    tricky = '", "a"], ["'
+    segments = [*segments, Segment('["x", "a"]', "t", properties=(("y", tricky), ("x", "a")))]
+    segments += [Segment("s", '["x", "a"]', properties=(("y", '["x", "a"]'), (tricky, "")))]
+    store = Store(sealed(folder, segments))
+    known = [("x", "a"), ("x", None), ("y", tricky), (tricky, None), ("absent", None)]
+    known += [pair for segment in segments for pair in segment.properties]
+    users = [None, *{segment.user for segment in segments}]
+    meant = Filter(user=data.draw(st.sampled_from(users)))
+    for pair in [None, *known]:
+        conditions = replace(meant, property=pair)
+        kept = [n for n, one in enumerate(segments, 1) if conditions.keeps(one)]
+        assert store.ids(conditions) == kept
+    store.close()

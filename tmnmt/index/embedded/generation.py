@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -72,21 +72,19 @@ class Generation:
             built = built._replace(postings=self._words_of_former)
         if not meant:
             return [built, *(sealed.part for sealed in self._sealed)]
-        built = self._restricted(built, meant, self.store.chosen(meant))
+        built = self._restricted(built, meant, lambda: self.store.ids(meant))
         return [
             built,
-            *(
-                self._restricted(one.part, meant, filter(meant.keeps, one.segments.values()))
-                for one in self._sealed
-            ),
+            *(self._restricted(one.part, meant, partial(one.ids, meant)) for one in self._sealed),
         ]
 
-    def _restricted(self, part: Part, meant: Filter, segments: Iterable[Segment]) -> Part:
-        """A part in which only these `segments` are found, those that are meant."""
+    def _restricted(self, part: Part, meant: Filter, ids: Callable[[], list[int]]) -> Part:
+        """A part in which only the segments with these `ids` are found, those that are meant; they
+        are asked for once."""
         kept_of = self._kept.setdefault(part.postings, {})
         if meant not in kept_of:
             of_ids = np.zeros(self.last_id + 1, bool)
-            of_ids[[segment.id for segment in segments]] = True
+            of_ids[ids()] = True
             kept_of[meant] = Kept(of_ids, part.postings.by_rank(of_ids))
         return part._replace(kept=kept_of[meant])
 

@@ -25,6 +25,7 @@ from tmnmt.segments import Segment
 
 _HEADER = b"tmnmt rows\n"  # so that the file is never empty, which could not be mapped
 _SEPARATOR, _ESCAPE = "\x1f", "\x1e"
+_PROPERTIES = 8  # the field that has them
 _OFFSET = np.dtype("<i8")
 _CHECKSUM_BYTES = 4
 _RESIDUE = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
@@ -56,6 +57,12 @@ def record(segment: Segment, number: int) -> bytes:
         text = _SEPARATOR.join(map(_escaped, fields))
     content = text.encode()
     return content + zlib.crc32(content, _seed(number)).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+def _of_property(name: str, value: str | None) -> bytes:
+    """What stands in the properties of a record that has this one."""
+    pair = json.dumps([name, value or ""], ensure_ascii=False)
+    return (pair.removesuffix('""]') if value is None else pair).encode()
 
 
 def segment_of(content: bytes, number: int) -> Segment | None:
@@ -155,3 +162,15 @@ class Rows:
                 )
             segments[number] = segment
         return segments
+
+    def with_property(self, ids: Iterable[int], name: str, value: str | None) -> list[int]:
+        """Those of the segments with these ids that have the property, with this value where one is
+        given. The texts are not made out: that would take twenty times as long."""
+        wanted, content, start = _of_property(name, value), self._content, self._start
+        separator = _SEPARATOR.encode()
+        return [
+            number
+            for number in ids
+            if wanted in (row := content[start[number] : start[number + 1]])
+            and wanted in row.split(separator)[_PROPERTIES]
+        ]

@@ -17,6 +17,7 @@ from tmnmt.index.embedded.build import in_runs
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.part import Part
 from tmnmt.index.embedded.postings import Postings
+from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
 
 LOOSE = 512  # segments that are compared one by one; some 0.1 ms a query
@@ -34,6 +35,10 @@ class Sealed:
         """The same with more of its segments dead."""
         gone = numbers & self.segments.keys()
         return replace(self, part=self.part._replace(dead=self.part.dead | gone)) if gone else self
+
+    def ids(self, conditions: Filter) -> list[int]:
+        """Those of the segments that are meant."""
+        return [number for number, one in self.segments.items() if conditions.keeps(one)]
 
     def alive(self) -> Iterable[Segment]:
         return (

@@ -133,6 +133,14 @@ class Store:
             yield from filter(conditions.keeps, self.by_ids(numbers).values())
             last = numbers[-1]
 
+    def ids(self, conditions: Filter) -> list[int]:
+        """The ids of the segments that are meant, ascending; the segments are not read."""
+        where, values = conditions.sql()
+        numbers = self._ids(f"WHERE {where} ORDER BY id", values)
+        if conditions.property is None:
+            return numbers
+        return self._rows.with_property(numbers, *conditions.property)
+
     def close(self) -> None:
         with self._lock:
             self._db.close()
