@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
@@ -277,3 +278,45 @@ def test_a_damaged_list_of_positions_is_told(tmp_path: Path) -> None:
         pytest.raises(MemoryIndexError, match=r"target_positions\.npy: damaged"),
     ):
         index.concordance(Phrase("de", "target"))
+
+
+@pytest.fixture(scope="module")
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("undamaged") / "index"
+    build(path, real_segments()[:200], "en", "fr")
+    return path
+
+
+OF_WORDS = ("positions", "position_start", "target_positions", "target_members", "target_ids")
+OF_WORDS += ("target_position_start", "target_length_start", "target_token_start")
+OF_WORDS += ("target_member_offsets", "target_vocabulary", "vocabulary")
+BYTES: dict[str, Callable[[int], bytes]] = {
+    "random": random.Random(5).randbytes,
+    "zeros": bytes,
+    "ones": lambda size: b"\xff" * size,
+}
+
+
+@pytest.mark.parametrize("kind", BYTES)
+@pytest.mark.parametrize("name", OF_WORDS)
+def test_no_damage_ends_in_more_than_one_clear_error(
+    undamaged: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    path = tmp_path / "index"
+    shutil.copytree(undamaged, path)
+    part = path / f"generation-1/postings-1/{name}.npy"
+    content = part.read_bytes()
+    part.write_bytes(content[:128] + BYTES[kind](len(content) - 128))
+    asked = [
+        Phrase(text, side, within)
+        for text in ("the", "of the", "a*", "de la", "l'*")
+        for side in SIDES
+        for within in (None, 5)
+    ]
+    for phrase in asked:
+        try:
+            with MemoryIndex.open(path) as index:
+                index.concordance(phrase, 9)
+                index.restricted_to(Filter(origin="x")).concordance(phrase, 9)
+        except MemoryIndexError as error:
+            assert "\n" not in str(error)
