@@ -69,16 +69,18 @@ def serve(
     """Serve models and memories to the tools that people have, over HTTP.
 
     Its own interface is under /v1. It also speaks those of LibreTranslate, Apertium APy, tmserver,
-    amaGama, DeepL, IBM Watson and OPUS-CAT; docs/serve.md says which address each tool takes.
-    Ctrl-C or SIGTERM stops it: what was taken is finished."""
+    amaGama, DeepL, ModernMT, MyMemory, IBM Watson and OPUS-CAT. docs/serve.md says how much of
+    each, and which address a tool takes. Ctrl-C or SIGTERM stops it: what was taken is finished."""
     _check_installed()
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
-    from tmnmt.serve.running import check_host, listening, run, service_of
+    from tmnmt.serve.running import check_certificate, check_host, listening, run, service_of
     from tmnmt.serve.service import Limits
 
     check_host(host, keys)
+    if certificate is not None and private_key is not None:
+        check_certificate(certificate, private_key)
     found = Keys.load(keys) if keys is not None else None
     limits = Limits(body=body_bytes, text=text_length, waiting=waiting, seconds=seconds)
     with listening(host, port) as socket:

@@ -60,7 +60,7 @@ def application(service: Service, dialects: Sequence[Dialect] = (OWN, *DIALECTS)
 
 
 class _Elsewhere:
-    """What is answered where there is no such route."""
+    """What is answered where there is no such route: in the way of a dialect that begins so."""
 
     def __init__(self, service: Service, dialects: Sequence[Dialect]) -> None:
         self._service, self._dialects = service, dialects
@@ -70,15 +70,21 @@ class _Elsewhere:
         refused = Refused(404, "not_found", "there is no such address")
         if status == 405:
             refused = Refused(405, "wrong_method", "this address has other methods")
-        path = request.url.path
+        begins = _first(request.scope["path"])
         found = [
             dialect
             for dialect in self._dialects
-            if any(path.startswith(prefix + "/") for prefix in dialect.prefixes if prefix)
+            for prefix in dialect.prefixes
+            if any(_first(prefix + route.path) == begins for route in dialect.routes)
         ]
         self._service.counts["requests", "", str(refused.status)] += 1
         headers = error.headers if isinstance(error, HTTPException) else None
         return _refusal((found or [OWN])[0], refused, headers)
+
+
+def _first(path: str) -> str:
+    """The first part of an address."""
+    return path.split("/")[1] if "/" in path else ""
 
 
 class _Endpoint:

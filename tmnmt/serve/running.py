@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from tmnmt.serve.app import application
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory, opened
+from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Limits, Model, Service
@@ -86,6 +88,23 @@ def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: in
     return Model(name, Queue(translator, limits.waiting))
 
 
+def check_certificate(certificate: Path, private_key: Path) -> None:
+    """Raises UsageError where these are no certificate and its key."""
+    for path in (certificate, private_key):
+        if not path.is_file():
+            raise UsageError(f"{path}: there is no such file")
+    try:
+        # a password is never asked for
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+            certificate, private_key, password=""
+        )
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{certificate} and {private_key} are no certificate and its key, as PEM without a "
+            "password"
+        ) from error
+
+
 class Server(uvicorn.Server):
     """Stops at SIGTERM or Ctrl-C: it takes no more connections, answers those that it has, and
     ends. A second one ends it at once."""
@@ -129,7 +148,7 @@ def server_of(
         access_log=False,
         server_header=False,
         ws="none",
-        http="h11",
+        http=Protocol,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=int(service.limits.seconds) + 5,

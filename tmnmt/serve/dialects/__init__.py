@@ -6,8 +6,19 @@ from __future__ import annotations
 from tmnmt.serve.dialects.apertium import APERTIUM
 from tmnmt.serve.dialects.deepl import DEEPL, OLDER
 from tmnmt.serve.dialects.libretranslate import LIBRETRANSLATE
+from tmnmt.serve.dialects.modernmt import MODERNMT
+from tmnmt.serve.dialects.mymemory import MYMEMORY
 from tmnmt.serve.dialects.simple import SIMPLE
 from tmnmt.serve.dialects.tmserver import TMSERVER
 from tmnmt.serve.routes import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (LIBRETRANSLATE, APERTIUM, TMSERVER, DEEPL, OLDER, *SIMPLE)
+DIALECTS: tuple[Dialect, ...] = (
+    LIBRETRANSLATE,
+    APERTIUM,
+    TMSERVER,
+    DEEPL,
+    OLDER,
+    MODERNMT,
+    MYMEMORY,
+    *SIMPLE,
+)

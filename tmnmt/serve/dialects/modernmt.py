@@ -1,0 +1,180 @@
+"""ModernMT: /modernmt, translation, languages, and memories as far as they are listed, read and
+added to. Its library sends everything as a POST that names the method in a header.
+
+A memory has its place among those of the server, from 1, as its id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.languages import language
+from tmnmt.serve.markup import Form, markup
+from tmnmt.serve.memories import Memory
+from tmnmt.serve.own import segments
+from tmnmt.serve.refused import Refused, unknown, wrong
+from tmnmt.serve.routes import Dialect, Handler, Route
+from tmnmt.serve.service import Answer, Service, Wanted
+
+_OVERRIDE = "x-http-method-override"
+_FORMS: dict[str, Form] = {"text/plain": "text", "text/html": "html", "text/xml": "xml"}
+_TAG, _BARE = re.compile(r"</?[A-Za-z]"), re.compile(r"&(?!#?\w+;)")
+_FIELDS = (
+    Field("source", "text", "Code of a language.", default=""),
+    Field("target", "text", "Code of a language.", default=""),
+    Field("format", "text", "What the texts are.", choices=(*_FORMS,)),
+)
+_PAIR = (
+    Field("source", "text", "Code of a language.", needed=True),
+    Field("target", "text", "Code of a language.", needed=True),
+    Field("sentence", "text", "The source text.", needed=True),
+    Field("translation", "text", "Its translation.", needed=True),
+)
+_ID = re.compile(r"\d{1,6}")
+
+
+def wanted(values: Mapping[str, Any], memories: Sequence[str] | None) -> Wanted:
+    """`memories`: the names of those that the request hints at. Where it does not say what the
+    texts are, they are XML if all of them can be and one has a tag. Raises Refused."""
+    fields = read(values, _FIELDS, strict=False)
+    texts = [values["q"]] if isinstance(values.get("q"), str) else values.get("q")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise wrong("q is needed: a text, or a list of texts")
+    form = _FORMS[fields["format"]] if fields["format"] else _found(texts)
+    named = tuple(memories) if memories is not None else None
+    return Wanted(tuple(texts), fields["source"], fields["target"], form, memories=named)
+
+
+def _found(texts: Sequence[str]) -> Form:
+    if not any(map(_TAG.search, texts)) or any(map(_BARE.search, texts)):
+        return "text"
+    try:
+        for text in texts:
+            markup(text, "xml")
+    except Refused:
+        return "text"
+    return "xml"
+
+
+def hinted(values: Mapping[str, Any]) -> list[str] | None:
+    """The ids of the memories that a request names, by "hints" or by a context vector."""
+    told = values.get("hints") or values.get("context_vector")
+    if told is None or told == "":
+        return None
+    if not isinstance(told, str | int):
+        raise wrong("hints must be ids of memories, with commas between them")
+    return [one.partition(":")[0].strip() for one in str(told).split(",")]
+
+
+def answered(values: Mapping[str, Any], wanted: Wanted, answer: Answer) -> Any:
+    done = [
+        {"translation": one.text, "characters": len(text), "billedCharacters": 0}
+        for text, one in zip(wanted.texts, answer.texts, strict=True)
+    ]
+    if not values.get("source"):
+        for one in done:
+            one["detectedLanguage"] = answer.model.languages[0].code
+    return _said(done if isinstance(values["q"], list) else done[0])
+
+
+def _said(data: Any) -> dict[str, Any]:
+    return {"status": 200, "data": data}
+
+
+async def translate(service: Service, asked: Asked) -> Any:
+    ids = hinted(asked.values)
+    names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
+    asks = wanted(asked.values, names)
+    return answered(asked.values, asks, await service.translate(asks, asked.caller))
+
+
+async def languages(service: Service, asked: Asked) -> Any:
+    every = [one.code for model in service.models for one in model.languages]
+    return _said(sorted(set(every)))
+
+
+async def memories(service: Service, asked: Asked) -> Any:
+    numbers = enumerate(service.memories, 1)
+    return _said([_record(n, one) for n, one in numbers if asked.caller.sees(one.name)])
+
+
+async def memory(service: Service, asked: Asked) -> Any:
+    return _said(_record(*_memory(service, asked.path["id"], asked)))
+
+
+async def add(service: Service, asked: Asked) -> Any:
+    fields = read(asked.values, _PAIR, strict=False)
+    if asked.values.get("tuid") is not None:
+        raise wrong("tuid is not served: pairs have ids that the memory gives")
+    number, memory = _memory(service, asked.path["id"], asked)
+    pair = language(fields["source"]), language(fields["target"])
+    to = service.memories.writable(memory.name, pair, asked.caller)
+    given = [{"src": fields["sentence"], "tgt": fields["translation"]}]
+    (id,) = await service.add(to, segments(given))
+    return _said({"id": f"{number}-{id}", "memory": number, "size": 1, "progress": 1})
+
+
+async def job(service: Service, asked: Asked) -> Any:
+    """What is added is there at once."""
+    id = asked.path["id"]
+    number, _ = _memory(service, id.partition("-")[0], asked)
+    return _said({"id": id[:64], "memory": number, "size": 1, "progress": 1})
+
+
+async def not_made(service: Service, asked: Asked) -> Any:
+    raise Refused(403, "forbidden", "memories are made and deleted where the server runs")
+
+
+def _memory(service: Service, id: str, asked: Asked) -> tuple[int, Memory]:
+    """Raises Refused for one that is not there, or not for this key."""
+    numbered = dict(enumerate(service.memories, 1))
+    found = numbered.get(int(id)) if _ID.fullmatch(id) else None
+    if found is None or not asked.caller.sees(found.name):
+        raise unknown("there is no such memory")
+    return int(id), found
+
+
+def _record(number: int, memory: Memory) -> dict[str, Any]:
+    return {"id": number, "name": memory.name, "creationDate": "1970-01-01T00:00:00Z"}
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    error = {"type": refused.code, "message": refused.message}
+    return refused.status, {"status": refused.status, "error": error}
+
+
+def _by_header(**handlers: Handler) -> Handler:
+    """The handler of the method that the header names, else of POST."""
+
+    async def chosen(service: Service, asked: Asked) -> Any:
+        method = asked.headers.get(_OVERRIDE, "post").lower()
+        if method not in handlers:
+            raise Refused(405, "wrong_method", "this address has other methods")
+        return await handlers[method](service, asked)
+
+    return chosen
+
+
+MODERNMT = Dialect(
+    "ModernMT",
+    ("/modernmt",),
+    (
+        Route("GET", "/translate/languages", languages, "read"),
+        Route("POST", "/translate/languages", _by_header(get=languages), "read"),
+        Route("GET", "/translate", translate),
+        Route("POST", "/translate", _by_header(get=translate, post=translate)),
+        Route("GET", "/memories", memories, "read"),
+        Route("POST", "/memories", _by_header(get=memories, post=not_made), "read"),
+        Route("GET", "/memories/{id}", memory, "read"),
+        Route(
+            "POST", "/memories/{id}", _by_header(get=memory, put=not_made, delete=not_made), "read"
+        ),
+        Route("POST", "/memories/{id}/content", _by_header(post=add), "write"),
+        Route("GET", "/import-jobs/{id}", job, "read"),
+        Route("POST", "/import-jobs/{id}", _by_header(get=job), "read"),
+    ),
+    refusal,
+)

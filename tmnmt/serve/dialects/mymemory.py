@@ -1,0 +1,133 @@
+"""MyMemory: /mymemory, get and set. Its matches are those of the memories, and the model's
+translation as one more, where "mt" is not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tmnmt.segments import Match
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field, read
+from tmnmt.serve.languages import Language, language
+from tmnmt.serve.own import segments
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Service, Wanted
+
+_LEAST = 0.5  # fuzzy score of a match
+_OF_MODEL = 0.85  # its match, as theirs has it
+_GET = (
+    Field("q", "text", "What to translate.", needed=True),
+    Field("langpair", "text", "Two codes with | between them.", needed=True),
+    Field("mt", "flag", "Ask the model, too.", default=True),
+    Field("numres", "whole", "Matches of memories, at most.", default=3, least=1, most=100),
+    Field("conc", "flag", "Concordance, which is not served.", default=False),
+)
+_SET = (
+    Field("seg", "text", "The source text.", needed=True),
+    Field("tra", "text", "Its translation.", needed=True),
+    Field("langpair", "text", "Two codes with | between them.", needed=True),
+)
+
+
+def pair_of(langpair: str) -> tuple[str, str]:
+    """Raises Refused."""
+    source, sign, target = langpair.partition("|")
+    if not sign or not target:
+        raise wrong("langpair must be two codes of languages, as en|fr")
+    return source, target
+
+
+def match(found: Match) -> dict[str, Any]:
+    worth = found.worth.value if found.worth is not None else 0
+    segment = found.segment
+    return _match(
+        segment.id, segment.src, found.tgt, min(worth, 100) / 100, segment.user or "memory",
+        segment.changed, segment.document,
+    )  # fmt: skip
+
+
+def _match(
+    id: int, src: str, tgt: str, alike: float, by: str, changed: str, reference: str
+) -> dict[str, Any]:
+    return {
+        "id": str(id),
+        "segment": src,
+        "translation": tgt,
+        "quality": "74" if by != "MT!" else "70",
+        "reference": reference,
+        "usage-count": 1,
+        "subject": "",
+        "created-by": by,
+        "last-updated-by": by,
+        "create-date": changed,
+        "last-update-date": changed,
+        "match": alike,
+    }
+
+
+def answered(matches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The best of them is the translation; of equals a memory's."""
+    ordered = sorted(matches, key=lambda one: float(one["match"]), reverse=True)
+    best = ordered[0] if ordered else {"translation": "", "match": 0}
+    return {
+        "responseData": {"translatedText": best["translation"], "match": best["match"]},
+        "quotaFinished": False,
+        "responseDetails": "",
+        "responseStatus": 200,
+        "matches": ordered,
+    }
+
+
+async def get(service: Service, asked: Asked) -> Any:
+    fields = read(asked.values, _GET, strict=False)
+    if fields["conc"]:
+        raise wrong("conc is not served")
+    source, target = pair_of(fields["langpair"])
+    text = fields["q"]
+    service.check_size([text])
+    languages = _languages(service, source, target)
+    memories = service.memories.chosen(None, languages, asked.caller)
+    (found,) = await service.search(memories, [text], fields["numres"], _LEAST)
+    matches = [match(one) for one in found]
+    if fields["mt"]:
+        done = await service.translate(Wanted((text,), source, target), asked.caller)
+        matches.append(_match(0, text, done.texts[0].text, _OF_MODEL, "MT!", "", ""))
+    return answered(matches)
+
+
+def _languages(service: Service, source: str, target: str) -> tuple[Language, Language]:
+    if source.lower() == "autodetect":
+        return service.model(source, target).languages
+    return language(source), language(target)
+
+
+async def set_(service: Service, asked: Asked) -> Any:
+    """Adds a pair to the memory of these languages that is written to."""
+    fields = read(asked.values, _SET, strict=False)
+    source, target = map(language, pair_of(fields["langpair"]))
+    to = service.memories.writable(None, (source, target), asked.caller)
+    ids = await service.add(to, segments([{"src": fields["seg"], "tgt": fields["tra"]}]))
+    return {"responseData": "OK", "responseStatus": 200, "responseDetails": [str(ids[0])]}
+
+
+def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    return refused.status, {
+        "responseData": {"translatedText": None},
+        "responseDetails": refused.message,
+        "responseStatus": refused.status,
+        "matches": [],
+    }
+
+
+MYMEMORY = Dialect(
+    "MyMemory",
+    ("/mymemory",),
+    (
+        Route("GET", "/get", get),
+        Route("POST", "/get", get),
+        Route("POST", "/set", set_, "write"),
+    ),
+    refusal,
+)
