@@ -287,9 +287,11 @@ def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-OF_WORDS = ("positions", "position_start", "target_positions", "target_members", "target_ids")
-OF_WORDS += ("target_position_start", "target_length_start", "target_token_start")
-OF_WORDS += ("target_member_offsets", "target_vocabulary", "vocabulary")
+OF_WORDS = (
+    *("positions", "position_start", "target_positions", "target_members", "target_ids"),
+    *("target_position_start", "target_length_start", "target_token_start"),
+    *("target_member_offsets", "target_vocabulary", "vocabulary"),
+)
 BYTES: dict[str, Callable[[int], bytes]] = {
     "random": random.Random(5).randbytes,
     "zeros": bytes,
