@@ -48,12 +48,14 @@ def test_only_segments_that_are_meant_are_taken(
         (["--model", "m", "--user", "ann"], "--user is of a --memory, and there is none"),
         (["--model", "m", "--watch"], "--watch is of a --memory, and there is none"),
         (["--memory", "m", "--since", "May"], "'May' is no date"),
+        (["--memory", "{}/m", "--watch"], "--watch is of memory files, and there is none"),
     ],
 )
 def test_what_does_not_go_together_is_told(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
-    assert run(["translate", *arguments, f"{folder}/text"]) == 2
+    given = [each.replace("{}", str(folder)) for each in arguments]
+    assert run(["translate", *given, f"{folder}/text"]) == 2
     assert told in capsys.readouterr().err
 
 

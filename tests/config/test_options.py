@@ -42,7 +42,7 @@ def test_load_takes_its_groups_by_keyword_and_no_option_alone() -> None:
     by_position = [
         name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD
     ]
-    assert by_position == ["model", "memory"] and len(parameters) <= 14
+    assert by_position == ["model", "memory"] and len(parameters) <= 15
     assert {name: type(parameters[name].default) for name in GROUPS} == GROUPS
     assert not {each.name for each in ALL} & ({*parameters} - {*GROUPS})
 

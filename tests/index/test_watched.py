@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tmnmt.engine.named_memories import open_memories, open_to_write
+from tmnmt.engine.named_memories import open_memories, open_to_write, to_be_watched
 from tmnmt.errors import UsageError
 from tmnmt.formats import write_tmx
 from tmnmt.index.concordance import Phrase
@@ -107,7 +107,7 @@ def test_a_restricted_view_follows_the_file_too(path: Path) -> None:
 def test_a_memory_is_watched_by_its_name_or_by_the_option(path: Path, tmp_path: Path) -> None:
     for opened in (
         open_memories([f"{path}:watch,penalty=5"], "en", "fr"),
-        open_memories([path], "en", "fr", watches=True),
+        open_memories([to_be_watched(str(path))], "en", "fr"),
     ):
         (index,) = opened
         assert isinstance(index, WatchedMemory)
@@ -115,8 +115,9 @@ def test_a_memory_is_watched_by_its_name_or_by_the_option(path: Path, tmp_path: 
             open_to_write(path, [path], opened, "en", "fr")
     with pytest.raises(UsageError, match="and this is none"):
         open_memories([f"{tmp_path}:watch"], "en", "fr")
-    with pytest.raises(UsageError, match="--watch is of memory files, and there is none"):
-        open_memories([], "en", "fr", watches=True)
+    assert to_be_watched(f"{path}:penalty=5") == f"{path}:penalty=5,watch"
+    assert to_be_watched(f"{path}:watch") == f"{path}:watch"
+    assert to_be_watched(f"{tmp_path}:penalty=5") == f"{tmp_path}:penalty=5"
 
 
 def test_the_folder_of_a_watched_memory_goes_with_it(path: Path) -> None:

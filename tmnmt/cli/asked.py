@@ -78,6 +78,15 @@ class Asked:
         if of_memories and not self.memory:
             raise UsageError(f"{of_memories[0]} is of a --memory, and there is none")
         filter_of(self.meant)
+        if self.watch and self.memories == self.memory:
+            raise UsageError("--watch is of memory files, and there is none")
+
+    @property
+    def memories(self) -> list[str]:
+        """The memories by the names under which they are opened."""
+        from tmnmt.engine.named_memories import to_be_watched
+
+        return list(map(to_be_watched, self.memory)) if self.watch else self.memory
 
     def _check_nothing_is_confirmed(self) -> None:
         is_set = {

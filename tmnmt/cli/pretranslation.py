@@ -37,9 +37,7 @@ def pretranslate(
 
     languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang))
     with Progress("indexing", "segments", lazy=True) as progress:
-        indexes = open_memories(
-            asked.memory, *languages, progress.advance, asked.meant, asked.watch
-        )
+        indexes = open_memories(asked.memories, *languages, progress.advance, asked.meant)
     retriever = Retriever(
         indexes,
         max(asked.search.top_k, 1),

@@ -67,6 +67,7 @@ def translate(
             "--watch",
             help="Memory files that another program rewrites are read again before the next "
             "segment.",
+            rich_help_panel=Meant.title,
         ),
     ] = False,
     tag: Annotated[
@@ -188,7 +189,7 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
     with Progress("indexing", "segments", lazy=True) as progress:
         translator = Translator.load(
             model,
-            asked.memory,
+            asked.memories,
             write_to=asked.confirming.write_to,
             search=asked.search,
             selection=asked.selection,
@@ -197,7 +198,6 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
             decoding=asked.decoding,
             worth=asked.worth,
             meant=asked.meant,
-            watch=asked.watch,
             src_lang=asked.src_lang,
             tgt_lang=asked.tgt_lang,
             device=device,

@@ -103,8 +103,10 @@ class Search(Options):
 class Meant(Options):
     """Which segments of the memories are found at all, as `tmnmt memory list` takes them."""
 
-    title = "Which segments of the memories are found"
-    document: Annotated[str | None, Help("Only those of this document.", metavar="NAME")] = None
+    title = "Memories"
+    document: Annotated[
+        str | None, Help("Find only segments of this document.", metavar="NAME")
+    ] = None
     origin: Annotated[
         str | None,
         Help("Only those of this origin, such as the file they came from.", metavar="NAME"),

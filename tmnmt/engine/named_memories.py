@@ -110,31 +110,30 @@ def open_memories(
     tgt_lang: str,
     progress: ReadProgress | None = None,
     meant: Meant = Meant(),
-    watches: bool = False,
 ) -> list[Index]:
     """The indexes. meant: which of their segments are found, unless it is set behind a name; there
-    each of its values takes the place of the one here. watches: all files are. Raises
-    MemoryIndexError where an index is of other languages."""
+    each of its values takes the place of the one here. Raises MemoryIndexError where an index is of
+    other languages."""
     indexes: list[Index] = []
     for one in map(named, memories):
         memory, opened = one.place, None
         if isinstance(memory, str | Path):
-            opened = (
-                watch(memory, src_lang, tgt_lang, progress)
-                if one.watch or (watches and _is_file(memory))
-                else open_memory(memory, src_lang, tgt_lang, progress)
-            )
+            open_it = watch if one.watch else open_memory
+            opened = open_it(memory, src_lang, tgt_lang, progress)
         elif memory.src_lang and memory.tgt_lang:
             check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
         own = {name: value for name, value in asdict(one.meant).items() if value is not None}
         indexes.append(_restricted(opened or memory, filter_of(replace(meant, **own))))
-    if watches and not any(isinstance(index, WatchedMemory) for index in indexes):
-        raise UsageError("--watch is of memory files, and there is none")
     return indexes
 
 
-def _is_file(place: str | Path) -> bool:
-    return not is_address(place) and not Path(place).is_dir()
+def to_be_watched(memory: str) -> str:
+    """The name with the setting `watch`; that of a built index as it is."""
+    one = named(memory)
+    place = str(one.place)
+    if one.watch or is_address(place) or Path(place).is_dir():
+        return memory
+    return f"{memory}{':' if place == memory else ','}watch"
 
 
 def _restricted(index: Named, meant: Filter) -> Index:

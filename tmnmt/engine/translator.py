@@ -164,7 +164,6 @@ class Translator:
         decoding: Decoding = Decoding(),
         worth: Penalties = Penalties(),
         meant: Meant = Meant(),
-        watch: bool = False,
         src_lang: Language = None,
         tgt_lang: Language = None,
         device: Device = None,
@@ -182,7 +181,6 @@ class Translator:
         memory and parameters to copy with), and a session cache has as many slots as it has
         learned with.
         meant: which segments of the memories are found, by document, user, date and so on.
-        watch: memory files that another program rewrites are read again before the next segment.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
         device: not given, a GPU where there is one. threads: not given, all cores.
         progress: called with units read and the share of all bytes read, when a memory file has to
@@ -205,7 +203,7 @@ class Translator:
         settings = settled(groups, parameters, "copy" if reads else "off")
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)
-        indexes, writable = open_memories(memory, *languages, progress, meant, watch), None
+        indexes, writable = open_memories(memory, *languages, progress, meant), None
         if write_to is not None:
             writable = open_to_write(write_to, memory, indexes, *languages)
             indexes += [writable] if not any(writable is index for index in indexes) else []
