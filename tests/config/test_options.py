@@ -15,7 +15,7 @@ import typer
 from grouped import GROUPS
 
 from tmnmt.cli import app, run
-from tmnmt.config.options import Confirming, Option, Output, changed, options_of
+from tmnmt.config.options import Confirming, Meant, Option, Output, changed, options_of
 from tmnmt.config.tables import build, keys
 from tmnmt.engine.settings import Settings, settled
 from tmnmt.engine.translator import Translator
@@ -101,6 +101,7 @@ def test_the_everyday_options_fit_on_one_screen_and_the_others_stand_in_their_gr
     assert titles[:2] == ["Arguments", "Options"] and heads[2] <= SCREEN
     assert {*titles[2:]} == {
         *(group.title for group in GROUPS.values()),
+        Meant.title,
         Output.title,
         "Languages and device",
     }

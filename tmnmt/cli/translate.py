@@ -80,7 +80,7 @@ def translate(
         bool,
         typer.Option(
             "--running-text",
-            help="Sentences are the segments: of paragraphs of text, of HTML, of Markdown.",
+            help="Sentences are the segments: of text, of HTML, of Markdown.",
         ),
     ] = False,
     output: Output = Output(),
