@@ -7,11 +7,13 @@ import json
 import random
 import re
 import socket
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from serving import Server
+from serving import Server, tiny_server
 
 from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.own import OWN
@@ -27,7 +29,7 @@ WORDS: list[Any] = [
     "", "No.", "en", "fr", "eng", "en|fr", "auto", "xx", "../../etc/passwd", "\x00", "a\r\nb: c",
     "\u202e\ud83d\ude00", "<b>", "<b>No.</b>", "a < b", "%s %d {x}", "&amp;&#0;&bogus;", "x" * 3000,
     "http://127.0.0.1:1/", "file:///etc/passwd", "1e999", "-1", "0", "5", "70", "true",
-    "html", "xml",    "law", "own", "law,own", "'; drop table", "{{7*7}}", "copy", "interactive",
+    "html", "xml", "law", "own", "law,own", "'; drop table", "{{7*7}}", "copy", "interactive",
     None, True, False, 0, 1, -1, 5, 1.5, 10**30, 1e308, [], {}, [[]], [None], ["No."], ["en", 1],
     ["a"] * 50, {"beam": 0}, {"beam": 2}, {"mode": "x"}, {"x": {"y": []}},
     [{"src": "a", "tgt": "b"}], [{"source": "a", "target": "b"}], [{"src": 1}],
@@ -91,8 +93,26 @@ def is_answer(dialect_of: Any, reply: Any) -> None:
         assert set(reply.json) == set(shape)
 
 
+@pytest.fixture(scope="module")
+def fuzzed(folder: Path) -> Iterator[Server]:
+    """One of its own: what is added to it would puzzle other tests."""
+    with tiny_server(folder, ("law=law",), ("own=fuzzed",)) as server:
+        yield server
+
+
+@pytest.fixture
+def trap() -> Iterator[socket.socket]:
+    """A port of this machine that nobody has any business with; its address is among WORDS."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        WORDS.extend([address] * 4)
+        yield listening
+        del WORDS[-4:]
+
+
 @pytest.mark.parametrize("part", range(4))
-def test_nothing_makes_the_server_fail(served: Server, part: int) -> None:
+def test_nothing_makes_the_server_fail(fuzzed: Server, trap: socket.socket, part: int) -> None:
     draw = random.Random(f"{random.random()} {part}")
     answered = 0
     for number in range(160):
@@ -105,7 +125,7 @@ def test_nothing_makes_the_server_fail(served: Server, part: int) -> None:
             path += "?" + urlencode(pairs, errors="replace", quote_via=quote)
         if method == "GET" and draw.random() < 0.8:
             body, kind = b"", ""
-        reply = served.ask(
+        reply = fuzzed.ask(
             method, path, body or None, headers={"Content-Type": kind} if kind else {}
         )
         if reply.status != 404:
@@ -113,7 +133,9 @@ def test_nothing_makes_the_server_fail(served: Server, part: int) -> None:
         assert reply.status < 500, (method, path, body)
         answered += reply.status == 200
     assert answered > 10
-    assert served.get("/health") == {"status": "ok"}
+    with pytest.raises(BlockingIOError):  # no address that a client sent was asked
+        trap.accept()
+    assert fuzzed.get("/health") == {"status": "ok"}
 
 
 RAW = [
@@ -133,8 +155,8 @@ RAW = [
 
 
 @pytest.mark.parametrize("request_", RAW, ids=range(len(RAW)))
-def test_bytes_that_are_no_request_are_refused(served: Server, request_: bytes) -> None:
-    where = urlsplit(served.url)
+def test_bytes_that_are_no_request_are_refused(fuzzed: Server, request_: bytes) -> None:
+    where = urlsplit(fuzzed.url)
     with socket.create_connection((where.hostname or "", where.port or 0), timeout=20) as to:
         to.sendall(request_)
         to.shutdown(socket.SHUT_WR)
@@ -143,4 +165,4 @@ def test_bytes_that_are_no_request_are_refused(served: Server, request_: bytes) 
             reply += part
     assert not reply or re.match(rb"HTTP/1\.1 (200|4\d\d) ", reply), reply[:200]
     assert b"Traceback" not in reply
-    assert served.get("/health") == {"status": "ok"}
+    assert fuzzed.get("/health") == {"status": "ok"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -91,6 +92,15 @@ def test_what_is_no_xml_is_refused(text: str) -> None:
     with pytest.raises(Refused) as refused:
         markup(text, "xml", ("k",))
     assert refused.value.status == 400
+
+
+def test_tags_are_read_in_linear_time() -> None:
+    """A search to the end of the text from every one of these would take half a minute."""
+    for text in ("<k>" + "<!--" * 60_000, "<k>" + "<?" * 100_000, "<a " + "b='c' " * 40_000):
+        start = time.perf_counter()
+        with pytest.raises(Refused):
+            markup(text, "xml", ("k",))
+        assert time.perf_counter() - start < 5
 
 
 def test_html_keeps_its_tags_and_its_code() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_model import PAIRS
 
 from tmnmt.config.options import Decoding
 from tmnmt.engine.narrowed import narrowed
@@ -186,12 +185,33 @@ def test_a_memory_that_fails_fails_its_own_requests_alone(
     assert queue.submit(job(translator, ["Again."])).result(60)[0].tgt
 
 
-def test_a_narrowed_translator_reads_its_own_memories_alone(translator: Translator) -> None:
-    none = narrowed(translator, [], [], translator.settings)
-    (with_memory,), (without,) = (t.translate([PAIRS[0][0]]) for t in (translator, none))
-    assert with_memory.tgt == PAIRS[0][1] and with_memory.origin == "memory"
-    assert without.matches == () and without.origin == "model"
-    assert translator.translate([PAIRS[0][0]]) == [with_memory]
+def test_the_thread_goes_on_after_what_nobody_expected(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = queue._batch
+
+    def broken() -> Any:
+        monkeypatch.setattr(queue, "_batch", batch)
+        raise RuntimeError("unheard of")
+
+    monkeypatch.setattr(queue, "_batch", broken)
+    first = queue.submit(job(translator))
+    queue.start()
+    with pytest.raises(RuntimeError, match="unheard of"):
+        first.result(60)
+    assert queue.submit(job(translator)).result(60)
+
+
+def test_too_many_calls_are_refused(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.serve.queue.MOST_CALLS", 2)
+    calls = [queue.call(lambda: 1), queue.call(lambda: 2)]
+    with pytest.raises(Refused) as refused:
+        queue.call(lambda: 3)
+    assert refused.value.status == 429
+    queue.start()
+    assert [call.result(60) for call in calls] == [1, 2]
 
 
 def test_many_threads_lose_nothing(translator: Translator, queue: Queue) -> None:

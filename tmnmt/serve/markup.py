@@ -172,11 +172,12 @@ def _xml_parts(text: str, ignored: frozenset[str]) -> Iterator[Part]:
 def _end_of(text: str, at: int, name: str) -> int:
     """Where the element ends whose start tag ends at `at`. Raises Refused where it does not."""
     depth = 1
-    for tag in _TAG.finditer(text, at):
+    while (at := text.find("<", at)) >= 0 and (tag := _TAG.match(text, at)) is not None:
+        at = tag.end()
         if tag["name"] == name and not tag["empty"]:
             depth += -1 if tag["end"] else 1
             if not depth:
-                return tag.end()
+                return at
     raise wrong(f"a text is no XML: <{name[:40]}> does not end")
 
 

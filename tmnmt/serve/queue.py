@@ -26,6 +26,7 @@ from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches
+MOST_CALLS = 256  # that wait for the thread of a model
 _SHARE = 2  # long lists take at most one part of so many of the room
 Result = TypeVar("Result")
 
@@ -137,10 +138,13 @@ class Queue:
         return job.future
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
-        """What `work` gives, done in the thread of the model before more is decoded."""
+        """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
+        where too many wait."""
         future: Future[Result] = Future()
         with self._changed:
             self._check_open()
+            if len(self._calls) >= MOST_CALLS:
+                raise Refused(429, "busy", "too much is waiting; try again later", 1)
             self._calls.append((work, future))
             self._changed.notify()
         return future
@@ -151,14 +155,22 @@ class Queue:
 
     def _run(self) -> None:
         while self._wait():
-            self._do_calls()
-            batch = self._batch()
-            if batch:
-                self._decode(batch)
-                for job in {id(job): job for job, _ in batch}.values():
-                    self._finish(job)
+            try:
+                self._work()
+            except Exception as error:  # none is expected; the thread goes on for those to come
+                with self._changed:
+                    for job in self._jobs:
+                        job.fail(error)
             with self._changed:
                 self._jobs = [job for job in self._jobs if not job.gone]
+
+    def _work(self) -> None:
+        self._do_calls()
+        batch = self._batch()
+        if batch:
+            self._decode(batch)
+            for job in {id(job): job for job, _ in batch}.values():
+                self._finish(job)
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""

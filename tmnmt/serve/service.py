@@ -181,7 +181,8 @@ class Service:
         self, model: Model, session: Session, wanted: Wanted
     ) -> tuple[Translated, ...]:
         """The texts, translated in a session."""
-        marked = self._marked(wanted)
+        self.check_size(wanted.texts)
+        marked = await self._marked(wanted)
         sources = [source for one in marked for source in one.sources]
         job = Job(session, sources, wanted.explain, wanted.urgent, self.limits.seconds)
         translations = await self._answered(model.queue.submit(job)) if sources else []
@@ -201,9 +202,12 @@ class Service:
         if max(map(len, texts), default=0) > self.limits.text:
             raise Refused(413, "too_large", f"a text may have {self.limits.text:,} characters")
 
-    def _marked(self, wanted: Wanted) -> list[Markup]:
-        self.check_size(wanted.texts)
-        return [markup(text, wanted.form, wanted.ignored) for text in wanted.texts]
+    async def _marked(self, wanted: Wanted) -> list[Markup]:
+        def read() -> list[Markup]:
+            return [markup(text, wanted.form, wanted.ignored) for text in wanted.texts]
+
+        # tags may take a while, in which the loop has others to answer
+        return read() if wanted.form == "text" else await self.in_thread(read)
 
     async def _answered(self, future: Future[Result]) -> Result:
         """What the thread of a model gives; cancelled there where nobody waits here any more, or no
