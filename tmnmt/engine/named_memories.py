@@ -116,14 +116,15 @@ def open_memories(
     other languages."""
     indexes: list[Index] = []
     for one in map(named, memories):
-        memory, opened = one.place, None
-        if isinstance(memory, str | Path):
+        if isinstance(one.place, str | Path):
             open_it = watch if one.watch else open_memory
-            opened = open_it(memory, src_lang, tgt_lang, progress)
-        elif memory.src_lang and memory.tgt_lang:
-            check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
+            memory: Index = open_it(one.place, src_lang, tgt_lang, progress)
+        else:
+            memory = one.place
+            if memory.src_lang and memory.tgt_lang:
+                check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
         own = {name: value for name, value in asdict(one.meant).items() if value is not None}
-        indexes.append(_restricted(opened or memory, filter_of(replace(meant, **own))))
+        indexes.append(_restricted(memory, filter_of(replace(meant, **own))))
     return indexes
 
 
@@ -136,10 +137,9 @@ def to_be_watched(memory: str) -> str:
     return f"{memory}{':' if place == memory else ','}watch"
 
 
-def _restricted(index: Named, meant: Filter) -> Index:
+def _restricted(index: Index, meant: Filter) -> Index:
     """The index, of which only these segments are found. Raises UsageError for an index that cannot
     be restricted."""
-    assert not isinstance(index, str | Path)
     if not meant:
         return index
     if not hasattr(index, "restricted_to"):

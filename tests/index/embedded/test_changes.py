@@ -224,10 +224,10 @@ def test_a_full_disk_leaves_everything_as_it_was_and_says_so(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of two megabytes."""
+    """A disk of four megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         absent("disk", "only root may mount a small disk; limited file sizes stand for it above")
     yield folder
