@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.numbers import missing_numbers
+from tmnmt.numbers import mended, missing_numbers
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,36 @@ from tmnmt.numbers import missing_numbers
 )
 def test_numbers_that_a_translation_lacks(src: str, tgt: str, missing: list[str]) -> None:
     assert missing_numbers(src, tgt) == missing
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "becomes"),
+    [
+        # what was met
+        (
+            "the opinion of the European Parliament(2),",
+            "l'avis de l'Assemblée (3),",
+            "l'avis de l'Assemblée (2),",
+        ),
+        ("liable under Article 7(2)", "en vertu de l'article 7, point 3", "article 7, point 2"),
+        ("The fee is $1,250.00 CAD.", "Le droit est de 1 450,00 $ CAD.", "1 250,00 $"),
+        ("1,200 or 2,400 ft.", "1 400 ou 2,400 pi", "1 200 ou 2,400 pi"),
+        # not sure
+        ("10 or 20", "30 ou 40", ""),
+        ("10 or 20", "10", ""),
+        ("10 files", "dix fichiers de 4 personnes et 5", ""),
+        ("on 3.4.1999", "le 3/5/1999", ""),
+        ("at 3 p.m.", "à 15 heures", ""),
+        ("5,000,000 people", "5 millions de personnes", ""),
+        # nothing to be mended
+        ("12,345.67 and 3", "3 et 12 345,67", ""),
+        ("no numbers", "5 fichiers", ""),
+    ],
+)
+def test_one_wrong_number_becomes_that_of_the_source(src: str, tgt: str, becomes: str) -> None:
+    """`becomes`: a part of it; empty: nothing changes."""
+    made = mended(src, tgt)
+    if becomes == "":
+        assert made == tgt
+    else:
+        assert becomes in made and missing_numbers(src, made) == []

@@ -1,4 +1,4 @@
-"""Numbers of a source that its translation lacks."""
+"""Numbers of a source that its translation lacks, and one of them put in its place."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections import Counter
 NUMBER = re.compile(
     r"\d+(?:[.,'\u2019]\d+|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\d\d\d))[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
 )
+
+_BLANK = re.compile(r"\s")
+_CLOCK = re.compile(r"\b[ap]\.?\s?m\b", re.IGNORECASE)  # 3 p.m. is 15 h
 
 
 def missing_numbers(src: str, tgt: str) -> list[str]:
@@ -32,6 +35,37 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
             left[_digits(number)] -= 1
             parts.update(_parts(number))
     return [number for number in others if not _taken(_parts(number), parts)]
+
+
+def mended(src: str, tgt: str) -> str:
+    """`tgt` with the one number of `src` that it lacks in place of the one that it has instead, in
+    the form of that: 1 200 of "1,200" in place of "1 400". The same where there are more of them,
+    or where one may be another way to write the other, as 5 million of 5,000,000 is."""
+    lacking, made = missing_numbers(src, tgt), _made(src, tgt)
+    if len(lacking) != 1 or len(made) != 1:
+        return tgt
+    (wanted,), (found,) = lacking, made
+    if _CLOCK.search(src) or _digits(wanted).rstrip("0") == _digits(found[0]).rstrip("0"):
+        return tgt
+    parts, others = _parts(wanted), re.split(r"\d+", found[0])
+    if len(parts) > 1 and set(parts) & set(NUMBER.findall(tgt)):
+        return tgt  # it is there in part
+    if len(others) == len(parts) + 1:  # what stands around its digits
+        wanted = "".join(sign + part for sign, part in zip(others, [*parts, ""], strict=True))
+    return tgt[: found.start()] + wanted + tgt[found.end() :]
+
+
+def _made(src: str, tgt: str) -> list[re.Match[str]]:
+    """The numbers of `tgt` that `src` has nowhere, whole or in parts."""
+    theirs = NUMBER.findall(src)
+    known = {_digits(number) for number in theirs} | {p for one in theirs for p in _parts(one)}
+    return [
+        found
+        for found in NUMBER.finditer(tgt)
+        if _digits(found[0]) not in known
+        # 31.12.1996 may be parts of a date, 1 400 is one number
+        and (_BLANK.search(found[0]) or not known.issuperset(_parts(found[0])))
+    ]
 
 
 def _taken(wanted: list[str], parts: Counter[str]) -> bool:

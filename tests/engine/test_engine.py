@@ -36,6 +36,7 @@ from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.layers.combine import Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.models.folder import load_model
+from tmnmt.numbers import missing_numbers
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
 from tmnmt.vocab import EOS, Vocabulary
 
@@ -78,6 +79,14 @@ def test_as_many_translations_as_texts_and_blank_ones_stay_blank(folder: Path, i
     assert found[2] == Translation("", "", 0.0)
     assert all(t.tgt for t in found if t.src)
     assert found[0].matches[0].segment.tgt == PAIRS[0][1]
+
+
+def test_a_number_that_the_model_changes_is_that_of_the_source(plain_folder: Path) -> None:
+    """The model knows the sentence with 1996, by heart."""
+    translator = Translator.load(plain_folder)
+    for year in ("1996", "1997"):
+        (made,) = translator.translate([f"It shall apply from 1 January {year}."])
+        assert year in made.tgt and missing_numbers(made.src, made.tgt) == []
 
 
 def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(

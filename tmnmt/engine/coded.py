@@ -22,6 +22,7 @@ from tmnmt.codes.record import Code, Part, Source, Text, is_text, joined, pairs
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.numbers import mended
 from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens, token_spans
 
@@ -90,8 +91,11 @@ class Coded:
         return [self._masked.original(start, end) for start, end in _found(read, self.read)]
 
     def said(self, written: str, read: str) -> str:
-        """What the model wrote for what it read, with masks alone for the placeholders."""
+        """What the model wrote for what it read, with masks alone for the placeholders, and with
+        the right number."""
         said = self._masked.again(written, read)
+        if not self._masked.lost(said, read):
+            said = mended(read, said)
         return said.upper() if self.in_capitals else said
 
     @cached_property

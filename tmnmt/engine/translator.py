@@ -66,6 +66,7 @@ from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
+from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens
@@ -519,8 +520,7 @@ class Translator:
             unknown = lacking(piece.read, self.vocab)
             text = copied(self.backbone, self.vocab, piece.read, piece.ids, best.ids, text)
         text = clean(text)[0]  # single bytes could spell a line end
-        if piece.coded is not None:
-            text = piece.coded.said(text, piece.read)
+        text = piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
         low = best.per_subword < self.low_score
         matches += near.matches(row)
         return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
