@@ -150,13 +150,13 @@ def elastic(server: Running) -> Iterator[ElasticIndex]:
 
 
 def test_an_index_finds_what_brute_force_finds(embedded: MemoryIndex) -> None:
-    for number, phrase in enumerate(phrases(real_segments(), 60, 1)):
+    for number, phrase in enumerate(phrases(real_segments(), 36, 1)):
         k = (3, 20, 5000)[number % 3]
         assert embedded.concordance(phrase, k) == occurrences(phrase, real_segments(), k), phrase
 
 
 def test_a_server_answers_alike(embedded: MemoryIndex, elastic: ElasticIndex) -> None:
-    for number, phrase in enumerate(phrases(real_segments(), 40, 2)):
+    for number, phrase in enumerate(phrases(real_segments(), 30, 2)):
         k = (3, 20, 5000)[number % 3]
         assert elastic.concordance(phrase, k) == embedded.concordance(phrase, k), phrase
 

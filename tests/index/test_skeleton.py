@@ -213,3 +213,15 @@ def test_texts_differ_in_something_or_are_the_same(one: str, other: str) -> None
     assert (found is not None) == (skeleton(one) == skeleton(other) != ())
     if found is not None:
         assert any(found) == (match_tokens(one) != match_tokens(other))
+
+
+def test_a_segment_deleted_after_it_got_postings_is_found_no_more(
+    index: MemoryIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.embedded.generation.LOOSE", 0)
+    with index, MemoryIndex.open(index.path) as other:
+        added = other.add([Segment("Page 4 of 5.", "a"), Segment("Page 5 of 5.", "b")])
+        assert len(other.same_skeleton(["Page 9 of 9."])[0]) == 3
+        other.delete(added[:1])
+        found = other.same_skeleton(["Page 9 of 9."])[0]
+        assert sorted(match.segment.id for match in found) == [1, added[1]]
