@@ -93,6 +93,26 @@ def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_pa
         assert found_in(found) == [Check("forbidden", "Commission for Commission")]
 
 
+def test_all_but_the_term_stays_and_a_low_score_is_that_of_the_free_translation(
+    model: Path, tmp_path: Path
+) -> None:
+    free = Translator.load(model, decoding=Decoding(beam=2)).translate([SOURCE])[0]
+    found = translated(model, tmp_path, "Commission\tzèbre\n", "hard")
+    words_of, free_words = found.tgt.split(), free.tgt.split()
+    assert "zèbre" in words_of[:2] and words_of[2:] == free_words[2:]
+    assert found.score < free.score and found.low == free.low
+
+
+def test_a_hard_term_whose_source_is_not_translated_comes_and_a_soft_one_is_told(
+    model: Path, tmp_path: Path
+) -> None:
+    """shall has no word of its own in the translation, or one that is no term's."""
+    text = "Commission\tCommission\nshall\tzèbre\n"
+    assert "zèbre" in translated(model, tmp_path, text, "hard").tgt
+    soft = translated(model, tmp_path, text, "soft")
+    assert ("zèbre" in soft.tgt) != any(check.name == "terms" for check in soft.terms)
+
+
 def test_a_mode_without_terms_is_refused() -> None:
     with pytest.raises(UsageError, match="--terms-mode is of --terms"):
         Terms(terms_mode="hard")
