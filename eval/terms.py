@@ -75,7 +75,9 @@ def main() -> None:
         told[f"none, scored by {name} terms"] = before
         for mode in ("soft", "hard"):
             finder = Own(sources, terms)
-            translator.terms = TermList(finder, translator.vocab, mode == "hard")
+            translator.terms = TermList(
+                finder, translator.vocab, mode == "hard", translator.tgt_lang
+            )
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
         translator.terms = None
     print(json.dumps(told, indent=1))
