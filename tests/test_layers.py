@@ -30,6 +30,7 @@ LAYERS = (
     ),
     ("config",),
     ("formats",),
+    ("terms",),
     ("files",),
     ("index",),
     ("models",),

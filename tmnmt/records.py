@@ -86,11 +86,11 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
 
 
 def found_in(translation: Translation) -> list[Check]:
-    """What the checks find in a translation; nothing in what a person wrote."""
+    """What the checks find in a translation; in what a person wrote, terms alone."""
     if translation.origin != "model":
-        return []
+        return [*translation.terms]
     src = Text(translation.src, translation.src_codes)
-    return checks(src, Text(translation.tgt, translation.tgt_codes))
+    return [*checks(src, Text(translation.tgt, translation.tgt_codes)), *translation.terms]
 
 
 def _rounded(value: Any) -> Any:

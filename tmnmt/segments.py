@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tmnmt.checks import Check
 from tmnmt.codes.record import Code
 
 
@@ -95,7 +96,7 @@ class Token:
     that `plain + cache_effect + fusion_effect` is the generator's probability."""
 
     text: str
-    origin: str  # "model" | "memory" | "cache"
+    origin: str  # "model" | "memory" | "cache"; "term": a given form of a term
     probability: float
     generated: float  # (1 - copy_gate) * (1 - recall_gate) * p_gen
     recalled: float  # (1 - copy_gate) * recall_gate * p_recall: from a shallow session cache
@@ -134,7 +135,9 @@ class Translation:
     that was put in place of a wrong one (`tmnmt.numbers.mended`).
 
     `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
-    (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders."""
+    (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders.
+
+    `terms`: what is wrong in it with the terms of its source, where there are some to go by."""
 
     src: str
     tgt: str
@@ -146,3 +149,4 @@ class Translation:
     unknown: int = 0
     src_codes: tuple[Code, ...] = ()
     tgt_codes: tuple[Code, ...] = ()
+    terms: tuple[Check, ...] = ()

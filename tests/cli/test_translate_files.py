@@ -290,3 +290,18 @@ def test_pages_are_cut_into_sentences_where_that_is_asked_for(
     assert "--running-text is of text, HTML and Markdown" in capsys.readouterr().err
     assert run([*counted, "--running-text", "--src-lang", "xx"]) == 2
     assert "no rules for sentences in 'xx'" in capsys.readouterr().err
+
+
+def test_terms_come_in_files_too_and_what_is_forbidden_is_named_with_its_line(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.tsv").write_text(
+        "source\ttarget\tforbidden\nsecond\tdirective\t\nCommission\t\tCommission\n"
+    )
+    out = tmp_path / "a.fr.xlf"
+    terms = ["--terms", str(tmp_path / "t.tsv"), "--terms-mode", "hard"]
+    assert translate(folder, str(folder / "a.xlf"), "-o", str(out), *terms) == 0
+    target = next(unit.target for unit in units(out) if unit.id == "3")
+    assert target is not None and "directive" in target.plain
+    told = "translations that have a forbidden term: 1; check line 3"
+    assert told in capsys.readouterr().err

@@ -20,6 +20,7 @@ from tmnmt.config.options import (
     Remembering,
     Search,
     Selection,
+    Terms,
     changed,
 )
 from tmnmt.errors import UsageError
@@ -49,6 +50,7 @@ class Asked:
     worth: Penalties
     meant: Meant
     watch: bool
+    terms: Terms
     src_lang: str | None
     tgt_lang: str | None
 
@@ -108,6 +110,7 @@ class Asked:
             self.neighbours,
             self.confirming,
             self.selection,
+            self.terms,
         )
         of_a_model = [
             option for option in chain.from_iterable(map(changed, groups)) if option != "--verbatim"
@@ -187,7 +190,12 @@ class Asked:
         """What is read beside the inputs."""
         from tmnmt.engine.named_memories import named
 
-        others = (self.neighbours.knn_adaptive, self.confirming.write_to, self.model)
+        others = (
+            self.neighbours.knn_adaptive,
+            self.confirming.write_to,
+            self.terms.terms,
+            self.model,
+        )
         places = [Path(str(named(each).place)) for each in self.memory]
         return [*places, *(Path(place) for place in others if place)]
 

@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 
     from tmnmt.cli.written import Writing
 
-STYLES = {"memory": "green", "cache": "magenta", "model": ""}
-MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "model": ("", "")}  # where there is no colour
+STYLES = {"memory": "green", "cache": "magenta", "term": "cyan", "model": ""}
+# where there is no colour
+MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "term": ("<", ">"), "model": ("", "")}
 # what was taken without the model, by origin
 TAKEN = {
     "memory": "an exact match, as it stands",
     "adapted": "a full match, adapted in numbers or case",
 }
-LEGEND = {"memory": "from the memory", "cache": "from the session cache", "model": "from the model"}
+LEGEND = {
+    "memory": "from the memory",
+    "cache": "from the session cache",
+    "term": "a term",
+    "model": "from the model",
+}
 
 
 def explained(to: TextIO) -> Writing:

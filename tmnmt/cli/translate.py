@@ -28,6 +28,7 @@ from tmnmt.config.options import (
     Remembering,
     Search,
     Selection,
+    Terms,
     Threads,
 )
 from tmnmt.counted import counted
@@ -92,6 +93,7 @@ def translate(
     neighbours: Neighbours = Neighbours(),
     worth: Penalties = Penalties(),
     meant: Meant = Meant(),
+    terms: Terms = Terms(),
     src_lang: Language = None,
     tgt_lang: Language = None,
     device: Device = None,
@@ -121,6 +123,7 @@ def translate(
         worth=worth,
         meant=meant,
         watch=watch,
+        terms=terms,
         src_lang=src_lang,
         tgt_lang=tgt_lang,
     )
@@ -198,6 +201,7 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
             decoding=asked.decoding,
             worth=asked.worth,
             meant=asked.meant,
+            terms=asked.terms,
             src_lang=asked.src_lang,
             tgt_lang=asked.tgt_lang,
             device=device,

@@ -22,6 +22,8 @@ FOUND = {
     "length": "are much longer or shorter than the source",
     "untranslated": "have words of the source untranslated",
     "repeated": "repeat words",
+    "terms": "lack a term that they should have",
+    "forbidden": "have a forbidden term",
 }
 
 

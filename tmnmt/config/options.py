@@ -32,6 +32,7 @@ ConfirmTo = Literal["both", "memory", "cache"]
 Precision = Literal["fp32", "bf16"]
 Untranslated = Literal["empty", "source"]
 Overwrite = Literal["nothing", "drafts", "all"]
+TermsMode = Literal["soft", "hard"]
 
 # Options that a command can have outside a group, too.
 Threshold = Annotated[float, number(0, 1), Help("Smallest fuzzy score of a pair.")]
@@ -310,6 +311,34 @@ class Decoding(Options):
             "Of products; bf16 is faster in batches on CPUs that have it, and not quite the same."
         ),
     ] = "fp32"
+
+
+@dataclass(frozen=True)
+class Terms(Options):
+    """Words whose translation is given."""
+
+    title = "Terms"
+    terms: Annotated[
+        Path | None,
+        _NamedFile,
+        Help(
+            "Terms and their translations: TBX, CSV or TSV with a header, or a glossary.txt.",
+            metavar="FILE",
+            everyday=True,
+        ),
+    ] = None
+    terms_mode: Annotated[
+        TermsMode,
+        Help(
+            "soft: a given translation of a term comes, or a form of it that the model chooses. "
+            "hard: one of those given, as it is."
+        ),
+    ] = "soft"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.terms is None and self.terms_mode != "soft":
+            raise UsageError("--terms-mode is of --terms, and there are none")
 
 
 @dataclass(frozen=True)

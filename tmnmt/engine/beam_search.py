@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from tmnmt.engine.rewriting import Lead
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
@@ -58,12 +59,17 @@ class Hypothesis:
     # where an explanation was asked for: p of each id, and what the layers did for it
     probabilities: tuple[float, ...] = ()
     traces: tuple[Trace, ...] = ()
+    # what was found before terms were put into it
+    before: Hypothesis | None = None
     # the next best, where more than one was asked for, best first
     others: tuple[Hypothesis, ...] = ()
 
     @property
     def per_subword(self) -> float:
-        """log_prob by the number of subwords that it is of."""
+        """log_prob by the number of subwords that it is of; without the terms put into it, which
+        the model would not have chosen."""
+        if self.before is not None:
+            return self.before.per_subword
         return self.log_prob / max(len(self.ids) + self.finished, 1)
 
 
@@ -152,9 +158,10 @@ def beam_search(
     memory: Ready,
     max_len: Sequence[int],
     settings: SearchSettings,
+    lead: Lead | None = None,
 ) -> list[Hypothesis]:
     """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence,
-    or is empty.
+    or is empty. `lead`: what the translations hold, to which the search is led.
 
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
     never produced."""
@@ -166,6 +173,8 @@ def beam_search(
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
+            if lead is not None:
+                lead.bar(live, stepped, len(history))
             candidates = continuations(live.scores, log_probs, 2 * settings.beam)
             parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
             step = Step(
@@ -206,7 +215,7 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
 
     Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those
     are searched."""
-    n, beam = scores.shape
+    (n, beam), last = scores.shape, log_probs.shape[1] - 1
     if over := -log_probs.shape[1] % BLOCK:
         log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
     blocks = log_probs.view(n, -1, BLOCK)  # (n, b V / BLOCK, BLOCK)
@@ -220,7 +229,8 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     best, at = words.flatten(1).topk(width)
     block = chosen.gather(1, at // BLOCK)
     row = block // per_row + _starts(n, beam, scores.device)
-    return Candidates(best, row, block % per_row * BLOCK + at % BLOCK)
+    words = block % per_row * BLOCK + at % BLOCK
+    return Candidates(best, row, words.clamp_max_(last))  # beyond it where nothing is left
 
 
 @lru_cache(maxsize=256)

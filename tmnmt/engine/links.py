@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Encoded
 from tmnmt.records import spelt
 from tmnmt.segments import Match, Token
 from tmnmt.text import match_tokens, nfc, token_spans
@@ -66,23 +66,40 @@ class Linker:
     def attention(self, pairs: Sequence[tuple[str, str]]) -> list[Array]:
         """The attention along the target of every source and target, by words, (T, S) each."""
         src = [[*self._vocab.encode_source(source), EOS] for source, _ in pairs]
-        tgt = [[*self._vocab.encode(target), EOS] for _, target in pairs]
         with torch.inference_mode():
             length = torch.tensor([len(ids) for ids in src], device=self._device)
             encoded = self._backbone.encode(padded(src, self._device), length)
+        return self.along(
+            encoded,
+            [(source, self._vocab.encode(target)) for source, target in pairs],
+            [target for _, target in pairs],
+        )
+
+    def along(
+        self,
+        encoded: Encoded,
+        written: Sequence[tuple[str, Sequence[int]]],
+        targets: Sequence[str] = (),
+    ) -> list[Array]:
+        """The same of sources that are encoded, along subwords; `targets`: the texts of these."""
+        tgt = [[*ids, EOS] for _, ids in written]
+        with torch.inference_mode():
             weights = self._backbone.alphas(encoded, padded(tgt, self._device))
         found = weights.double().cpu().numpy()
+        targets = targets or [self._vocab.decode(ids) for _, ids in written]
         return [
-            self._by_words(pair, found[row, : len(tgt[row]) - 1, : len(src[row]) - 1])
-            for row, pair in enumerate(pairs)
+            self._by_words(source, ids, target, found[row])
+            for row, ((source, ids), target) in enumerate(zip(written, targets, strict=True))
         ]
 
-    def _by_words(self, pair: tuple[str, str], weights: Array) -> Array:
-        source, target = pair
-        of_source = piece_spans(self._vocab.source_pieces(source), source)
-        of_target = piece_spans(self._vocab.pieces(target), target)
+    def _by_words(self, source: str, ids: Sequence[int], target: str, weights: Array) -> Array:
+        read = self._vocab.source_pieces(source)
+        of_source = piece_spans(read, source)
+        of_target = piece_spans([self._vocab.piece(one) for one in ids], target)
         rows = _mean(shares(of_target, token_spans(target)))
-        by_words: Array = rows @ weights @ shares(of_source, token_spans(source)).T
+        by_words: Array = (
+            rows @ weights[: len(ids), : len(read)] @ shares(of_source, token_spans(source)).T
+        )
         return by_words
 
     def _of_positions(self, pair: tuple[str, str], links: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -25,13 +26,14 @@ from tmnmt.config.options import (
     Remembering,
     Search,
     Selection,
+    Terms,
     Threads,
     option,
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.links import Linker, with_same_words
+from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
 from tmnmt.engine.named_memories import (
     Named,
@@ -44,10 +46,12 @@ from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.rewriting import Lead, Part
 from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
+from tmnmt.engine.terms import TermList
 from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
@@ -69,7 +73,10 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Translation
-from tmnmt.text import match_tokens
+from tmnmt.terms.find import Finder
+from tmnmt.terms.read import read_terms
+from tmnmt.terms.term import Term
+from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS, UNK, PairVocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
@@ -94,6 +101,8 @@ class Translator:
         writable: WritableIndex | None = None,
         trust: Sequence[Trust] = (),
         tally: Tally | None = None,
+        terms: Sequence[Term] = (),
+        hard_terms: bool = False,
     ) -> None:
         check(settings, layers, model)
         if settings.mode == "knn":
@@ -111,6 +120,9 @@ class Translator:
         self.tgt_lang = model.config["tgt_lang"]
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
+        self.terms = (
+            TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None
+        )
         self.linker = Linker(self.backbone, self.vocab, device)
         self.tally = tally or Tally()
         retriever = Retriever(
@@ -165,6 +177,7 @@ class Translator:
         decoding: Decoding = Decoding(),
         worth: Penalties = Penalties(),
         meant: Meant = Meant(),
+        terms: Terms = Terms(),
         src_lang: Language = None,
         tgt_lang: Language = None,
         device: Device = None,
@@ -182,6 +195,7 @@ class Translator:
         memory and parameters to copy with), and a session cache has as many slots as it has
         learned with.
         meant: which segments of the memories are found, by document, user, date and so on.
+        terms: a file of words whose translations must come; `tmnmt.terms` says how.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
         device: not given, a GPU where there is one. threads: not given, all cores.
         progress: called with units read and the share of all bytes read, when a memory file has to
@@ -204,12 +218,24 @@ class Translator:
         settings = settled(groups, parameters, "copy" if reads else "off")
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)
+        listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
+        hard = terms.terms_mode == "hard"
         indexes, writable = open_memories(memory, *languages, progress, meant), None
         if write_to is not None:
             writable = open_to_write(write_to, memory, indexes, *languages)
             indexes += [writable] if not any(writable is index for index in indexes) else []
         trust = [named(each).trust for each in memory]
-        return cls(loaded, parameters, indexes, settings, device, writable, trust)
+        return cls(
+            loaded,
+            parameters,
+            indexes,
+            settings,
+            device,
+            writable,
+            trust,
+            terms=listed,
+            hard_terms=hard,
+        )
 
     def translate(
         self, texts: Iterable[Source], explain: bool = False, tag: str = ""
@@ -257,6 +283,12 @@ class Translator:
         )
         yield from self._stream(with_pairs, explain, confirmed is not None, finished, tag=tag)
 
+    def counted(self, translation: Translation) -> Translation:
+        """The same translation, once it is finished, with what is wrong in its terms."""
+        if self.terms is not None:
+            translation = self.terms.checked(translation)
+        return self.tally.counted(translation)
+
     def stream_on(
         self, session: Session, texts: Iterable[Source], explain: bool = False
     ) -> Iterator[Translation]:
@@ -298,9 +330,9 @@ class Translator:
                 continue
             self.link([*unlinked.values()])
             unlinked, held = {}, 0
-            yield from map(self.tally.counted, queue.ready())
+            yield from map(self.counted, queue.ready())
         self.link([*unlinked.values()])
-        yield from map(self.tally.counted, queue.ready())
+        yield from map(self.counted, queue.ready())
 
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
@@ -428,7 +460,22 @@ class Translator:
             ready = Ready()
             if self.layers is not None:
                 ready = self.layers.ready(collated, backbone, settings.mode)
-            return beam_search(backbone, self.layers, encoded, ready, longest, search)
+            found = beam_search(backbone, self.layers, encoded, ready, longest, search)
+            if (terms := self.terms) is None:
+                return found
+
+            def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
+                some = torch.tensor(rows, device=self.device)
+                left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
+                lead = Lead(parts, terms.spelling, backbone, self.layers)
+                return beam_search(backbone, self.layers, *left, lead.longest, own, lead)
+
+            def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
+                some = encoded.rows(torch.tensor(rows, device=self.device))
+                read = [nfc(pieces[row].read) for row in rows]
+                return self.linker.along(some, [*zip(read, said, strict=True)])
+
+            return terms.put_in([piece.read for piece in pieces], found, again, linked)
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed
@@ -515,6 +562,8 @@ class Translator:
         matches = piece.matches or ()
         near = Neighbouring(collated.asked, len(matches))
         tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
+        if self.terms is not None:
+            tokens = self.terms.marked(tokens, best.ids, piece.read)
         text, unknown = self.vocab.decode(best.ids), 0
         if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
             unknown = lacking(piece.read, self.vocab)

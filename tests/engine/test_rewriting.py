@@ -1,0 +1,186 @@
+"""A translation written once more: what stays stays, and what is put in fits best."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
+from tmnmt.engine.rewriting import Either, Fixed, Form, Insert, Lead, Part, Spelling
+from tmnmt.layers.combine import Ready
+from tmnmt.models.base import Backbone
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.transformer import Transformer
+from tmnmt.vocab import BOS, EOS, FIRST, PAD, Vocabulary
+
+PIECES = ["<pad>", "<s>", "</s>", "<unk>", "▁a", "▁b", "c", "▁l", "'", "e", "▁la", "▁le", "▁du"]
+SMALL = {
+    "la": frozenset([""]),
+    "le": frozenset([""]),
+    "l'": frozenset([""]),
+    "du": frozenset(["de"]),
+}
+A, B, C, L, MARK, E, LA, LE, DU = range(FIRST, len(PIECES))
+
+
+class Named(Vocabulary):
+    """A vocabulary of these pieces alone."""
+
+    def __init__(self) -> None:
+        self.model = b""
+
+    def __len__(self) -> int:
+        return len(PIECES)
+
+    def piece(self, index: int) -> str:
+        return PIECES[index]
+
+    def decode(self, ids: object) -> str:
+        assert isinstance(ids, Sequence)
+        return "".join(PIECES[one] for one in ids).replace("▁", " ").strip()
+
+    def encode(self, text: str) -> list[int]:
+        """The longest pieces."""
+        found, rest = list[int](), "▁" + text.replace(" ", "▁")
+        while rest:
+            at, piece = max(
+                ((i, p) for i, p in enumerate(PIECES) if rest.startswith(p)),
+                key=lambda one: len(one[1]),
+                default=(3, rest[0]),
+            )
+            found.append(at)
+            rest = rest[len(piece) :]
+        return found
+
+
+SPELLING = Spelling(Named(), SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def backbone(seed: int, kind: str = "gru") -> Backbone:
+    torch.manual_seed(seed)
+    if kind == "transformer":
+        made: Backbone = Transformer(
+            len(PIECES), 8, 16, 2, encoder_layers=1, decoder_layers=1, dropout=0.0
+        ).eval()
+    else:
+        made = RNNsearch(len(PIECES), embedding=8, hidden=16, attention=8, dropout=0.0).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(2.5)
+    return FastRNNsearch(made) if isinstance(made, RNNsearch) else made
+
+
+def sources(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    src = torch.full((len(lengths), max(lengths)), PAD)
+    for row, length in zip(src, lengths, strict=True):
+        torch.manual_seed(length)
+        row[:length] = torch.randint(FIRST, len(PIECES), (length,))
+    return src, torch.tensor(lengths)
+
+
+def written(model: Backbone, *parts: Sequence[Part]) -> list[Hypothesis]:
+    with torch.inference_mode():
+        encoded = model.encode(*sources([5, 4, 6][: len(parts)]))
+        lead = Lead(parts, SPELLING, model, None)
+        settings = SearchSettings(beam=1, explain=True)
+        return beam_search(model, None, encoded, Ready(), lead.longest, settings, lead)
+
+
+def chances(model: Backbone, ids: Sequence[int]) -> list[float]:
+    """log p of every subword of a translation of the first source."""
+    with torch.inference_mode():
+        tgt = torch.tensor([[*ids]])
+        contexts, hiddens = model.forced(model.encode(*sources([5])), tgt)
+        prev = torch.cat([torch.full_like(tgt[:, :1], BOS), tgt[:, :-1]], 1)
+        logits = model.readout(prev, hiddens, contexts).log_softmax(-1)
+        return [float(one) for one in logits[0].gather(1, tgt[0][:, None])[:, 0]]
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_what_is_fixed_comes_as_it_is_with_its_own_score(kind: str) -> None:
+    texts = [(A, C, B), (LA, A), (L, MARK, E, C, C)]
+    for seed in range(3):
+        model = backbone(seed, kind)
+        found = written(model, *([Fixed(ids[:1]), Fixed(ids[1:])] for ids in texts))
+        assert [one.ids for one in found] == texts
+        assert all(one.finished for one in found)
+        own = chances(model, (*texts[0], EOS))
+        assert found[0].log_prob == pytest.approx(sum(own), abs=1e-4)
+        assert len(found[2].traces) == len(texts[2])
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_the_likeliest_form_comes_where_no_small_words_go_with_it(kind: str) -> None:
+    """Against every form, forced: its own subwords, and that its last word ends."""
+    forms = [Form((A, C), False), Form((B,), False, 0.5), Form((A, E, C), False), Form((E,), True)]
+    chosen = set()
+    for seed, before in itertools.product(range(5), [(B,), (L, MARK)]):
+        model = backbone(seed, kind)
+        (found,) = written(model, [Fixed(before), Insert(tuple(forms)), Fixed((LA,))])
+        allowed = [form for form in forms if form.inside == (before == (L, MARK))]
+        worth = {
+            form.ids: sum(chances(model, (*before, *form.ids))[len(before) :])
+            - form.cost
+            + ends(model, (*before, *form.ids))
+            for form in allowed
+        }
+        best = max(worth, key=lambda ids: worth[ids])
+        assert found.ids == (*before, *best, LA)
+        chosen.add(best)
+    assert len(chosen) > 1
+
+
+def ends(model: Backbone, ids: tuple[int, ...]) -> float:
+    starts = [at for at, piece in enumerate(PIECES) if not piece[0].isalnum()]
+    every = torch.tensor([chances(model, (*ids, at))[-1] for at in starts])
+    return float(every.logsumexp(0))
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_small_words_before_a_form_may_change_but_not_their_preposition(kind: str) -> None:
+    """Beside other sentences that are written at the same time."""
+    seen = set()
+    for seed in range(12):
+        forms = (Form((A, C), False), Form((E, C), True))
+        one: list[Part] = [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B,))]
+        other: list[Part] = [Fixed((B, B)), Insert(forms, 2, (DU,)), Fixed((C,))]
+        found = written(backbone(seed, kind), one, other, [Fixed((A,))])
+        between = [ids.ids[1:-1] for ids in found[:1]] + [found[1].ids[2:-1]]
+        assert between[0] in {(A, C), (LE, A, C), (LA, A, C), (L, MARK, E, C)}
+        assert between[1][-2:] in {(A, C), (E, C)} and between[1][0] in {DU, A}
+        assert found[2].ids == (A,)
+        seen.add(between[0])
+    assert len(seen) > 1
+
+
+def test_a_word_behind_a_term_takes_another_form_only_where_it_is_far_likelier() -> None:
+    changed = 0
+    for seed in range(12):
+        model = backbone(seed)
+        words = ((A, C), (A, E), (A,))
+        (found,) = written(model, [Fixed((B,)), Either(words), Fixed((LA,))])
+        worth = {
+            ids: chances(model, (B, *ids, LA))[2] + (1.5 if ids == (A, C) else 0) for ids in words
+        }
+        best = max(worth, key=lambda ids: worth[ids])
+        assert found.ids == (B, *best, LA)
+        changed += best != (A, C)
+    assert 0 < changed < 12
+
+
+def test_forms_behind_an_apostrophe_are_those_that_may_stand_there() -> None:
+    assert SPELLING.forms("ac") == [Form((A, C), False)]
+    assert [form.inside for form in Spelling(Named()).forms("ec")] == [True]
+    assert SPELLING.forms("x") == []
+    assert SPELLING.stem((LE,)) == SPELLING.stem((LA,)) == SPELLING.stem((L, MARK))
+    assert SPELLING.last_word((DU, L, MARK)) == (L, MARK)

@@ -1,0 +1,140 @@
+"""Terms through the translator: soft and hard, explained, and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_model import PAIRS, write_tiny_model
+
+from tmnmt.checks import Check
+from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
+from tmnmt.records import found_in, words
+from tmnmt.segments import Translation
+
+SOURCE = PAIRS[0][0]  # The Commission shall inform the Member States.
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("terms") / "model")
+
+
+def loaded(model: Path, folder: Path, text: str, mode: TermsMode = "soft") -> Translator:
+    (folder / "terms.txt").write_text(text, encoding="utf-8")
+    terms = Terms(folder / "terms.txt", mode)
+    return Translator.load(model, decoding=Decoding(beam=2), terms=terms)
+
+
+def translated(model: Path, folder: Path, text: str, mode: TermsMode) -> Translation:
+    return loaded(model, folder, text, mode).translate([SOURCE], explain=True)[0]
+
+
+def test_the_tiny_model_knows_its_pair(model: Path) -> None:
+    assert Translator.load(model).translate([SOURCE])[0].tgt == PAIRS[0][1]
+
+
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_a_term_comes_and_is_told_as_one(model: Path, tmp_path: Path, mode: TermsMode) -> None:
+    found = translated(model, tmp_path, "Commission\tDirective\n", mode)
+    assert "Directive" in found.tgt and found.terms == ()
+    told = {word.strip(".").lower() for word, origin in words(found.tokens) if origin == "term"}
+    assert told == {"directive"}
+
+
+def test_another_form_will_do_where_terms_are_soft_and_not_where_they_are_hard(
+    model: Path, tmp_path: Path
+) -> None:
+    text = "Member State\tÉtat membre\n"
+    soft = translated(model, tmp_path, text, "soft")
+    assert soft.tgt == PAIRS[0][1]
+    assert [word for word, origin in words(soft.tokens) if origin == "term"] == [
+        "États",
+        "membres.",
+    ]
+    assert "État membre" in translated(model, tmp_path, text, "hard").tgt
+
+
+def test_what_was_there_comes_again_beside_what_was_missing(model: Path, tmp_path: Path) -> None:
+    text = "Member State\tÉtat membre\nCommission\tDirective\n"
+    found = translated(model, tmp_path, text, "soft")
+    assert "Directive" in found.tgt and found.terms == ()
+
+
+def test_segments_without_a_term_are_translated_as_ever(model: Path, tmp_path: Path) -> None:
+    sources = [src for src, _ in PAIRS]
+    plain = Translator.load(model, decoding=Decoding(beam=2)).translate(sources)
+    for mode in ("soft", "hard"):
+        with_terms = loaded(model, tmp_path, "zebra\tzèbre\n", mode).translate(sources)
+        assert with_terms == plain
+
+
+def test_a_capital_follows_the_source_and_masks_do_not_hide_terms(
+    model: Path, tmp_path: Path
+) -> None:
+    translator = loaded(model, tmp_path, "commission\tdirective\n", "hard")
+    for source in (SOURCE, SOURCE.replace("States", "%s"), SOURCE.upper()):
+        assert "directive" in translator.translate([source])[0].tgt.lower()
+
+
+def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.tsv").write_text("src\ttgt\n" + "\t".join(PAIRS[0]) + "\n", encoding="utf-8")
+    (tmp_path / "t.tsv").write_text(
+        "source\ttarget\tforbidden\nCommission\t\tCommission\n", encoding="utf-8"
+    )
+    terms = Terms(tmp_path / "t.tsv")
+    for memory, origin in (([], "model"), ([tmp_path / "m.tsv"], "memory")):
+        (found,) = Translator.load(model, memory, terms=terms).translate([SOURCE])
+        assert found.origin == origin
+        assert found_in(found) == [Check("forbidden", "Commission for Commission")]
+
+
+def test_all_but_the_term_stays_and_a_low_score_is_that_of_the_free_translation(
+    model: Path, tmp_path: Path
+) -> None:
+    free = Translator.load(model, decoding=Decoding(beam=2)).translate([SOURCE])[0]
+    found = translated(model, tmp_path, "Commission\tzèbre\n", "hard")
+    words_of, free_words = found.tgt.split(), free.tgt.split()
+    assert "zèbre" in words_of[:2] and words_of[2:] == free_words[2:]
+    assert found.score < free.score and found.low == free.low
+
+
+def test_a_hard_term_whose_source_is_not_translated_comes_and_a_soft_one_is_told(
+    model: Path, tmp_path: Path
+) -> None:
+    """shall has no word of its own in the translation, or one that is no term's."""
+    text = "Commission\tCommission\nshall\tzèbre\n"
+    assert "zèbre" in translated(model, tmp_path, text, "hard").tgt
+    soft = translated(model, tmp_path, text, "soft")
+    assert ("zèbre" in soft.tgt) != any(check.name == "terms" for check in soft.terms)
+
+
+def test_a_mode_without_terms_is_refused() -> None:
+    with pytest.raises(UsageError, match="--terms-mode is of --terms"):
+        Terms(terms_mode="hard")
+
+
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_terms_come_beside_pairs_a_session_cache_and_an_explanation(
+    model: Path, tmp_path: Path, mode: TermsMode
+) -> None:
+    rows = [f"{src} Really.\t{tgt} Vraiment." for src, tgt in PAIRS]
+    (tmp_path / "m.tsv").write_text("src\ttgt\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "t.txt").write_text("Commission\tdirective\n", encoding="utf-8")
+    translator = Translator.load(
+        model,
+        [tmp_path / "m.tsv"],
+        remembering=Remembering(remember="own", cache=8),
+        decoding=Decoding(beam=2),
+        terms=Terms(tmp_path / "t.txt", mode),
+    )
+    found = translator.translate([src for src, _ in PAIRS], explain=True)
+    for one in found:
+        assert one.matches and ("directive" in one.tgt) >= ("Commission" in one.src)
+        for token in one.tokens:
+            parts = token.generated + token.recalled + token.copied
+            assert parts == pytest.approx(token.probability, abs=1e-5)

@@ -1,0 +1,40 @@
+"""Whether a translation has the terms that it should, and none that is forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tmnmt.checks import Check
+from tmnmt.terms.find import Finder, Found
+from tmnmt.terms.term import Term
+from tmnmt.text import match_tokens
+
+
+def term_checks(found: Sequence[Found], tgt: str) -> list[Check]:
+    """What is wrong in `tgt` with the terms found in its source. Another form of a target counts as
+    the target; a forbidden one that is part of a longer target is none."""
+    lacking, made = list[str](), list[str]()
+    for term in dict.fromkeys(one.term for one in found):
+        there = {one.term.source for one in _there(term, tgt)}
+        if term.targets and there.isdisjoint(term.targets):
+            lacking.append(f"{' / '.join(term.targets)} for {term.source}")
+        made += [f"{form} for {term.source}" for form in term.forbidden if form in there]
+    told = {"terms": lacking, "forbidden": made}
+    return [Check(name, "; ".join(what)) for name, what in told.items() if what]
+
+
+def where(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
+    """Where targets of a term stand in `tgt`, in whatever form; `exact`: as they are given, but for
+    capitals."""
+    there = [at for at in _there(term, tgt) if at.term.source in term.targets]
+    return [(at.start, at.end) for at in there if not exact or _is_given(at, tgt)]
+
+
+def _is_given(at: Found, tgt: str) -> bool:
+    own, here = (match_tokens(text) for text in (at.term.source, tgt[at.start : at.end]))
+    return [*map(str.casefold, own)] == [*map(str.casefold, here)]
+
+
+def _there(term: Term, tgt: str) -> list[Found]:
+    """Where the forms of a term stand, each found as the term that it is the source of."""
+    return Finder(Term(form, ()) for form in (*term.targets, *term.forbidden)).find(tgt)

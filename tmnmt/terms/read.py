@@ -1,0 +1,162 @@
+"""Term files: TBX, tables with a header (CSV, TSV), and OmegaT's glossary.txt."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedReader
+from pathlib import Path
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import excerpt
+from tmnmt.formats.encoding import head_text, lines, root_element
+from tmnmt.formats.languages import normal_code, rank
+from tmnmt.formats.stream import Source, file_source
+from tmnmt.terms.tbx import ROOTS, read_tbx
+from tmnmt.terms.term import Term, check_text, form, merged
+
+MOST_BYTES = 200_000_000
+LONGEST_LINE = 100_000  # characters
+GLOSSARY_SUFFIXES = (".txt", ".utf8")  # as OmegaT names them: tabs, no header
+COLUMNS = {
+    "source": ("source", "src", "term"),
+    "target": ("target", "tgt", "trg", "translation"),
+    "forbidden": ("forbidden",),
+    "note": ("note", "comment"),
+    "case": ("case", "case_sensitive"),
+}
+_DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+_YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
+_HEADER = (
+    "allowed: a header that names source and target, and perhaps forbidden, note and case; or "
+    "a glossary of OmegaT, without one, whose name ends in .txt"
+)
+
+
+def read_terms(path: Path, src_lang: str, tgt_lang: str) -> list[Term]:
+    """The terms of a file, those of one source together, in the order of the file.
+
+    Raises FormatError, with the line, for what is no term file, and for one without a term of these
+    languages."""
+    source = file_source(path)
+    if source.size > MOST_BYTES:
+        raise FormatError(f"{source.shown}: {source.size:,} bytes; {MOST_BYTES:,} at most are read")
+    with source.stream() as stream:
+        root = root_element(head_text(stream))
+        if root in ROOTS:
+            found: Iterator[Term] = read_tbx(stream, source.shown, src_lang, tgt_lang)
+        elif root:
+            raise FormatError(
+                f"{source.shown}: XML of root {excerpt(root)}; allowed: TBX (roots "
+                f"{', '.join(ROOTS)}), CSV, TSV, glossary.txt"
+            )
+        else:
+            found = _lines(stream, source, src_lang, tgt_lang)
+        terms = merged(found, source.shown)
+    if not terms:
+        raise FormatError(f"{source.shown}: no terms in it")
+    return terms
+
+
+def _lines(stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str) -> Iterator[Term]:
+    numbered = _numbered(list(lines(stream, LONGEST_LINE)), source.shown)
+    if source.suffix in GLOSSARY_SUFFIXES:
+        return _glossary(numbered, source.shown)
+    return _table(numbered, source, src_lang, tgt_lang)
+
+
+def _numbered(some: Iterable[str], shown: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(some, 1):
+        check_text(line, f"{shown}, line {number}")
+        if len(line) >= LONGEST_LINE:
+            raise FormatError(
+                f"{shown}, line {number}: longer than {LONGEST_LINE:,} characters, the most allowed"
+            )
+        yield number, line
+
+
+def _glossary(numbered: Iterable[tuple[int, str]], shown: str) -> Iterator[Term]:
+    """source, target, comment; lines that begin with # say nothing."""
+    for number, line in numbered:
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        place = f"{shown}, line {number}"
+        if len(cells) not in (2, 3):
+            raise FormatError(
+                f"{place}: {len(cells)} columns; a glossary has source, target and perhaps a "
+                "comment, with tabs between them"
+            )
+        yield _term(dict(zip(("source", "target", "note"), cells, strict=False)), place)
+
+
+def _table(
+    numbered: Iterator[tuple[int, str]], source: Source, src_lang: str, tgt_lang: str
+) -> Iterator[Term]:
+    head = next((line for _, line in numbered), "")
+    delimiter, columns = _header(head, source, src_lang, tgt_lang)
+    for number, cells in _rows(numbered, delimiter, source.shown):
+        if not any(map(str.strip, cells)):
+            continue
+        place = f"{source.shown}, line {number}"
+        if len(cells) != len(columns):
+            raise FormatError(
+                f"{place}: {len(cells)} columns where the header has {len(columns)}, with "
+                f"{_DELIMITERS[delimiter]} between them"
+            )
+        yield _term(dict(zip(columns, cells, strict=True)), place)
+
+
+def _header(head: str, source: Source, src_lang: str, tgt_lang: str) -> tuple[str, Sequence[str]]:
+    """What stands between columns, and what each column is: a field of COLUMNS, else its own
+    name."""
+    for delimiter in _DELIMITERS:
+        names = [cell.strip().strip('"').lower() for cell in head.split(delimiter)]
+        columns = [_column(name, src_lang, tgt_lang) for name in names]
+        if columns.count("source") == columns.count("target") == 1:
+            return delimiter, columns
+    raise FormatError(f"{source.shown}, line 1: no header ({excerpt(head)!r}); {_HEADER}")
+
+
+def _column(name: str, src_lang: str, tgt_lang: str) -> str:
+    for field, names in COLUMNS.items():
+        if name in names:
+            return field
+    for field, lang in (("source", src_lang), ("target", tgt_lang)):
+        if rank(normal_code(name), normal_code(lang)) is not None:
+            return field
+    return f"other {name}"
+
+
+def _rows(
+    numbered: Iterator[tuple[int, str]], delimiter: str, shown: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Quoted cells of CSV may have several lines; in TSV quotes are text, as in memories."""
+    if delimiter == "\t":
+        yield from ((number, line.split("\t")) for number, line in numbered)
+        return
+    reader = csv.reader((line + "\n" for _, line in numbered), delimiter=delimiter, strict=True)
+    last = 0
+    try:
+        for cells in reader:
+            yield last + 2, cells  # where the row begins; the header is line 1
+            last = reader.line_num
+    except csv.Error as error:
+        raise FormatError(f"{shown}, line {last + 2}: no row of CSV: {error}") from error
+
+
+def _term(cells: dict[str, str], place: str) -> Term:
+    source = form(cells["source"], place)
+    targets, forbidden = (_forms(cells.get(name, ""), place) for name in ("target", "forbidden"))
+    if not source:
+        raise FormatError(f"{place}: no source term")
+    if not targets and not forbidden:
+        raise FormatError(f"{place}: neither a target nor a forbidden one for {excerpt(source)!r}")
+    case = cells.get("case", "").strip().lower()
+    if case not in _YES + _NO:
+        raise FormatError(f"{place}: case is {excerpt(case)!r}; allowed: yes, no")
+    return Term(source, targets, forbidden, case in _YES, form(cells.get("note", ""), place))
+
+
+def _forms(cell: str, place: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (form(one, place) for one in cell.split(";")))))

@@ -1,0 +1,119 @@
+"""TBX (ISO 30042): Core, Basic and Min, of 2008 (martif) and 2019 (tbx), in both styles.
+
+Every entry is parsed by itself (`tmnmt.formats.elements`): no DOCTYPE, so no entities but XML's
+own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import TYPE_CHECKING
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.encoding import utf8, xml_encoding
+from tmnmt.formats.languages import listed, normal_code, rank
+from tmnmt.terms.term import Term, check_text, form
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+ROOTS = ("martif", "tbx", "TBX")
+_ENTRIES = (b"termEntry", b"conceptEntry")
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_PREFIX = re.compile(rb"<([\w.-]+):[\w.-]")
+_STATUS = ("administrativeStatus", "normativeAuthorization")
+_FORBIDDEN = ("deprecated", "superseded", "forbidden", "obsolete")
+
+
+def read_tbx(stream: BufferedReader, shown: str, src_lang: str, tgt_lang: str) -> Iterator[Term]:
+    """The terms of every entry that has both languages. A deprecated or superseded target is a
+    forbidden one. Raises FormatError for an entry that is no XML, and where no entry has both."""
+    from tmnmt.formats.elements import elements
+
+    text = utf8(stream, *xml_encoding(stream.peek(1), shown))
+    langs, some = set[str](), False
+    for element in elements(text, _ENTRIES):
+        place = f"{shown}, line {element.line}"
+        if element.problem:
+            raise FormatError(f"{place}: {element.name.decode()}: {element.problem}")
+        entry = _entry(element.data, place)
+        sets = [(node.get(_LANG, node.get("lang", "")), node) for node in _named(entry, *_SETS)]
+        langs.update(lang for lang, _ in sets)
+        sources, targets = (
+            [node for lang, node in sets if _is_of(lang, asked)] for asked in (src_lang, tgt_lang)
+        )
+        for term in _terms(sources, targets, _note(entry, place), place):
+            some = True
+            yield term
+    if not some:
+        raise FormatError(
+            f"{shown}: no terms from {src_lang} to {tgt_lang}; it has "
+            f"{listed(langs) if langs else 'no entries'}"
+        )
+
+
+_SETS = ("langSet", "langSec")
+_GROUPS = ("tig", "ntig", "termSec")
+
+
+def _entry(data: bytes, place: str) -> _Element:
+    from tmnmt.formats.elements import Malformed, parsed
+
+    check_text(data.decode("utf-8", "replace"), place)
+    prefixes = sorted(set(_PREFIX.findall(data)))
+    namespaces = b" ".join(b'xmlns:%b="urn:%b"' % (name, name) for name in prefixes)
+    try:
+        entry, repaired = parsed(data, namespaces)
+    except Malformed as error:
+        raise FormatError(f"{place}: an entry that is no XML: {error}") from error
+    if repaired:
+        raise FormatError(f"{place}: an entry with characters that XML does not allow")
+    return entry
+
+
+def _named(node: _Element, *names: str) -> list[_Element]:
+    """The elements below of these names, whatever their namespace."""
+    return [each for each in node.iter("{*}*") if _name(each) in names]
+
+
+def _name(node: _Element) -> str:
+    return str(node.tag).rpartition("}")[2]
+
+
+def _is_of(lang: str, asked: str) -> bool:
+    return bool(lang) and rank(normal_code(lang), normal_code(asked)) is not None
+
+
+def _note(entry: _Element, place: str) -> str:
+    return "; ".join(form(_text(node), place) for node in _named(entry, "note"))
+
+
+def _text(node: _Element) -> str:
+    return "".join(map(str, node.itertext()))
+
+
+def _terms(
+    sources: list[_Element], targets: list[_Element], note: str, place: str
+) -> Iterator[Term]:
+    wanted, forbidden = list[str](), list[str]()
+    for group in (group for node in targets for group in _named(node, *_GROUPS)):
+        (forbidden if _is_forbidden(group) else wanted).extend(_forms(group, place))
+    if not wanted and not forbidden:
+        return
+    for group in (group for node in sources for group in _named(node, *_GROUPS)):
+        for source in _forms(group, place):
+            yield Term(source, tuple(wanted), tuple(forbidden), note=note)
+
+
+def _forms(group: _Element, place: str) -> list[str]:
+    return [one for node in _named(group, "term") if (one := form(_text(node), place))]
+
+
+def _is_forbidden(group: _Element) -> bool:
+    said = [
+        _text(node).lower()
+        for node in _named(group, "termNote", *_STATUS)
+        if _name(node) in _STATUS or node.get("type") in _STATUS
+    ]
+    return any(word in text for text in said for word in _FORBIDDEN)

@@ -1,0 +1,72 @@
+"""The record of a term, and what every kind of term file shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tmnmt.errors import FormatError
+from tmnmt.formats.clean import clean
+from tmnmt.formats.encoding import MARK
+
+MOST_TERMS = 500_000
+LONGEST = 500  # characters of one form
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A source term. One of `targets` is to stand for it, none of `forbidden`; one of the two may
+    be empty. `case`: it is found only with its own capitals."""
+
+    source: str
+    targets: tuple[str, ...]
+    forbidden: tuple[str, ...] = ()
+    case: bool = False
+    note: str = ""
+
+
+def check_text(text: str, place: str) -> None:
+    """Raises FormatError, naming the place, for what no good line or unit of a term file has."""
+    if MARK in text:
+        raise FormatError(f"{place}: cannot be decoded; allowed: UTF-8, or UTF-16 with its mark")
+    if _BYTE_ORDER_MARK in text:
+        raise FormatError(
+            f"{place}: a byte-order mark in the middle of the file, as where files were joined; "
+            "take it out"
+        )
+
+
+def form(text: str, place: str) -> str:
+    """One form of a term, cleaned. Raises FormatError where it is too long."""
+    cleaned = clean(text)[0].strip()
+    if len(cleaned) > LONGEST:
+        raise FormatError(
+            f"{place}: a term of {len(cleaned):,} characters; {LONGEST} at most are allowed"
+        )
+    return cleaned
+
+
+def merged(terms: Iterable[Term], shown: str) -> list[Term]:
+    """The terms with those of one source, and one rule of case, made one; targets in their order.
+    What is forbidden in one of them is so in all. Raises FormatError for too many."""
+    found: dict[tuple[str, bool], Term] = {}
+    for term in terms:
+        key = term.source, term.case
+        there = found.get(key)
+        found[key] = term if there is None else _both(there, term)
+        if len(found) > MOST_TERMS:
+            raise FormatError(f"{shown}: more than {MOST_TERMS:,} terms, the most that are read")
+    return [
+        replace(term, targets=tuple(one for one in term.targets if one not in term.forbidden))
+        for term in found.values()
+    ]
+
+
+def _both(first: Term, second: Term) -> Term:
+    return replace(
+        first,
+        targets=tuple(dict.fromkeys(first.targets + second.targets)),
+        forbidden=tuple(dict.fromkeys(first.forbidden + second.forbidden)),
+        note="; ".join(dict.fromkeys(filter(None, (first.note, second.note)))),
+    )
