@@ -27,6 +27,7 @@ from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.opened import load_layers
 from tmnmt.engine.schedule import InOrder
+from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
@@ -844,7 +845,7 @@ def test_a_full_disk_names_the_file_and_that_the_run_goes_on(
 class Repeating:
     """A translator to which every text is its own translation."""
 
-    seconds: dict[str, float] = {}  # noqa: RUF012
+    tally = Tally()
 
     def stream(
         self, documents: list[list[str]], explain: bool, confirmed: None

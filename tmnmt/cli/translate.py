@@ -73,9 +73,7 @@ def translate(
     ] = False,
     tag: Annotated[
         str,
-        typer.Option(
-            help="The target language, as fra of >>fra<<: of a model with several, and no --memory."
-        ),
+        typer.Option(help="The target language, as fra of >>fra<<; without --memory."),
     ] = "",
     running_text: Annotated[
         bool,

@@ -322,7 +322,7 @@ class Terms(Options):
         Path | None,
         _NamedFile,
         Help(
-            "Terms and their translations: TBX, CSV or TSV with a header, or a glossary.txt.",
+            "Terms and their translations: TBX, CSV, TSV, glossary.txt.",
             metavar="FILE",
             everyday=True,
         ),
@@ -349,7 +349,7 @@ class Confirming(Options):
     interactive: Annotated[
         bool,
         Help(
-            "Edit and confirm every translation; the default when no INPUT is given.",
+            "Edit and confirm every translation; default without INPUT.",
             short="-i",
             everyday=True,
         ),

@@ -84,7 +84,7 @@ def pages(
     server: Server,
     query: Mapping[str, Any],
     sort: Sequence[Mapping[str, str]],
-    size_of_page: int = HITS_A_PAGE,
+    size_of_page: int | None = None,
     **asked: Any,
 ) -> Iterator[list[Hit]]:
     """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the
@@ -96,7 +96,7 @@ def pages(
     point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)[
         "id"
     ]
-    after: dict[str, Any] = asked
+    after, most = dict[str, Any](asked), size_of_page or HITS_A_PAGE
     try:
         while True:
             answer = server.ask(
@@ -104,7 +104,7 @@ def pages(
                 expected=(404,),
                 query=query,
                 sort=sort,
-                size=size_of_page,
+                size=most,
                 pit={"id": point, "keep_alive": KEPT_OPEN},
                 track_total_hits=False,
                 allow_partial_search_results=False,
@@ -113,7 +113,7 @@ def pages(
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield hits
-            if len(hits) < size_of_page:
+            if len(hits) < most:
                 return
             after = asked | {"search_after": hits[-1]["sort"]}
     except NotFoundError as error:
