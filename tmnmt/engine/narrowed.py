@@ -6,9 +6,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from tmnmt.engine.lookup import Lookup
-from tmnmt.engine.preparation import Preparation
-from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
@@ -30,28 +27,8 @@ def narrowed(
     Raises UsageError where neighbours are read: those are of all memories."""
     if translator.datastore is not None:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
-    retriever = Retriever(
-        indexes,
-        settings.top_k,
-        settings.threshold,
-        settings.selection,
-        settings.short_threshold,
-        settings.penalties,
-        trust,
-    )
     other = copy.copy(translator)
     other.settings = settings
     other.writable = writable
-    other.lookup = Lookup(
-        retriever,
-        translator.keys,
-        translator.vocab,
-        settings,
-        translator.longest,
-        translator.lookup.longest_whole,
-        translator.tally,
-    )
-    other.preparation = Preparation(
-        translator.vocab, translator.longest, other.lookup, translator.lock, translator.tally
-    )
+    other.read(indexes, trust)
     return other

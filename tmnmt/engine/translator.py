@@ -125,15 +125,6 @@ class Translator:
         )
         self.linker = Linker(self.backbone, self.vocab, device)
         self.tally = tally or Tally()
-        retriever = Retriever(
-            indexes,
-            settings.top_k,
-            settings.threshold,
-            settings.selection,
-            settings.short_threshold,
-            settings.penalties,
-            trust,
-        )
         header = header_of(model)
         key_files = [
             keys
@@ -144,16 +135,8 @@ class Translator:
             self.backbone, self.vocab, header.max_subwords, device=device, precomputed=key_files
         )
         self.longest = longest(model)
-        self.lookup = Lookup(
-            retriever,
-            self.keys,
-            self.vocab,
-            settings,
-            self.longest,
-            longest_whole(model),
-            self.tally,
-        )
-        self.preparation = Preparation(self.vocab, self.longest, self.lookup, self.lock, self.tally)
+        self.longest_whole = longest_whole(model)
+        self.read(indexes, trust)
         self.knn = knn_of(settings, model, device)
         neighbours = settings.neighbours > 0
         self.datastore = (
@@ -162,6 +145,29 @@ class Translator:
         for search in self.datastore.searches if self.datastore is not None else ():
             search.files.check_words(search.files.ids, len(self.vocab))
         self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
+
+    def read(self, indexes: Sequence[Index], trust: Sequence[Trust] = ()) -> None:
+        """From now on these memories are read, as the settings say."""
+        settings = self.settings
+        retriever = Retriever(
+            indexes,
+            settings.top_k,
+            settings.threshold,
+            settings.selection,
+            settings.short_threshold,
+            settings.penalties,
+            trust,
+        )
+        self.lookup = Lookup(
+            retriever,
+            self.keys,
+            self.vocab,
+            settings,
+            self.longest,
+            self.longest_whole,
+            self.tally,
+        )
+        self.preparation = Preparation(self.vocab, self.longest, self.lookup, self.lock, self.tally)
 
     @classmethod
     def load(
