@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from brute_force import real_segments
+from damaged import BYTES, damaged
 from elastic_server import Running
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -292,11 +292,6 @@ OF_WORDS = (
     *("target_position_start", "target_length_start", "target_token_start"),
     *("target_member_offsets", "target_vocabulary", "vocabulary"),
 )
-BYTES: dict[str, Callable[[int], bytes]] = {
-    "random": random.Random(5).randbytes,
-    "zeros": bytes,
-    "ones": lambda size: b"\xff" * size,
-}
 
 
 @pytest.mark.parametrize("kind", BYTES)
@@ -305,10 +300,7 @@ def test_no_damage_ends_in_more_than_one_clear_error(
     undamaged: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     path = tmp_path / "index"
-    shutil.copytree(undamaged, path)
-    part = path / f"generation-1/postings-1/{name}.npy"
-    content = part.read_bytes()
-    part.write_bytes(content[:128] + BYTES[kind](len(content) - 128))
+    damaged(undamaged, path, name, kind)
     asked = [
         Phrase(text, side, within)
         for text in ("the", "of the", "a*", "de la", "l'*")

@@ -141,8 +141,9 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     made, key = folder / "chain.pem", folder / "key.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    subprocess.run([*command, *subject, "-keyout", key, "-out", made], check=True,
-                   capture_output=True)  # fmt: skip
+    subprocess.run(
+        [*command, *subject, "-keyout", key, "-out", made], check=True, capture_output=True
+    )
     return made, key
 
 

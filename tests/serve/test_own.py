@@ -113,17 +113,27 @@ def test_memories_are_listed_and_the_others_are_not_written_to(served: Server) -
     listed = {one["name"]: one for one in served.get("/v1/memories")["memories"]}
     assert {name: one["writable"] for name, one in listed.items()} == {"law": False, "own": True}
     assert listed["law"] == {
-        "name": "law", "source": "en", "target": "fr", "writable": False, "segments": 6,
-    }  # fmt: skip
+        "name": "law",
+        "source": "en",
+        "target": "fr",
+        "writable": False,
+        "segments": 6,
+    }
     pairs = [{"src": "a", "tgt": "b"}]
     assert refused(served, "/v1/memories/law/segments", 403, segments=pairs)
     assert refused(served, "/v1/memories/none/segments", 404, segments=pairs)
     for name in ("..", "%2e%2e%2fown", "own%00", "/etc", "own/../law"):
         assert served.ask("POST", f"/v1/memories/{name}/segments", {"segments": pairs}).status in (
-            400, 404, 405,
-        )  # fmt: skip
-    bad = [{"src": " ", "tgt": "b"}, {"src": "a"}, {"src": "a", "tgt": 1}, {"src": "a " * 1001,
-           "tgt": "b"}]  # fmt: skip
+            400,
+            404,
+            405,
+        )
+    bad = [
+        {"src": " ", "tgt": "b"},
+        {"src": "a"},
+        {"src": "a", "tgt": 1},
+        {"src": "a " * 1001, "tgt": "b"},
+    ]
     for pair in bad:
         assert refused(served, "/v1/memories/own/segments", 400, segments=[pair])
 
@@ -176,14 +186,27 @@ def test_what_is_confirmed_into_a_memory_is_on_disk_at_once(served: Server, fold
 
 def test_what_a_request_is_not_is_told(served: Server) -> None:
     bodies: list[Any] = [
-        b"{", b"[1]", b"1", b"\xff", b'{"texts": NaN}', b'{"texts": ["\\ud800"]}', b"[" * 100_000,
+        b"{",
+        b"[1]",
+        b"1",
+        b"\xff",
+        b'{"texts": NaN}',
+        b'{"texts": ["\\ud800"]}',
+        b"[" * 100_000,
         b'{"texts": ' + b"9" * 5000 + b"}",
-        {"texts": "one"}, {"texts": [1]}, {"texts": None}, {}, {"texts": [], "more": 1},
-        {"texts": [], "explain": "maybe"}, {"texts": [], "format": "pdf"},
+        {"texts": "one"},
+        {"texts": [1]},
+        {"texts": None},
+        {},
+        {"texts": [], "more": 1},
+        {"texts": [], "explain": "maybe"},
+        {"texts": [], "format": "pdf"},
         {"texts": [], "source": 1},
-        {"texts": ["a < b"], "format": "xml"}, {"texts": ["a <b"], "format": "html"},
-        {"texts": ["a"], "memories": ["../x"]}, {"texts": ["a"], "memories": "law"},
-    ]  # fmt: skip
+        {"texts": ["a < b"], "format": "xml"},
+        {"texts": ["a <b"], "format": "html"},
+        {"texts": ["a"], "memories": ["../x"]},
+        {"texts": ["a"], "memories": "law"},
+    ]
     for body in bodies:
         reply = served.ask(
             "POST", "/v1/translate", body, headers={"Content-Type": "application/json"}

@@ -18,14 +18,26 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from(TENANTS),
         st.sampled_from(
-            ["begin", "begin to own", "confirm", "add", "put", "translate", "in session",
-             "search", "look up", "undo", "libre", "foreign"]
+            [
+                "begin",
+                "begin to own",
+                "confirm",
+                "add",
+                "put",
+                "translate",
+                "in session",
+                "search",
+                "look up",
+                "undo",
+                "libre",
+                "foreign",
+            ]
         ),
         st.integers(0, 3),
     ),
     min_size=4,
     max_size=14,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from brute_force import brute_force, pairs, queries, real_segments
+from damaged import BYTES, damaged
 from full_disk import files_of_at_most
 from places import TESTS
 from required import absent
@@ -383,11 +384,6 @@ REFUSED = (
     "member_offsets",
     "vocabulary",
 )
-BYTES: dict[str, Callable[[int], bytes]] = {
-    "random": random.Random(5).randbytes,
-    "zeros": bytes,
-    "ones": lambda size: b"\xff" * size,
-}
 
 
 @pytest.mark.parametrize("kind", BYTES)
@@ -396,10 +392,7 @@ def test_no_damage_of_postings_ends_in_more_than_one_clear_error(
     undamaged: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     path = tmp_path / "index"
-    shutil.copytree(undamaged, path)
-    part = path / f"generation-1/postings-1/{name}.npy"
-    content = part.read_bytes()
-    part.write_bytes(content[:128] + BYTES[kind](len(content) - 128))
+    damaged(undamaged, path, name, kind)
     try:
         with MemoryIndex.open(path) as index:
             for k, threshold in ((3, 0.5), (2000, 0.0)):

@@ -51,9 +51,16 @@ def test_codes_of_okapi_survive(served: Server) -> None:
 
 
 def test_its_own_errors(served: Server) -> None:
-    for query in ("", "?q=a", "?langpair=en&q=a", "?langpair=en%7Cxx&q=a", "?langpair=%7C&q=a",
-                  "?langpair=en%7Cfr&q=a&format=pdf", "?langpair=en%7Cfr&q=%3Cb&format=html",
-                  "?langpair=en%7Cfr&q=%ff"):  # fmt: skip
+    for query in (
+        "",
+        "?q=a",
+        "?langpair=en&q=a",
+        "?langpair=en%7Cxx&q=a",
+        "?langpair=%7C&q=a",
+        "?langpair=en%7Cfr&q=a&format=pdf",
+        "?langpair=en%7Cfr&q=%3Cb&format=html",
+        "?langpair=en%7Cfr&q=%ff",
+    ):
         reply = served.ask("GET", f"{API}/translate{query}")
         assert reply.status == 400 and reply.json["responseStatus"] == 400
         assert reply.json["responseDetails"] and reply.json["status"] == "error"

@@ -37,8 +37,14 @@ def test_a_pair_is_set_and_found(served: Server) -> None:
 
 
 def test_its_own_errors(served: Server) -> None:
-    for query in ("", "?q=a", "?q=a&langpair=en", "?q=a&langpair=en%7Cde", "?q=a&langpair=en%7Cfr"
-                  "&conc=1", "?q=a&langpair=en%7Cfr&numres=0"):  # fmt: skip
+    for query in (
+        "",
+        "?q=a",
+        "?q=a&langpair=en",
+        "?q=a&langpair=en%7Cde",
+        "?q=a&langpair=en%7Cfr&conc=1",
+        "?q=a&langpair=en%7Cfr&numres=0",
+    ):
         reply = served.ask("GET", f"/mymemory/get{query}")
         assert reply.status == 400 and reply.json["responseStatus"] == 400
         assert reply.json["responseDetails"]

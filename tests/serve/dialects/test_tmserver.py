@@ -19,8 +19,11 @@ def test_matches_come_best_first_with_a_number_that_has_a_point(
     reply = served.ask("GET", f"{prefix}/en/fr/unit/{quote(text)}?min_similarity=30")
     found = reply.json
     assert found[0] == {
-        "source": PAIRS[0][0], "target": PAIRS[0][1], "quality": 75.0, "rank": 75.0,
-    }  # fmt: skip
+        "source": PAIRS[0][0],
+        "target": PAIRS[0][1],
+        "quality": 75.0,
+        "rank": 75.0,
+    }
     assert b'"quality":75.0' in reply.body and "cache-control" in reply.headers
     qualities = [one["quality"] for one in found]
     assert qualities == sorted(qualities, reverse=True)
@@ -60,8 +63,11 @@ def test_units_are_added_and_found(served: Server, method: str) -> None:
     path = f"/tmserver/en/fr/unit/{quote(source)}"
     assert served.ask(method, path, {"source": source, "target": target}).status == 200
     assert served.get(path)[0] == {
-        "source": source, "target": target, "quality": 100.0, "rank": 100.0,
-    }  # fmt: skip
+        "source": source,
+        "target": target,
+        "quality": 100.0,
+        "rank": 100.0,
+    }
     assert served.ask(method, path, {"source": source}).status == 400
     other = path.replace("/fr/", "/de/")
     assert served.ask(method, other, {"source": source, "target": target}).status == 403

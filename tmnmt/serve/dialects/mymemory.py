@@ -43,9 +43,14 @@ def match(found: Match) -> dict[str, Any]:
     worth = found.worth.value if found.worth is not None else 0
     segment = found.segment
     return _match(
-        segment.id, segment.src, found.tgt, min(worth, 100) / 100, segment.user or "memory",
-        segment.changed, segment.document,
-    )  # fmt: skip
+        segment.id,
+        segment.src,
+        found.tgt,
+        min(worth, 100) / 100,
+        segment.user or "memory",
+        segment.changed,
+        segment.document,
+    )
 
 
 def _match(
