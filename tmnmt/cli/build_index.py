@@ -49,6 +49,7 @@ def build_index(
 
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
+    from tmnmt.index.cached import prepare_search
     from tmnmt.index.elastic.address import is_address, parse_address
     from tmnmt.index.from_files import build_elastic_from_files, build_from_files
     from tmnmt.progress import Progress
@@ -58,6 +59,8 @@ def build_index(
     chosen = parse_columns(columns) if columns is not None else None
     if not is_address(index) and (shards is not None or replicas is not None):
         raise UsageError("--shards and --replicas are for an index at an Elasticsearch address")
+    if not is_address(index):
+        prepare_search()
     manifest: Manifest | ElasticManifest
     try:
         with Progress("indexing", "units") as progress:

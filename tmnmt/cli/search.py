@@ -89,7 +89,8 @@ def search(
 
     With --concordance: the pairs that have a phrase, wherever it stands in them."""
     from tmnmt.cli.matches import json_line, printer
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.cached import open_index, prepare_search
+    from tmnmt.index.elastic.address import is_address
     from tmnmt.index.filter import filter_of
     from tmnmt.index.pairs import count_copies
 
@@ -110,6 +111,8 @@ def search(
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
 
+    if not is_address(index):
+        prepare_search()
     show = as_json if json else printer(sys.stdout, threshold, explain)
     with open_index(index) as every:
         opened = every.restricted_to(filter_of(meant))

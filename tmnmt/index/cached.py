@@ -30,6 +30,14 @@ SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
 log = logging.getLogger(__name__)
 
 
+def prepare_search() -> None:
+    """Has another process compile the search of embedded indexes, which is done once on a machine.
+    For commands that read files or models first, and then search."""
+    from tmnmt.index.kernels.arrays import best_of_each
+
+    best_of_each.begin()
+
+
 def open_index(
     index: str | Path, src_lang: str | None = None, tgt_lang: str | None = None
 ) -> OpenIndex:

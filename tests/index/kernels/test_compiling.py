@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -49,10 +50,13 @@ print(sorted(words.slots.tolist()), "numba" in sys.modules)
 """
 
 
-def placed(folder: Path) -> tuple[str, str]:
+BEGIN = "from tmnmt.index.kernels import arrays; arrays._place_all.begin()\n"
+
+
+def placed(folder: Path, before: str = "") -> tuple[str, str]:
     """What a new process answers, and what it says meanwhile."""
     done = subprocess.run(
-        [sys.executable, "-c", PLACE_ALL],
+        [sys.executable, "-c", before + PLACE_ALL],
         capture_output=True,
         text=True,
         check=True,
@@ -73,6 +77,18 @@ def test_kept_machine_code_runs_without_numba_and_damaged_code_is_made_again(
     kept.write_bytes(content[:-1])
     assert placed(tmp_path) == (f"{slots} True", told)
     assert unpacked(kept.read_bytes())[0] == unpacked(content)[0]
+
+
+def test_what_was_begun_is_compiled_by_another_process(tmp_path: Path) -> None:
+    answer, told = placed(tmp_path, BEGIN)
+    assert (answer, bool(told)) == ("[-1, -1, -1, -1, -1, -1, 0, 1] False", True)
+    assert placed(tmp_path, BEGIN)[1] == ""
+
+
+def test_of_processes_that_need_the_same_only_one_compiles_it(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as threads:
+        answers = [answer for answer, _ in threads.map(placed, [tmp_path] * 3)]
+    assert sorted(answer.split()[-1] for answer in answers) == ["False", "False", "True"]
 
 
 def test_what_is_not_whole_is_not_run() -> None:

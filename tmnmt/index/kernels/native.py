@@ -4,16 +4,21 @@ most searches.
 A function of numbers (addresses of arrays among them) is compiled by numba at its first use on a
 machine. Its machine code is kept in the folder where numba would keep it, under a name made of all
 that it depends on; LLVM loads it. It must not allocate and calls nothing outside of itself.
+
+A command that will search begins to compile at once, in another process (`Native.begin`), while it
+reads files or imports torch. Who needs the function then waits for whoever compiles it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import gc
 import hashlib
 import importlib
 import logging
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -54,11 +59,22 @@ class Native:
     def __init__(self, module: str, name: str, what: str, *arguments: str) -> None:
         self._module, self._name, self._what, self._arguments = module, name, what, arguments
         self._function: Callable[..., int] | None = None
+        self._begun: subprocess.Popen[bytes] | None = None
 
     def __call__(self, *arguments: float | bytes) -> None:
         """Raises IndexError where code that looks at bounds (NUMBA_BOUNDSCHECK) reads outside."""
         if (self._function or self._prepared())(_RESULT, _ERROR, *arguments):
             raise IndexError(f"{self._what}: compiled code reads outside of an array")
+
+    def begin(self) -> None:
+        """Has another process compile it, where it is not kept; the first call waits for that."""
+        if self._begun is None and self._kept() is None and _folder() is not None:
+            self._begun = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, self._module, self._name, *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def _prepared(self) -> Callable[..., int]:
         with _compiling:
@@ -75,16 +91,22 @@ class Native:
         return None
 
     def _compiled(self) -> tuple[str, bytes]:
-        """The symbol and the machine code, which is kept where there is a folder for it."""
+        """The symbol and the machine code, which is kept where there is a folder for it; another
+        process that compiles it is waited for."""
         if self._what not in _told:
             log.info("compiling the %s, once on this machine; some 10 s ...", self._what)
         _told.add(self._what)
-        symbol, code = machine_code(self._module, self._name, self._arguments)
-        for folder in folders():
-            with suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
+        if self._begun is not None:
+            self._begun.wait()
+        folder = _folder()
+        if folder is None:
+            return machine_code(self._module, self._name, self._arguments)
+        with _alone(folder / f".{self._module}.{self._name}.lock"):
+            if (kept := self._kept()) is not None:
+                return kept
+            symbol, code = machine_code(self._module, self._name, self._arguments)
+            with suppress(OSError):  # a full disk
                 write(folder / self._file_name(), packed(symbol, code))
-                break
         return symbol, code
 
     def _file_name(self) -> str:
@@ -147,6 +169,25 @@ def folders() -> Iterator[Path]:
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tmnmt"
 
 
+def _folder() -> Path | None:
+    """The first of them that can be written to."""
+    for folder in folders():
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    return None
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One process at a time; without a lock where the file system has none."""
+    with lock.open("wb") as file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def packed(symbol: str, code: bytes) -> bytes:
     content = symbol.encode() + b"\n" + code
     return hashlib.sha256(content).digest() + content
@@ -193,3 +234,7 @@ def _target_machine() -> Any:
         codemodel="jitdefault",
         jit=True,
     )
+
+
+if __name__ == "__main__":
+    Native(sys.argv[1], sys.argv[2], sys.argv[2], *sys.argv[3:])._compiled()
