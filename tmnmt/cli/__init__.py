@@ -35,6 +35,7 @@ from tmnmt.cli import (
     memory,
     search,
     serve,
+    shortlist,
     train,
     translate,
 )  # isort: skip
@@ -68,6 +69,7 @@ app.command("train")(with_options(train.train))
 app.command("adapt")(with_options(adapt.adapt))
 app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
 app.command("import-model")(with_options(import_model.import_model))
+app.command("shortlist")(with_options(shortlist.shortlist))
 app.command("serve")(with_options(serve.serve))
 app.command("serve-key")(with_options(serve.serve_key))
 app.command("cache-report")(with_options(cache_report.cache_report))

@@ -311,6 +311,13 @@ class Decoding(Options):
             "Of products; bf16 is faster in batches on CPUs that have it, and not quite the same."
         ),
     ] = "fp32"
+    shortlist: Annotated[
+        bool,
+        Help(
+            "Compare only words that the source's may become, as tmnmt shortlist has learned; "
+            "faster for large vocabularies."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 
 import torch
@@ -68,8 +68,10 @@ from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.models.base import Backbone
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
+from tmnmt.models.shortlist import Shortlist
 from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Translation
@@ -120,6 +122,7 @@ class Translator:
         self.tgt_lang = model.config["tgt_lang"]
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
+        self.shortlist = Shortlist.load(model) if settings.shortlist else None
         self.terms = (
             TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None
         )
@@ -466,7 +469,8 @@ class Translator:
             ready = Ready()
             if self.layers is not None:
                 ready = self.layers.ready(collated, backbone, settings.mode)
-            found = beam_search(backbone, self.layers, encoded, ready, longest, search)
+            compared = self._limited(ids, collated)
+            found = beam_search(compared, self.layers, encoded, ready, longest, search)
             if (terms := self.terms) is None:
                 return found
 
@@ -482,6 +486,15 @@ class Translator:
                 return self.linker.along(some, [*zip(read, said, strict=True)])
 
             return terms.put_in([piece.read for piece in pieces], found, again, linked)
+
+    def _limited(self, sources: Iterable[Sequence[int]], collated: Collated) -> Backbone:
+        """The backbone that compares only what the sources' words may become, and what their pairs
+        and session caches say, where there is a shortlist."""
+        if self.shortlist is None:
+            return self.backbone
+        read = [part.ids.cpu() for part in (collated.pairs, collated.slots) if part is not None]
+        words = self.shortlist.words(chain.from_iterable(sources), read)
+        return self.backbone.limited_to(words.to(self.device))
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed

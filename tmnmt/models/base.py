@@ -58,6 +58,11 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         default as it is."""
         return encoded
 
+    def limited_to(self, words: Tensor) -> Self:
+        """The same, whose read-out gives -inf for all but `words` (n,): of a backbone as it decodes
+        (`kinds.for_decoding`). Raises NotImplementedError where it cannot."""
+        raise NotImplementedError
+
     @abstractmethod
     def start(self, encoded: E) -> S:
         """The state before the first word."""

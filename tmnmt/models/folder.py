@@ -1,5 +1,5 @@
-"""The model folder: config.toml, base.safetensors, spm.model, and memory.safetensors once memories
-are trained.
+"""The model folder: config.toml, base.safetensors, spm.model, memory.safetensors once memories are
+trained, and shortlist.safetensors once one is made.
 
 Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it.
 config.toml has the sha256 of the other files, which are compared when they are read."""
@@ -36,8 +36,9 @@ from tmnmt.vocab import (
 FORMAT = 2
 CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
+SHORTLIST_FILE = "shortlist.safetensors"
 VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
-CHECKED = ("base.safetensors", "memory.safetensors", *VOCABULARY_FILES)
+CHECKED = ("base.safetensors", "memory.safetensors", SHORTLIST_FILE, *VOCABULARY_FILES)
 LARGEST = 1 << 14  # of every size in config.toml
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language

@@ -33,6 +33,17 @@ def product(
     return lambda x: F.linear(x, weight, bias)
 
 
+def limited(some: Product, words: Tensor, size: int) -> Product:
+    """A product with `words` (n,) of a table as one with all `size`: -inf for the others."""
+
+    def over_all(x: Tensor) -> Tensor:
+        found = some(x)
+        every = found.new_full((*found.shape[:-1], size), -torch.inf)
+        return every.index_copy_(-1, words, found)
+
+    return over_all
+
+
 def _can_be_packed(weight: Tensor) -> bool:
     return (
         weight.device.type == "cpu"

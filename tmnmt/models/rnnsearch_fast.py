@@ -6,6 +6,7 @@ sentence's beam instead of copied for each."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models.base import Backbone, Inject, shift
-from tmnmt.models.products import Product, product
+from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
 from tmnmt.vocab import BOS, PAD
@@ -77,6 +78,12 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
             encoded,
             values=torch.cat([encoded.values, self.context(encoded.values)], -1),
         )
+
+    def limited_to(self, words: Tensor) -> FastRNNsearch:
+        same, model = copy.copy(self), self.model
+        some = self._product(model.embedding.weight[words], model.output_bias[words])
+        same.output = limited(some, words, self.vocab_size)
+        return same
 
     def start(self, encoded: Annotations) -> Tensor:
         return encoded.start

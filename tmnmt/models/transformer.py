@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.models.base import Inject, Trainable, shift
-from tmnmt.models.products import Product, product
+from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.vocab import BOS, PAD
 
@@ -170,10 +170,20 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             for layer in self.modules()
             if isinstance(layer, nn.Linear)
         }
-        low = dtype is not None
-        bias = None if low else self.output_bias.detach()
-        same.products[None] = product(self.output_table.detach(), bias, dtype)
+        same.products[None] = same._output(slice(None))
         return same
+
+    def limited_to(self, words: Tensor) -> Transformer:
+        same = copy.copy(self)
+        some = limited(self._output(words), words, self.vocab_size)
+        same.products = {**(self.products or {}), None: some}
+        return same
+
+    def _output(self, words: Tensor | slice) -> Product:
+        """The read-out's product with rows of the output table; in another precision the bias is
+        added after it."""
+        bias = None if self.dtype is not None else self.output_bias.detach()[words]
+        return product(self.output_table.detach()[words], bias, self.dtype)
 
     def _linear(self, layer: nn.Linear, x: Tensor) -> Tensor:
         """layer(x), in the precision of the products."""

@@ -1,0 +1,86 @@
+"""A shortlist: which target words the words of a source may become, so that a step compares some
+thousand words and not a whole vocabulary. It is a file of the model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tmnmt.durable import write
+from tmnmt.errors import ModelError, UsageError
+from tmnmt.models.folder import (
+    CHECKSUMS,
+    MOST_HEADER_BYTES,
+    SHORTLIST_FILE,
+    UNREADABLE,
+    Model,
+    read_checked,
+    reason_of,
+    stamp,
+)
+from tmnmt.models.weights import packed, unpacked
+from tmnmt.vocab import EOS, FIRST, PairVocabulary, Vocabulary
+
+MOST_WORDS_EACH = 1000  # of a source word
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """of_source: (S, n) int64, the target words of every source word, PAD where there are fewer.
+    always: (m,) int64, the words of every list."""
+
+    of_source: Tensor
+    always: Tensor
+    shared: bool  # both sides have one vocabulary: a word may stay what it is
+
+    def words(self, sources: Iterable[int], others: Iterable[Tensor] = ()) -> Tensor:
+        """(k,) int64, ascending: what sentences of these source words may be translated with; and
+        `others`, such as the words of pairs."""
+        read = torch.tensor(sorted(set(sources)), dtype=torch.int64)
+        lists = [self.of_source[read].flatten(), self.always, *(ids.flatten() for ids in others)]
+        found = torch.cat([*lists, read] if self.shared else lists).unique()
+        return found[(found >= FIRST) | (found == EOS)]
+
+    def save(self, folder: Path) -> None:
+        """Writes it to a model folder."""
+        tensors = {"source": self.of_source.to(torch.int32), "always": self.always.to(torch.int32)}
+        write(folder / SHORTLIST_FILE, packed(tensors))
+        stamp(folder)
+
+    @classmethod
+    def load(cls, model: Model) -> Shortlist:
+        """That of a model folder. Raises UsageError where there is none, ModelError for a file that
+        is none of this model."""
+        path = model.folder / SHORTLIST_FILE
+        if path.name not in model.config[CHECKSUMS]:
+            raise UsageError(
+                f"{model.folder}: this model has no shortlist; tmnmt shortlist makes one"
+            )
+        rows, size = source_size(model.vocab), len(model.vocab)
+        most = 4 * (rows * MOST_WORDS_EACH + size) + MOST_HEADER_BYTES
+        content = read_checked(path, model.config, most, "no shortlist of this model is")
+        try:
+            tensors = {name: x.long() for name, x in unpacked(content)[0].items()}
+            of_source, always = tensors["source"], tensors["always"]
+            if of_source.dim() != 2 or len(of_source) != rows or always.dim() != 1:
+                raise ValueError("it is of another size")
+            for ids in (of_source, always):
+                if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < size:
+                    raise ValueError("it has words that the model has not")
+        except UNREADABLE as error:
+            raise ModelError(f"{path}: no shortlist of this model: {reason_of(error)}") from error
+        return cls(of_source, always, shares_words(model.vocab))
+
+
+def shares_words(vocab: Vocabulary) -> bool:
+    """Whether source and target have the same numbers."""
+    return not isinstance(vocab, PairVocabulary) or not vocab.source_words
+
+
+def source_size(vocab: Vocabulary) -> int:
+    """Of the source's vocabulary."""
+    return len(vocab) if shares_words(vocab) else vocab.source_words  # type: ignore[attr-defined,no-any-return]
