@@ -96,7 +96,8 @@ class Token:
     that `plain + cache_effect + fusion_effect` is the generator's probability."""
 
     text: str
-    origin: str  # "model" | "memory" | "cache"; "term": a given form of a term
+    # "model" | "memory" | "cache"; "term": a given form of a term; "typed": by the translator
+    origin: str
     probability: float
     generated: float  # (1 - copy_gate) * (1 - recall_gate) * p_gen
     recalled: float  # (1 - copy_gate) * recall_gate * p_recall: from a shallow session cache

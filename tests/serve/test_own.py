@@ -138,6 +138,48 @@ def test_memories_are_listed_and_the_others_are_not_written_to(served: Server) -
         assert refused(served, "/v1/memories/own/segments", 400, segments=[pair])
 
 
+def test_a_translation_goes_on_from_what_is_typed(served: Server) -> None:
+    def told(prefix: str, **more: Any) -> Any:
+        return post(served, "/v1/complete", text=TEXTS[0], prefix=prefix, **more)
+
+    body = {"texts": [TEXTS[0]], "explain": True}
+    (whole,) = post(served, "/v1/translate", **body)["translations"]
+    (segment,) = whole["segments"]
+    expected = {"model": "model", "text": whole["text"], **segment}
+    assert told("", source="en", target="fr") == expected
+    for prefix in ("Les", "Les Éta", "Zut  al", "Les “états” "):
+        found = told(prefix, memories=["law"])
+        assert found["text"] == found["tgt"] and found["text"].startswith(prefix)
+        assert found["tokens"][0]["origin"] == "typed"
+    assert post(served, "/v1/complete", text=" ", prefix="x")["text"] == "x"
+    assert told("Les", memories=[])["matches"] == []
+    for status, wrong_one in (
+        (400, {"prefix": "x"}),
+        (400, {"text": TEXTS[0], "prefix": 1}),
+        (400, {"text": TEXTS[0], "target": "de"}),
+        (404, {"text": TEXTS[0], "memories": ["none"]}),
+        (404, {"text": TEXTS[0], "session": "none"}),
+        (413, {"text": "a " * 3000}),
+        (413, {"text": "a", "prefix": "a" * 6000}),
+    ):
+        assert refused(served, "/v1/complete", status, **wrong_one)
+    assert "tmnmt_completions_total" in served.ask("GET", "/metrics").body.decode()
+
+
+def test_what_is_typed_in_a_session_knows_what_was_confirmed_in_it(served: Server) -> None:
+    id = post(served, "/v1/sessions", source="en", target="fr")["id"]
+    body = {"text": TEXTS[0], "prefix": "Le C", "session": id}
+    before = post(served, "/v1/complete", **body)
+    assert before["text"].startswith("Le C")
+    post(served, f"/v1/sessions/{id}/confirm", src=TEXTS[0], tgt="Le Conseil est informé.")
+    found = post(served, "/v1/complete", **body, source="eng", target="fr")
+    assert (found["text"], found["origin"]) == ("Le Conseil est informé.", "memory")
+    assert "leave memories out" in refused(served, "/v1/complete", 400, **body, memories=["law"])
+    assert refused(served, "/v1/complete", 400, **body, target="de")
+    assert served.ask("DELETE", f"/v1/sessions/{id}").status == 204
+    assert refused(served, "/v1/complete", 404, **body)
+
+
 def test_a_session_learns_what_is_confirmed_and_takes_it_back(served: Server) -> None:
     begun = post(served, "/v1/sessions", source="en", target="fr")
     path = f"/v1/sessions/{begun['id']}"

@@ -26,6 +26,7 @@ STEPS = st.lists(
                 "put",
                 "translate",
                 "in session",
+                "complete",
                 "search",
                 "look up",
                 "undo",
@@ -83,6 +84,9 @@ class Tenant:
                 return self.ask("POST", f"{session}/undo")
             case "in session" if session:
                 return self.ask("POST", f"{session}/translate", {"texts": [src]})
+            case "complete":
+                typed = {"text": src, "prefix": "Avis"}
+                return self.ask("POST", "/v1/complete", typed)
             case "add":
                 pairs = {"segments": [{"src": src, "tgt": tgt}]}
                 return self.ask("POST", f"/v1/memories/of-{self.name}/segments", pairs)
@@ -110,6 +114,8 @@ class Tenant:
             ("POST", f"{memory}/search", {"texts": ["a"]}),
             ("POST", f"{memory}/segments", {"segments": [{"src": "a", "tgt": "b"}]}),
             ("POST", "/v1/translate", {"texts": ["a"], "memories": [f"of-{self.other}"]}),
+            ("POST", "/v1/complete", {"text": "a", "memories": [f"of-{self.other}"]}),
+            *(("POST", "/v1/complete", {"text": "a", "session": id}) for id in sessions),
             ("POST", "/v1/sessions", {"write_to": f"of-{self.other}"}),
             *(("GET", f"/v1/sessions/{id}", None) for id in sessions),
             *(("POST", f"/v1/sessions/{id}/undo", {}) for id in sessions),

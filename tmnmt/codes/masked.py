@@ -98,6 +98,19 @@ class Masked:
                 parts[-1] = parts[-1][:-1]
         return "".join(parts).strip()
 
+    def typed(self, text: str) -> str:
+        """A text that a person has typed, with a mask for every placeholder that stands in it."""
+        for name, number in self.masks.items():
+            text = _alone(self.covered(number)).sub(name, text, count=1)
+        return text
+
+    def shown(self, written: str) -> str:
+        """What the model wrote with placeholders in place of their masks, wherever they stand."""
+        return _NUMBER.sub(
+            lambda one: self.covered(self.masks[one[0]]) if one[0] in self.masks else one[0],
+            written,
+        )
+
     @cached_property
     def _read_as(self) -> dict[str, str]:
         """The placeholders that are read as a character."""

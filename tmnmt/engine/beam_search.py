@@ -15,13 +15,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.engine.rewriting import Lead
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
@@ -71,6 +70,35 @@ class Hypothesis:
         if self.before is not None:
             return self.before.per_subword
         return self.log_prob / max(len(self.ids) + self.finished, 1)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Where a search begins: behind subwords that are decided, as many for every sentence. N rows
+    of everything. The state is used up by the search."""
+
+    prev: Tensor  # (N,) the last of them, or <s>
+    state: Any
+    encoded: Encoded  # as `Backbone.for_beam` gives it
+    memory: Ready
+    log_prob: float = 0.0  # of what is decided
+    length: int = 0  # subwords of it
+
+    @classmethod
+    def at_start(cls, backbone: Backbone, encoded: Encoded, memory: Ready) -> Begun:
+        """Nothing is decided."""
+        prev = torch.full(encoded.mask.shape[:1], BOS, device=encoded.mask.device)
+        return cls(prev, backbone.start(encoded), backbone.for_beam(encoded), memory)
+
+
+class Leader(Protocol):
+    """What the translations hold, to which a search is led."""
+
+    def bar(self, live: Live, step: Stepped, at: int) -> None:
+        """Leaves of log p (R, V) what may come at step `at`, from 0."""
+
+    def moved(self, rows: Tensor, tokens: Tensor) -> None:
+        """The rows that go on (R',): which each was, and the subword that it has got."""
 
 
 @dataclass
@@ -158,17 +186,32 @@ def beam_search(
     memory: Ready,
     max_len: Sequence[int],
     settings: SearchSettings,
-    lead: Lead | None = None,
+    lead: Leader | None = None,
 ) -> list[Hypothesis]:
     """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence,
-    or is empty. `lead`: what the translations hold, to which the search is led.
+    or is empty. `lead`: to what the search is led.
 
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
     never produced."""
     with torch.inference_mode():
+        begun = Begun.at_start(backbone, encoded, memory)
+        return search_on(backbone, layers, begun, max_len, settings, lead)
+
+
+def search_on(
+    backbone: Backbone,
+    layers: MemoryLayers | None,
+    begun: Begun,
+    max_len: Sequence[int],
+    settings: SearchSettings,
+    lead: Leader | None = None,
+) -> list[Hypothesis]:
+    """The same from where it has begun. The hypotheses hold what comes behind; their scores, and
+    `max_len`, are of the whole."""
+    with torch.inference_mode():
         layers = MemoryLayers() if layers is None else layers
-        live = _begin(backbone, encoded, memory, max_len, settings.beam)
-        done = Finished(len(max_len), settings.n_best, encoded.mask.device)
+        live = _begin(backbone, begun, max_len, settings.beam)
+        done = Finished(len(max_len), settings.n_best, begun.prev.device)
         history: list[Step] = []
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)
@@ -194,11 +237,13 @@ def beam_search(
                 candidates,
                 done,
                 step,
-                len(history),
+                begun.length + len(history),
                 settings,
             )
+            if lead is not None:
+                lead.moved(parents[step.live], tokens[step.live])
             history.append(step)
-        return _results(history, done)
+        return _results(history, done, begun.length)
 
 
 def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool) -> Stepped:
@@ -239,21 +284,19 @@ def _starts(n: int, each: int, device: torch.device) -> Tensor:
     return torch.arange(n, device=device)[:, None] * each
 
 
-def _begin(
-    backbone: Backbone, encoded: Encoded, memory: Ready, max_len: Sequence[int], beam: int
-) -> Live:
-    n, device = len(max_len), encoded.mask.device
+def _begin(backbone: Backbone, begun: Begun, max_len: Sequence[int], beam: int) -> Live:
+    n, device = len(max_len), begun.prev.device
     sentence = torch.arange(n, device=device)
     rows = sentence.repeat_interleave(beam)
     scores = torch.full((n, beam), -torch.inf, device=device)
-    scores[:, 0] = 0  # all rows of a sentence are the same at first: one of them may be extended
-    state, encoded = backbone.reordered(backbone.start(encoded), rows), backbone.for_beam(encoded)
+    # all rows of a sentence are the same at first: one of them may be extended
+    scores[:, 0] = begun.log_prob
+    state, encoded = backbone.reordered(begun.state, rows), begun.encoded
     if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
-    return Live(
-        sentence, limits, scores, torch.full_like(rows, BOS), state, encoded, memory.rows(rows)
-    )
+    prev = begun.prev.index_select(0, rows)
+    return Live(sentence, limits, scores, prev, state, encoded, begun.memory.rows(rows))
 
 
 def _survivors(
@@ -319,9 +362,10 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
     return shorter.cut(length)
 
 
-def _results(history: list[Step], done: Finished) -> list[Hypothesis]:
+def _results(history: list[Step], done: Finished, first: int) -> list[Hypothesis]:
+    """`first`: the position of the first step."""
     walk = _WalkBack(history)
-    columns = (done.step, done.candidate, done.score, done.log_prob, done.ended)
+    columns = (done.step - first, done.candidate, done.score, done.log_prob, done.ended)
     results = []
     for sentence in zip(*(x.tolist() for x in columns), strict=True):
         best, *others = zip(*sentence, strict=True)

@@ -4,6 +4,7 @@ what comes out."""
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -69,6 +70,12 @@ class Coded:
         self._lent: Text | None = None
         self.is_taken = False  # from a memory, as it stands
 
+    def anew(self) -> Coded:
+        """The same segment, of which nothing is translated yet."""
+        other = copy.copy(self)
+        other._parts, other._lent, other.is_taken = {}, None, False
+        return other
+
     @property
     def is_plain(self) -> bool:
         """Whether the text is read as it stands, and can have no codes."""
@@ -97,6 +104,14 @@ class Coded:
         if not self._masked.lost(said, read):
             said = mended(read, said)
         return said.upper() if self.in_capitals else said
+
+    def typed(self, text: str) -> str:
+        """What was typed of a translation, as the model writes it: with masks."""
+        return self._masked.typed(text)
+
+    def shown(self, written: str) -> str:
+        """What the model wrote with the placeholders of its masks."""
+        return self._masked.shown(written)
 
     @cached_property
     def _is_linked(self) -> bool:

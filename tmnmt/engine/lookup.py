@@ -56,6 +56,14 @@ class Lookup:
             done[row] = replace(piece, keys=tuple(keys))
         return done
 
+    def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Pieces that were looked up, to be decoded even where a match is taken as it stands."""
+        free = [replace(piece, exact=None) for piece in pieces]
+        return [
+            replace(piece, keys=tuple(keys))
+            for piece, keys in zip(free, self._keys(free), strict=True)
+        ]
+
     def holds(self, text: str) -> bool:
         """Whether a memory has a match of a whole segment that is taken as it stands."""
         least = self.settings.verbatim

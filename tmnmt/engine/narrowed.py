@@ -28,6 +28,7 @@ def narrowed(
     if translator.datastore is not None:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     other = copy.copy(translator)
+    other.__dict__.pop("_idle", None)  # a session of the memories of the first
     other.settings = settings
     other.writable = writable
     other.read(indexes, trust)

@@ -205,6 +205,9 @@ class Lead:
             step.log_probs[row : row + beam] = -torch.inf
             step.log_probs[row, token] = only
 
+    def moved(self, rows: Tensor, tokens: Tensor) -> None:
+        """Nothing moves: a sentence has one row."""
+
     def _decide(self, way: _Way, live: Live, step: Stepped, place: int, row: int) -> None:
         """Takes the next subword, or the next part."""
         if way.choices:

@@ -99,6 +99,24 @@ class Session:
             self.translator.link([piece.coded for piece in pieces[:1] if piece.coded is not None])
             return self.translator.tally.counted(next(queue.ready()))
 
+    def complete(self, text: Source, prefix: str, explain: bool = False) -> Translation:
+        """The best translation of the document's next segment that begins with what was typed of
+        it, character for character, the last word of which may be half a word. Where nothing was
+        typed it is what `translate` gives. Nothing is learnt.
+
+        A sentence at work is kept: the next call for it is fast, and costs nothing where what is
+        typed agrees with what was suggested. `explain`: with the origin of every token, "typed" of
+        those that were. The beam is small behind something typed. Raises UsageError for what is no
+        text."""
+        source = source_of(text)
+        with self.translator.lock:
+            found = self.translator.at_work.of(self, source).complete(text_of(prefix))
+        return found if explain else replace(found, tokens=())
+
+    def forget_work(self) -> None:
+        """What the sentence at work has read is not so any more, or the session ends."""
+        self.translator.at_work.forget(self)
+
     def stream(self, texts: Iterable[Source], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in
         between. A blank text is translated as "" and starts a new document, with an empty cache;
@@ -119,6 +137,7 @@ class Session:
         """Notes that a segment is finished without a translation; nothing is learnt."""
         with self.translator.lock:
             self.done.append(Done(clean(text_of(src))[0] or " ", ""))
+            self.forget_work()
 
     def new_document(self) -> None:
         """From now on another document is translated: the cache is empty; what was confirmed is
@@ -126,6 +145,7 @@ class Session:
         with self.translator.lock:
             self.done.append(Done("", ""))
             self.cache, self._before = self.translator.new_cache(), None
+            self.forget_work()
 
     def undo(self) -> Done:
         """Takes back what was done last, and gives it: neither the memory nor the cache knows of it
@@ -136,6 +156,7 @@ class Session:
         which could not be told apart."""
         translator = self.translator
         with translator.lock:
+            self.forget_work()
             if not self.done:
                 raise UsageError(
                     "nothing was confirmed or passed over, so there is nothing to take back"
@@ -156,6 +177,7 @@ class Session:
     def learn(self, src: Text, tgt: Text, keys: PairKeys | None) -> None:
         """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
         are there."""
+        self.forget_work()
         entry = confirmed_now(src, tgt)
         entry = self._written(entry) if self.translator.settings.memorises else entry
         self._note(entry, entry.id > 0)

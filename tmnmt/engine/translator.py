@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
+from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
@@ -52,6 +54,7 @@ from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
+from tmnmt.engine.typed import Spellings
 from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
@@ -68,7 +71,7 @@ from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked, Voters
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Encoded
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
@@ -127,6 +130,8 @@ class Translator:
             TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None
         )
         self.linker = Linker(self.backbone, self.vocab, device)
+        self.at_work = AtWork()
+        self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
         header = header_of(model)
         key_files = [
@@ -373,7 +378,7 @@ class Translator:
             done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
-            collated = self._collated(pieces, caches)
+            collated = self.collated(pieces, caches)
             hypotheses = self.decode(pieces, collated, explain)
             self._remember(caches, hypotheses)
             done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
@@ -405,7 +410,7 @@ class Translator:
         segment stands."""
         done = dict[int, tuple[Translation, int]]()
         for row, (piece, session) in enumerate(zip(batch, sessions, strict=True)):
-            match = self._exact(piece, session)
+            match = self.exact(piece, session)
             if piece.silent or (match is not None and piece.part):
                 done[row] = Translation(piece.text, "", 0.0), 0
             elif match is not None:
@@ -416,7 +421,7 @@ class Translator:
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
 
-    def _exact(self, piece: Piece, session: Session) -> Match | None:
+    def exact(self, piece: Piece, session: Session) -> Match | None:
         """The exact match of the whole segment that is taken as it stands; None where the model is
         asked."""
         return (
@@ -425,7 +430,7 @@ class Translator:
             else None
         )
 
-    def _collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
+    def collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
         """What the memory layers read for these pieces: pairs, session caches, neighbours."""
         pairs = None
         if self.settings.mode != "off":
@@ -453,7 +458,7 @@ class Translator:
         of it."""
         if not pieces:
             return []
-        settings, backbone = self.settings, self.backbone
+        settings = self.settings
         search = SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
@@ -461,39 +466,78 @@ class Translator:
             explain=explain,
             n_best=settings.cache_best if settings.remembers else 1,
         )
-        ids = [[*piece.ids, EOS] for piece in pieces]
-        longest = [2 * len(row) + 10 for row in ids]
         with self.tally.timed("decode"), torch.inference_mode():
+            encoded, ready, longest = self.read_in(pieces, collated)
+            compared = self._limited(pieces, collated)
+            found = beam_search(compared, self.layers, encoded, ready, longest, search)
+            return self.with_terms(pieces, found, encoded, ready, search)
+
+    def read_in(
+        self, pieces: Sequence[Piece], collated: Collated
+    ) -> tuple[Encoded, Ready, list[int]]:
+        """The pieces encoded, what the layers read for them, and the longest translation of each,
+        </s> included."""
+        with torch.inference_mode():
+            ids = [[*piece.ids, EOS] for piece in pieces]
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
-            encoded = backbone.encode(padded(ids, self.device), src_len)
+            encoded = self.backbone.encode(padded(ids, self.device), src_len)
             ready = Ready()
             if self.layers is not None:
-                ready = self.layers.ready(collated, backbone, settings.mode)
-            compared = self._limited(ids, collated)
-            found = beam_search(compared, self.layers, encoded, ready, longest, search)
-            if (terms := self.terms) is None:
-                return found
+                ready = self.layers.ready(collated, self.backbone, self.settings.mode)
+            return encoded, ready, [2 * len(row) + 10 for row in ids]
 
-            def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
-                some = torch.tensor(rows, device=self.device)
-                left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
-                lead = Lead(parts, terms.spelling, backbone, self.layers)
-                return beam_search(backbone, self.layers, *left, lead.longest, own, lead)
+    def with_terms(
+        self,
+        pieces: Sequence[Piece],
+        found: list[Hypothesis],
+        encoded: Encoded,
+        ready: Ready,
+        search: SearchSettings,
+    ) -> list[Hypothesis]:
+        """The translations with the terms that they lack, where a list was given."""
+        if (terms := self.terms) is None:
+            return found
 
-            def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
-                some = encoded.rows(torch.tensor(rows, device=self.device))
-                read = [nfc(pieces[row].read) for row in rows]
-                return self.linker.along(some, [*zip(read, said, strict=True)])
+        def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
+            some = torch.tensor(rows, device=self.device)
+            left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
+            lead = Lead(parts, terms.spelling, self.backbone, self.layers)
+            return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
 
-            return terms.put_in([piece.read for piece in pieces], found, again, linked)
+        def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
+            some = encoded.rows(torch.tensor(rows, device=self.device))
+            read = [nfc(pieces[row].read) for row in rows]
+            return self.linker.along(some, [*zip(read, said, strict=True)])
 
-    def _limited(self, sources: Iterable[Sequence[int]], collated: Collated) -> Backbone:
+        return terms.put_in([piece.read for piece in pieces], found, again, linked)
+
+    def complete(
+        self, source: Source, prefix: str, session: Session | None = None, explain: bool = False
+    ) -> Translation:
+        """As `Session.complete` says; without a session, that of none."""
+        return (session or self._idle).complete(source, prefix, explain)
+
+    @cached_property
+    def _idle(self) -> Session:
+        """A session in which nothing is ever confirmed."""
+        session = Session(self)
+        session.cache = self.new_cache(0)
+        return session
+
+    def spellings(self, capitals: bool) -> Spellings:
+        """What subwords spell; made when it is first asked for."""
+        if capitals not in self._spellings:
+            self._spellings[capitals] = Spellings(self.vocab, capitals)
+        return self._spellings[capitals]
+
+    def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
         """The backbone that compares only what the sources' words may become, and what their pairs
         and session caches say, where there is a shortlist."""
         if self.shortlist is None:
             return self.backbone
         read = [part.ids.cpu() for part in (collated.pairs, collated.slots) if part is not None]
-        words = self.shortlist.words(chain.from_iterable(sources), read)
+        sources = chain([EOS], *(piece.ids for piece in pieces))
+        words = self.shortlist.words(sources, read)
         return self.backbone.limited_to(words.to(self.device))
 
     def session(self, path: str | Path | None = None) -> Session:
@@ -571,13 +615,11 @@ class Translator:
     ) -> list[tuple[Translation, int]]:
         """What the best hypotheses say, and their lengths."""
         return [
-            (self._translation(piece, best, collated, row), len(best.ids) + best.finished)
+            (self.told(piece, best, collated, row), len(best.ids) + best.finished)
             for row, (piece, best) in enumerate(zip(pieces, hypotheses, strict=True))
         ]
 
-    def _translation(
-        self, piece: Piece, best: Hypothesis, collated: Collated, row: int
-    ) -> Translation:
+    def told(self, piece: Piece, best: Hypothesis, collated: Collated, row: int) -> Translation:
         matches = piece.matches or ()
         near = Neighbouring(collated.asked, len(matches))
         tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()

@@ -25,6 +25,7 @@ def _lines(service: Service) -> Iterator[str]:
     for name, what in (
         ("texts", "Texts translated."),
         ("characters", "Characters of these texts."),
+        ("completions", "Translations gone on from what was typed."),
         ("searches", "Texts looked up in memories."),
         ("added", "Segments added to memories."),
         ("confirmed", "Pairs confirmed in sessions."),

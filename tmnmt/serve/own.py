@@ -66,6 +66,19 @@ BEGIN = (
     Field("write_to", "text", "Name of the memory that confirmed pairs are added to, for good."),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
+COMPLETE = (
+    Field("text", "text", "The text that is translated, one segment.", needed=True),
+    Field(
+        "prefix",
+        "text",
+        "What is typed of its translation; its last word may be half a word.",
+        default="",
+    ),
+    _SOURCE,
+    _TARGET,
+    _MEMORIES,
+    Field("session", "text", "The session that the text is of; it says which memories are read."),
+)
 CONFIRM = (_SRC, _TGT)
 SEARCH = (
     Field("texts", "texts", "What to look for.", needed=True),
@@ -235,6 +248,23 @@ async def in_session(service: Service, asked: Asked) -> Any:
     return {"model": one.model.name, "translations": _texts(done)}
 
 
+async def complete(service: Service, asked: Asked) -> Any:
+    """Goes on from what is typed of a translation: the best whole one that begins with it."""
+    fields = read(asked.body, COMPLETE)
+    pair = fields["source"], fields["target"]
+    if fields["session"] is None:
+        model, session = service.idle(*pair, fields["memories"], asked.caller)
+    else:
+        one = service.sessions.get(fields["session"], asked.caller)
+        model, session = one.model, one.session
+        if fields["memories"] is not None:
+            raise wrong("a session has its memories: leave memories out")
+        if any(pair) and service.model(*pair) is not model:
+            raise wrong("the session is of other languages")
+    done = await service.completed(model, session, fields["text"], fields["prefix"])
+    return {"model": model.name, "text": done.tgt} | translation_record(done)
+
+
 async def confirm(service: Service, asked: Asked) -> Any:
     """Confirms a pair: the next text of the session knows it. In a session with write_to it is on
     disk when this is answered."""
@@ -302,6 +332,7 @@ OWN = Dialect(
     ("",),
     (
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
+        Route("POST", "/v1/complete", complete, "translate", COMPLETE),
         Route("GET", "/v1/models", models, "read"),
         Route("GET", "/v1/languages", languages, "read"),
         Route("GET", "/v1/memories", memories, "read"),

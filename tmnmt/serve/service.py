@@ -29,6 +29,7 @@ from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.sessions import Sessions
 
 SEARCHERS = 4  # threads that look up and write
+MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of
 MOST_SEARCHES = 64  # that wait for one of them
 VIEWS = 256  # translators for sets of memories and options that are kept
 # The options of a translation that a request may set, and the most that it may ask for.
@@ -194,6 +195,25 @@ class Service:
             for one in marked
             for segments in [tuple(next(done) for _ in one.sources)]
         )
+
+    def idle(
+        self, source: str, target: str, memories: Sequence[str] | None, caller: Caller
+    ) -> tuple[Model, Session]:
+        """The model of a pair of languages, and a session in which nothing is ever confirmed.
+        Raises Refused."""
+        caller.check("translate")
+        model = self.model(source, target)
+        return model, self._view(model, caller, memories, {})[1]
+
+    async def completed(
+        self, model: Model, session: Session, text: str, prefix: str
+    ) -> Translation:
+        """A translation that begins with `prefix`; given up where nobody waits for it."""
+        if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
+            raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
+        self.counts["completions",] += 1
+        work = model.queue.call(lambda: session.complete(text, prefix, explain=True))
+        return await self._answered(work)
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""

@@ -70,7 +70,8 @@ class Sessions:
         return one
 
     def end(self, id: str, caller: Caller) -> None:
-        del self._open[self.get(id, caller).id]
+        one = self._open.pop(self.get(id, caller).id)
+        one.session.forget_work()
 
     @staticmethod
     def check_room(one: Open) -> None:

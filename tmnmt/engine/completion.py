@@ -1,0 +1,355 @@
+"""A translation that goes on from what was typed of it, with all memories (Foster et al. 1997,
+Knowles and Koehn 2016): the decoder is forced along what was typed, and searches on from there.
+
+Between two keystrokes little changes. So of a sentence at work is kept: what the memories have for
+it, what was encoded, the decoder's states along what was typed, and what was suggested. Where what
+is typed agrees with a suggestion, that stands, and nothing is decoded."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from tmnmt.codes.record import Source, plain_of
+from tmnmt.engine.beam_search import Begun, Hypothesis, SearchSettings, search_on
+from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
+from tmnmt.engine.verbatim import as_it_stands
+from tmnmt.layers.combine import MemoryLayers, Ready
+from tmnmt.layers.trace import Trace
+from tmnmt.models.base import Backbone, Encoded
+from tmnmt.segments import Token, Translation
+from tmnmt.vocab import BOS, EOS
+
+if TYPE_CHECKING:
+    from tmnmt.engine.coded import Coded
+    from tmnmt.engine.session import Session
+    from tmnmt.engine.translator import Translator
+
+BEAM = 2  # behind something typed: each keystroke waits for it
+KEPT = 32  # sentences at work
+SUGGESTIONS = 16  # of each
+FRESH = 20.0  # seconds, after which they are read anew: others may write to the memories, too
+ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
+
+
+class AtWork:
+    """The sentences at work, of all sessions of a model; those used last are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Session, Source], Sentence] = OrderedDict()
+        self._lock = threading.Lock()  # a session may end while another one's sentence is decoded
+
+    def of(self, session: Session, source: Source) -> Sentence:
+        """The sentence, which reads what the session has confirmed."""
+        key = session, source
+        with self._lock:
+            found = self._kept.get(key)
+        if found is None or time.monotonic() - found.made > FRESH:
+            found = Sentence(session, source)
+        with self._lock:
+            self._kept[key] = found
+            self._kept.move_to_end(key)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def forget(self, session: Session) -> None:
+        """What a session reads has changed, or it ends."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] is session]:
+                del self._kept[key]
+
+
+class Node(NamedTuple):
+    """Where the decoder stands before it writes a subword."""
+
+    prev: int
+    state: Any
+    ready: Ready
+
+
+@dataclass(frozen=True)
+class Written:
+    """A subword that it was forced to write."""
+
+    id: int
+    log_prob: float
+    trace: Trace | None
+    ends: float  # log probability that the translation had ended here
+
+
+class Path:
+    """The decoder along the subwords that are decided, kept as far as they stay the same. One
+    row."""
+
+    def __init__(
+        self, backbone: Backbone, layers: MemoryLayers, encoded: Encoded, ready: Ready
+    ) -> None:
+        self._backbone, self._layers, self._encoded = backbone, layers, encoded
+        self._nodes = [Node(BOS, backbone.start(encoded), ready)]
+        self.written: list[Written] = []
+
+    def go(self, ids: Sequence[int]) -> None:
+        """To where these subwords are written."""
+        same = 0
+        for old, new in zip(self.written, ids, strict=False):
+            if old.id != new:
+                break
+            same += 1
+        del self.written[same:], self._nodes[same + 1 :]
+        for number in ids[same:]:
+            self._write(number)
+
+    def _write(self, number: int) -> None:
+        node = self._nodes[-1]
+        prev = torch.tensor([node.prev], device=self._encoded.mask.device)
+        step = self._layers.step(
+            self._backbone, prev, node.state, self._encoded, node.ready, explain=True
+        )
+        trace = step.trace and step.trace.at(prev.new_zeros(1), prev.new_tensor([number]))
+        log_probs = step.log_probs[0]
+        self.written.append(
+            Written(
+                number,
+                float(log_probs[number]),
+                trace and trace.chosen(0, 0),
+                float(log_probs[EOS]),
+            )
+        )
+        self._nodes.append(Node(number, step.state, step.ready))
+
+    def begun(self) -> Begun:
+        """A search from here."""
+        node, device = self._nodes[-1], self._encoded.mask.device
+        # rows of their own: a state of as many rows as there are would be written over
+        first = torch.zeros(2, dtype=torch.long, device=device)
+        state = self._backbone.reordered(node.state, first)
+        return Begun(
+            prev=torch.tensor([node.prev], device=device),
+            state=self._backbone.reordered(state, first[:1]),
+            encoded=self._encoded,
+            memory=node.ready,
+            log_prob=sum(one.log_prob for one in self.written),
+            length=len(self.written),
+        )
+
+    def whole(self, found: Hypothesis) -> Hypothesis:
+        """A hypothesis of what follows with what stands before it."""
+        return replace(
+            found,
+            ids=(*(one.id for one in self.written), *found.ids),
+            probabilities=(
+                *(math.exp(one.log_prob) for one in self.written),
+                *found.probabilities,
+            ),
+            traces=(*(one.trace for one in self.written if one.trace), *found.traces),
+        )
+
+
+class Part:
+    """A piece of a sentence at work."""
+
+    @torch.inference_mode()
+    def __init__(self, translator: Translator, piece: Piece, session: Session) -> None:
+        self.piece, self._translator = piece, translator
+        self._collated = translator.collated([piece], [session.cache])
+        self._encoded, self._ready, (self._longest,) = translator.read_in([piece], self._collated)
+        for_beam = translator.backbone.for_beam(self._encoded)
+        layers = translator.layers or MemoryLayers()
+        self._path = Path(translator.backbone, layers, for_beam, self._ready)
+        self._free: Hypothesis | None = None  # where nothing is typed
+
+    @torch.inference_mode()
+    def suggested(self, typed: Typed) -> Hypothesis:
+        """The best translation that begins with what was typed."""
+        if not typed.decided and not typed.open:
+            self._free = self._free or self._found(typed, self._translator.settings.beam)
+            return self._free
+        return self._found(typed, min(BEAM, self._translator.settings.beam))
+
+    def _found(self, typed: Typed, beam: int) -> Hypothesis:
+        translator = self._translator
+        settings = SearchSettings(beam, translator.settings.length_penalty, explain=True)
+        with translator.tally.timed("decode"):
+            self._path.go(typed.decided)
+            begun = self._path.begun()
+            if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
+                return self._path.whole(Hypothesis((), 0.0, begun.log_prob, finished=False))
+            lead = Opening(typed.open, typed.spellings) if typed.open else None
+            (found,) = search_on(
+                translator.backbone, translator.layers, begun, [self._longest], settings, lead
+            )
+            whole = self._path.whole(found)
+            (with_terms,) = translator.with_terms(
+                [self.piece], [whole], self._encoded, self._ready, settings
+            )
+        begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
+        return with_terms if begins else whole  # a term takes no place of what was typed
+
+    @torch.inference_mode()
+    def closed(self, text: str) -> Hypothesis:
+        """What was typed, as a whole translation."""
+        self._path.go(self._translator.vocab.encode(text))
+        return self._path.whole(Hypothesis((), 0.0, self._path.begun().log_prob, finished=True))
+
+    @torch.inference_mode()
+    def ends_within(self, typed: Typed) -> int | None:
+        """How many of the decided words are of this piece, where it ends within them."""
+        self._path.go(typed.decided)
+        vocab, words = self._translator.vocab, 0
+        for at, one in enumerate(self._path.written):
+            is_first = vocab.piece(one.id).startswith("▁")
+            if at and is_first and one.ends >= ENDS:
+                return words
+            words += is_first
+        return None
+
+    def told(self, best: Hypothesis) -> tuple[Translation, int]:
+        """What it says, and its length."""
+        told = self._translator.told(self.piece, best, self._collated, 0)
+        return told, len(best.ids) + best.finished
+
+
+class Sentence:
+    """A sentence at work."""
+
+    def __init__(self, session: Session, source: Source) -> None:
+        self._translator = translator = session.translator
+        self._session, self._source, self.made = session, source, time.monotonic()
+        before = session.done[-1].src if session.done else ""
+        made = translator.preparation.pieces(source, 0, InOrder())
+        pieces = [replace(piece, beside=(before, "")) for piece in made]
+        self._pieces = translator.retrieve(pieces, [session] * len(pieces))
+        self._parts: list[tuple[Piece, Part | None, bool]] | None = None
+        self._suggested: OrderedDict[str, Translation] = OrderedDict()  # by what was typed
+        self._taken = self._as_it_stands()
+
+    @property
+    def _capitals(self) -> bool:
+        coded = self._pieces[0].coded if self._pieces else None
+        return coded is not None and coded.in_capitals
+
+    def complete(self, prefix: str) -> Translation:
+        """The best translation that begins with `prefix`, with the origin of every subword: typed
+        where it was."""
+        if not self._pieces:
+            return Translation(plain_of(self._source), prefix, 0.0)
+        found = self._known(prefix)
+        if found is None:
+            found = self._suggested[prefix] = self._made(prefix)
+            while len(self._suggested) > SUGGESTIONS:
+                # what was suggested first is asked for again where all that was typed is deleted
+                self._suggested.pop(next(key for key in self._suggested if key))
+        return replace(found, tokens=self._marked(found.tokens, prefix))
+
+    def _known(self, prefix: str) -> Translation | None:
+        """What was suggested for a beginning of `prefix` and still begins with it; of several what
+        was suggested for the longest."""
+        known = [
+            (len(typed), found)
+            for typed, found in self._suggested.items()
+            if prefix.startswith(typed) and found.tgt.startswith(prefix)
+        ]
+        return max(known, key=lambda one: one[0])[1] if known else None
+
+    def _as_it_stands(self) -> Translation | None:
+        """What a memory has for the sentence itself."""
+        translator = self._translator
+        for piece in self._pieces[:1]:
+            if (match := translator.exact(piece, self._session)) is not None:
+                coded = piece.coded.anew() if piece.coded is not None else None
+                if coded is not None:
+                    coded.take(match)
+                taken = as_it_stands(
+                    piece.text, match, piece.matches or (), translator.vocab, explain=True
+                )
+                return self._whole([(taken, 1)], coded)
+        return None
+
+    def _made(self, prefix: str) -> Translation:
+        if self._taken is not None and self._taken.tgt.startswith(prefix):
+            return self._taken
+        coded = self._pieces[0].coded
+        coded = coded.anew() if coded is not None else None
+        done, behind, left = list[tuple[Translation, int]](), "", self._as_read(prefix)
+        is_typed = True  # the piece, in part at least
+        for piece, part, is_last in self._decoders():
+            if part is None:
+                done.append((Translation(piece.text, "", 0.0), 0))
+                continue
+            typed = self._typed(left)
+            words = None if is_last or self._capitals else part.ends_within(typed)
+            if words is not None:
+                here, left = _cut(left, words)
+                told, length = part.told(part.closed(here))
+                told = replace(told, tgt=here)
+            else:
+                best = part.suggested(typed)
+                told, length = part.told(best)
+                behind += typed.tail(best.ids) if is_typed else f" {told.tgt}"
+                left, is_typed = "", False
+            if coded is not None:
+                coded.add(piece, told)
+            done.append((told, length))
+        whole = self._whole(done, coded)
+        if whole.tgt.startswith(prefix):
+            return whole
+        behind = coded.shown(behind) if coded is not None else behind
+        return replace(whole, tgt=prefix + behind, tgt_codes=())
+
+    def _whole(self, done: Sequence[tuple[Translation, int]], coded: Coded | None) -> Translation:
+        """The translation of the segment from those of its pieces."""
+        queue = InOrder()
+        queue.announce(plain_of(self._source), len(done), coded)
+        for piece, (translation, length) in zip(self._pieces, done, strict=False):
+            queue.put(piece, translation, length)
+        if coded is not None:
+            self._translator.link([coded])
+        return next(queue.ready())
+
+    def _decoders(self) -> list[tuple[Piece, Part | None, bool]]:
+        """The pieces as the decoder has them, made when it is first asked; None for one that
+        another stands for; and whether none follows."""
+        if self._parts is None:
+            translator = self._translator
+            pieces = translator.lookup.to_be_decoded(self._pieces)
+            last = max(at for at, piece in enumerate(pieces) if not piece.silent)
+            parts = [
+                None if piece.silent else Part(translator, piece, self._session) for piece in pieces
+            ]
+            ends = [at == last for at in range(len(pieces))]
+            self._parts = [*zip(pieces, parts, ends, strict=True)]
+        return self._parts
+
+    def _as_read(self, prefix: str) -> str:
+        """What was typed, as the model would write it."""
+        coded = self._pieces[0].coded
+        return prefix if coded is None else coded.typed(prefix)
+
+    def _typed(self, text: str) -> Typed:
+        spellings = self._translator.spellings(self._capitals)
+        return (Typed.in_capitals if self._capitals else Typed.of)(text, spellings)
+
+    def _marked(self, tokens: Sequence[Token], prefix: str) -> tuple[Token, ...]:
+        """The tokens; those that were typed whole say so."""
+        plain = one_blank(self._as_read(prefix)).lstrip(" ")
+        left, marked = len(f" {plain}".encode()) if plain else 0, list[Token]()
+        for token in tokens:
+            left -= spelt_size(token.text)
+            marked.append(replace(token, origin="typed") if left >= 0 else token)
+        return tuple(marked)
+
+
+def _cut(text: str, words: int) -> tuple[str, str]:
+    """The first words of a text, and the rest."""
+    parts = one_blank(text).strip(" ").split(" ")
+    end = " " if text.endswith(" ") else ""
+    return " ".join(parts[:words]), " ".join(parts[words:]) + end

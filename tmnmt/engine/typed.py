@@ -1,0 +1,172 @@
+"""The beginning of a translation as a translator has typed it, and which subwords may follow it.
+
+    La Commission inf          typed
+    La Commission              decided: the subwords of the whole words
+    ▁inf                       open: all subwords that spell " inf", or a part of it, or more:
+                               ▁inf, ▁informe, ▁in + f, ▁in + forme, ▁i + ...
+
+What is open ends within a subword, so a typed word may be half of one. Everything is compared as
+the bytes that subwords spell: a letter may be several subwords of one byte each."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tmnmt.engine.beam_search import Live
+from tmnmt.layers.combine import Stepped
+from tmnmt.vocab import FIRST, Vocabulary
+
+_BLANKS = re.compile(r"[ \t\n\r\f\v]+")  # as sentencepiece has them: no-break ones are letters
+_BYTE = re.compile("<0[xX]([0-9A-Fa-f]{2})>")
+
+
+class Spellings:
+    """What the subwords of a vocabulary spell, a blank where a word begins. `capitals`: as it is
+    written in capitals throughout."""
+
+    def __init__(self, vocab: Vocabulary, capitals: bool = False) -> None:
+        self.vocab = vocab
+        pieces = [vocab.piece(number) for number in range(len(vocab))]
+        self._bytes = [b"" if n < FIRST else _spelt(p, capitals) for n, p in enumerate(pieces)]
+        self._of = defaultdict[bytes, list[int]](list)
+        for number, spelt in enumerate(self._bytes):
+            if spelt:
+                self._of[spelt].append(number)
+        self._sorted = sorted(self._of)
+        self._longest = max(map(len, self._sorted), default=0)
+
+    def bytes_of(self, ids: Sequence[int]) -> bytes:
+        """What subwords spell, one behind another."""
+        return b"".join(self._bytes[number] for number in ids)
+
+    def size(self, number: int) -> int:
+        """The bytes that a subword spells."""
+        return len(self._bytes[number])
+
+    def within(self, text: bytes) -> list[tuple[int, list[int]]]:
+        """The subwords that are a beginning of a text, shorter than it, by their size."""
+        sizes = range(1, min(self._longest, len(text) - 1) + 1)
+        return [(size, self._of[text[:size]]) for size in sizes if text[:size] in self._of]
+
+    def beyond(self, text: bytes) -> list[int]:
+        """The subwords that begin with a text, or are it."""
+        found, at = list[int](), bisect_left(self._sorted, text)
+        while at < len(self._sorted) and self._sorted[at].startswith(text):
+            found += self._of[self._sorted[at]]
+            at += 1
+        return found
+
+
+def spelt_size(piece: str) -> int:
+    """The bytes that a subword spells, given as it is written in the vocabulary."""
+    return len(_spelt(piece, False))
+
+
+def _spelt(piece: str, capitals: bool) -> bytes:
+    if byte := _BYTE.fullmatch(piece):
+        return bytes([int(byte[1], 16)])
+    text = piece.replace("▁", " ")
+    return (text.upper() if capitals else text).encode()
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was typed, of one piece of a segment."""
+
+    decided: tuple[int, ...]  # subwords
+    open: bytes  # what those behind have to spell, or to begin with
+    spellings: Spellings
+
+    @classmethod
+    def of(cls, text: str, spellings: Spellings) -> Typed:
+        """A text with all that stands in front of its last word decided; `text` may be that word
+        alone, or nothing. What a vocabulary cannot spell is decided, too, as it encodes it."""
+        vocab, plain = spellings.vocab, one_blank(text)
+        before, blank, word = plain.rpartition(" ")
+        if not plain.strip():
+            before = ""
+        opened = f" {word}".encode() if blank or word else b""
+        if Opening(opened, spellings).is_possible:
+            return cls(tuple(vocab.encode(before)), opened, spellings)
+        return cls(tuple(vocab.encode(plain)), b"", spellings)
+
+    @classmethod
+    def in_capitals(cls, text: str, spellings: Spellings) -> Typed:
+        """A text that is compared in capitals: all of it is open."""
+        plain = one_blank(text).upper()
+        opened = (b"" if not plain or plain[0] == " " else b" ") + plain.encode()
+        possible = Opening(opened, spellings).is_possible
+        return cls((), opened if possible else b"", spellings)
+
+    @property
+    def spelt(self) -> bytes:
+        """What a translation begins with."""
+        return self.spellings.bytes_of(self.decided) + self.open
+
+    def tail(self, ids: Sequence[int]) -> str:
+        """What the subwords of a translation spell behind what was typed."""
+        behind = self.spellings.bytes_of(ids[len(self.decided) :])[len(self.open) :]
+        text = behind.decode("utf-8", "replace")
+        # nothing was typed: the blank before the first word is none
+        return text if self.decided or self.open else text.removeprefix(" ")
+
+
+class Opening:
+    """What is open of one text: leads a search through all ways to spell it."""
+
+    def __init__(self, text: bytes, spellings: Spellings) -> None:
+        self._text, self._spellings = text, spellings
+        self._can_end = [True] * (len(text) + 1)  # whether subwords can spell the rest from here
+        for at in range(len(text) - 1, -1, -1):
+            self._can_end[at] = bool(self._from(at))
+        self._allowed = dict[int, Tensor]()
+        self._at: list[int] = []  # bytes that every row has spelled; [] before the first step
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any subwords spell it."""
+        return self._can_end[0]
+
+    def bar(self, live: Live, step: Stepped, at: int) -> None:
+        self._at = self._at or [0] * len(live.prev)
+        for row, done in enumerate(self._at):
+            if done < len(self._text):
+                allowed = self.allowed(done).to(step.log_probs.device)
+                left = step.log_probs[row, allowed]
+                step.log_probs[row] = -torch.inf
+                step.log_probs[row, allowed] = left
+
+    def moved(self, rows: Tensor, tokens: Tensor) -> None:
+        pairs = zip(rows.tolist(), tokens.tolist(), strict=True)
+        self._at = [
+            min(len(self._text), self._at[row] + self._spellings.size(token))
+            for row, token in pairs
+        ]
+
+    def allowed(self, at: int) -> Tensor:
+        """The subwords that may follow so many bytes."""
+        if at not in self._allowed:
+            self._allowed[at] = torch.tensor(self._from(at))
+        return self._allowed[at]
+
+    def _from(self, at: int) -> list[int]:
+        left = self._text[at:]
+        within = [
+            number
+            for size, numbers in self._spellings.within(left)
+            for number in numbers
+            if self._can_end[at + size]
+        ]
+        return within + self._spellings.beyond(left)
+
+
+def one_blank(text: str) -> str:
+    """A text with one blank for several, as subwords have it."""
+    return _BLANKS.sub(" ", text)
