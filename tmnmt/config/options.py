@@ -305,6 +305,7 @@ class Decoding(Options):
         Help("Segments decoded side by side; with a session cache, one each of so many documents."),
     ] = 32
     length_penalty: LengthPenalty = 1.0
+    reference: Annotated[bool, Help("Read the model's reference network, where it has one.")] = True
     precision: Annotated[
         Precision,
         Help(
