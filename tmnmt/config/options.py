@@ -25,6 +25,7 @@ from tmnmt.errors import UsageError
 STDOUT = "-"
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
+Form = Literal["monolingual", "bilingual"]  # of a reference network
 Select = Literal["topk", "greedy", "walk", "contrastive"]
 Similarity = Literal["fuzzy", "bleu"]
 Remember = Literal["confirmed", "own", "nothing"]

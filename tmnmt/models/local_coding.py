@@ -52,7 +52,8 @@ class LocalCoding(nn.Module):
         weights = self.coding()(points, points)
         said = weights @ self.anchors
         apart = torch.cdist(said, self.anchors).square()
-        return far * (points - said).norm(dim=-1).sum() + near * (weights * apart).sum()
+        lost: Tensor = far * (points - said).norm(dim=-1).sum() + near * (weights * apart).sum()
+        return lost
 
 
 @torch.no_grad()

@@ -23,16 +23,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from tmnmt.config.options import Form as Form  # which networks there are
 from tmnmt.models.base import E, Inject, Injectable, S
 from tmnmt.models.local_coding import LocalCoding
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
-Form = Literal["monolingual", "bilingual"]
 Embed = Callable[[Tensor], Tensor]
 FORMAT = "1"  # of reference.safetensors
 
