@@ -25,6 +25,7 @@ from tmnmt.errors import UsageError
 STDOUT = "-"
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
+Form = Literal["monolingual", "bilingual"]  # of a reference network
 Select = Literal["topk", "greedy", "walk", "contrastive"]
 Similarity = Literal["fuzzy", "bleu"]
 Remember = Literal["confirmed", "own", "nothing"]
@@ -305,6 +306,7 @@ class Decoding(Options):
         Help("Segments decoded side by side; with a session cache, one each of so many documents."),
     ] = 32
     length_penalty: LengthPenalty = 1.0
+    reference: Annotated[bool, Help("Read the model's reference network, where it has one.")] = True
     precision: Annotated[
         Precision,
         Help(

@@ -109,6 +109,8 @@ class Translator:
         terms: Sequence[Term] = (),
         hard_terms: bool = False,
     ) -> None:
+        if not settings.reference:
+            model = model.plain()
         check(settings, layers, model)
         if settings.mode == "knn":
             layers = layers or MemoryLayers()
@@ -230,6 +232,7 @@ class Translator:
         )
         groups = (search, selection, remembering, neighbours, decoding, worth)
         settings = settled(groups, parameters, "copy" if reads else "off")
+        loaded = loaded if settings.reference else loaded.plain()
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)
         listed = read_terms(terms.terms, *languages) if terms.terms is not None else []

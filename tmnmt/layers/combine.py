@@ -125,9 +125,7 @@ class MemoryLayers(nn.Module):
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit."""
         layers = [(name, layer) for name, layer in self.layers.items() if name in ready.layers]
 
-        # 1. Inject: no layer does so yet; what one adds goes to the backbone's step as `inject`.
-
-        # 2. The backbone moves on.
+        # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
         state, context, hidden = backbone.step(prev, state, encoded)
         at = At(prev, hidden, context)
 

@@ -30,7 +30,7 @@ class Encoded(Protocol):
         """The first `length` positions of every source."""
 
 
-# (prev, state, context) -> extra input of the state update (B, d)
+# (y_{t-1} (B,), s_{t-1} (B, d), c_t (B, l)) -> what is added to the state's update (B, update_size)
 Inject = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
@@ -73,9 +73,7 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         leave."""
 
     @abstractmethod
-    def step(
-        self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
-    ) -> tuple[S, Tensor, Tensor]:
+    def step(self, prev: Tensor, state: S, encoded: E) -> tuple[S, Tensor, Tensor]:
         """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l),
         hidden (B, d)."""
 
@@ -97,6 +95,35 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     @abstractmethod
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
         """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
+
+
+class Injectable(Backbone[E, S]):
+    """A recurrent backbone: between attention and state update something may be added (`Inject`).
+    Law: the same `inject` in `step`, repeated over a target, and in `forced` gives the same."""
+
+    update_size: int  # what the state's update takes in
+    annotation_size: int  # of the encoder's states
+    encoder_reads: tuple[str, ...]  # how the names of the parameters begin that the encoder reads
+
+    @abstractmethod
+    def annotations(self, encoded: E) -> Tensor:
+        """The encoder's states h (B, S, annotation_size), 0 behind a source."""
+
+    @abstractmethod
+    def step(
+        self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
+    ) -> tuple[S, Tensor, Tensor]:
+        """As every backbone's; `inject` is asked once."""
+
+    @abstractmethod
+    def forced(
+        self, encoded: E, tgt: Tensor, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As every backbone's; `inject` is asked at every position, in order."""
+
+    @abstractmethod
+    def alphas(self, encoded: E, tgt: Tensor, inject: Inject | None = None) -> Tensor:
+        """As every backbone's."""
 
 
 class Trainable(Backbone[E, S]):

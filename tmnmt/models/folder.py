@@ -1,7 +1,9 @@
-"""The model folder: config.toml, base.safetensors, spm.model, memory.safetensors once memories are
-trained, and shortlist.safetensors once one is made.
+"""The model folder: config.toml, base.safetensors, spm.model, reference.safetensors where there is
+a reference network, memory.safetensors once memories are trained, and shortlist.safetensors once
+one is made.
 
-Nothing is unpickled. The model's hash covers base and vocabulary: keys and caches are bound to it.
+Nothing is unpickled. The model's hash covers base, vocabulary and reference network: keys and
+caches are bound to it.
 config.toml has the sha256 of the other files, which are compared when they are read."""
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import re
 import stat
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,9 @@ from torch import nn
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, shown
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.kinds import make
+from tmnmt.models.reference import Referring, packed_network, unpacked_network
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 from tmnmt.vocab import (
     PIECES_FILE,
@@ -38,8 +41,16 @@ CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
 SHORTLIST_FILE = "shortlist.safetensors"
 VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
-CHECKED = ("base.safetensors", "memory.safetensors", SHORTLIST_FILE, *VOCABULARY_FILES)
+REFERENCE_FILE = "reference.safetensors"
+CHECKED = (
+    "base.safetensors",
+    REFERENCE_FILE,
+    "memory.safetensors",
+    SHORTLIST_FILE,
+    *VOCABULARY_FILES,
+)
 LARGEST = 1 << 14  # of every size in config.toml
+REFERENCES = 4  # times as large as its base is a reference network at most
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
@@ -79,18 +90,32 @@ class Model:
     config: dict[str, Any]
     hash: str
     folder: Path
+    base_hash: str  # without the reference network; where there is none, the same
+
+    def plain(self) -> Model:
+        """The same without its reference network, if it has one."""
+        if not isinstance(self.backbone, Referring):
+            return self
+        return replace(self, backbone=self.backbone.base, hash=self.base_hash)
 
 
 def save_model(
     folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False
 ) -> None:
     """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the
-    table [model]."""
+    table [model]. A reference network that is bound to the backbone is written, too."""
     make_folder(folder)
     for name, content in vocab.files.items():
         write(folder / name, content)
-    weights = {k: (v.half() if half else v).contiguous() for k, v in backbone.state_dict().items()}
-    write(folder / "base.safetensors", packed(weights))
+    base = backbone.base if isinstance(backbone, Referring) else backbone
+    weights = {k: (v.half() if half else v).contiguous() for k, v in base.state_dict().items()}
+    content = packed(weights)
+    write(folder / "base.safetensors", content)
+    if isinstance(backbone, Referring):
+        network = packed_network(backbone.network, _hash(content, vocab.model))
+        write(folder / REFERENCE_FILE, network)
+    else:
+        (folder / REFERENCE_FILE).unlink(missing_ok=True)  # it was of another base
     write_config(folder, config)
 
 
@@ -111,8 +136,33 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
         fill(backbone, weights)
     except UNREADABLE as error:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
-    digest = hashlib.sha256(content + vocab.model).hexdigest()[:16]
-    return Model(backbone.to(device).eval(), vocab, config, digest, folder)
+    digest = _hash(content, vocab.model)
+    model = Model(backbone.to(device).eval(), vocab, config, digest, folder, digest)
+    if REFERENCE_FILE in config[CHECKSUMS] or (folder / REFERENCE_FILE).exists():
+        model = _referring(model, content, device)
+    return model
+
+
+def _hash(*contents: bytes) -> str:
+    """16 hexadecimal digits of all that translations depend on."""
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
+
+
+def _referring(model: Model, base: bytes, device: str) -> Model:
+    """The model with the reference network of its folder."""
+    path = model.folder / REFERENCE_FILE
+    if not isinstance(model.backbone, Injectable):
+        raise ModelError(f"{path}: this base takes no reference network; a recurrent one does")
+    most = REFERENCES * most_bytes(model.backbone), "no reference network of this base is"
+    content = read_checked(path, model.config, *most)
+    try:
+        network = unpacked_network(content, model.backbone, model.hash)
+    except UNREADABLE as error:
+        raise ModelError(
+            f"{path}: no reference network of this base: {reason_of(error)}"
+        ) from error
+    backbone = Referring(model.backbone, network.to(device)).eval()
+    return replace(model, backbone=backbone, hash=_hash(base, model.vocab.model, content))
 
 
 def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from tmnmt.models.base import Backbone, Trainable
+from tmnmt.models.base import Backbone, Injectable, Trainable
+from tmnmt.models.reference import Referring
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
@@ -29,6 +30,11 @@ def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
 def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbone:
     """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the
     parameters' own."""
+    if isinstance(backbone, Referring):
+        base = for_decoding(backbone.base, dtype)
+        if not isinstance(base, Injectable):
+            raise TypeError(f"{type(base).__name__} takes nothing into its state")
+        return backbone.for_decoding(base)
     if isinstance(backbone, RNNsearch):
         return FastRNNsearch(backbone, dtype)
     if isinstance(backbone, Transformer):

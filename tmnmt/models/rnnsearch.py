@@ -6,13 +6,14 @@ first GRU; the read-out is tanh(linear [y_{t-1}; h_t; c_t]) into the embedding's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Trainable, shift
+from tmnmt.models.base import Inject, Injectable, Trainable, shift
 from tmnmt.models.recurrence import AttendingDecoder, BidirectionalGRU, OutputLoss, gru_gates
 from tmnmt.vocab import BOS, PAD
 
@@ -43,9 +44,11 @@ class Annotations:
         )
 
 
-class RNNsearch(Trainable[Annotations, Tensor]):
+class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has
     `attention` units."""
+
+    encoder_reads = ("embedding", "encoder_")  # the embedding serves both sides
 
     def __init__(
         self,
@@ -60,6 +63,8 @@ class RNNsearch(Trainable[Annotations, Tensor]):
         self.word_size = embedding
         self.hidden_size = hidden
         self.context_size = hidden
+        self.annotation_size = hidden
+        self.update_size = 3 * hidden
         self.dropout = dropout
         d, half = hidden, hidden // 2
         self.embedding = nn.Embedding(vocab_size, embedding, padding_idx=PAD)
@@ -136,32 +141,48 @@ class RNNsearch(Trainable[Annotations, Tensor]):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        new, context, _ = self._step(prev, state, encoded, inject)
+        x = self.decoder_input(self.embedding(prev))
+        new, context, _ = self._moved(x, prev, state, encoded, inject)
         return new, context, new
 
-    def _step(
-        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
+    def _moved(
+        self,
+        x: Tensor,
+        prev: Tensor,
+        state: Tensor,
+        encoded: Annotations,
+        inject: Inject | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The new state, the context, and the attention (B, S) that it was read with."""
+        """The new state, the context, and the attention (B, S) that it was read with, after
+        y_{t-1}, which the decoder reads as x (B, 3d)."""
         a = self.attention_vector.shape[0]
         h1 = torch.addmm(self.decoder_bias, state, self.decoder_weight)
-        *_, middle = gru_gates(self.decoder_input(self.embedding(prev)), h1, state)
+        *_, middle = gru_gates(x, h1, state)
         projected = middle @ self.state_weight
         energy = torch.tanh(encoded.keys + projected[:, None, :a]) @ self.attention_vector  # (B, S)
         alpha = torch.softmax(energy.masked_fill(~encoded.mask, -torch.inf), -1)
         context = torch.bmm(alpha[:, None], encoded.values)[:, 0]
         x2 = self.context_input(context)
         if inject is not None:
-            x2 = x2 + inject(prev, middle, context)
+            x2 = x2 + inject(prev, state, context)
         *_, new = gru_gates(x2, projected[:, a:] + self.state_bias, middle)
         return new, context, alpha
 
-    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
-        state, found = encoded.start, []
-        for prev in shift(tgt, BOS).unbind(1):
-            state, _, alpha = self._step(prev, state, encoded)
-            found.append(alpha)
-        return torch.stack(found, 1)
+    def annotations(self, encoded: Annotations) -> Tensor:
+        return encoded.values
+
+    def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
+        return torch.stack([alpha for *_, alpha in self._along(encoded, tgt, inject)], 1)
+
+    def _along(
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """State, context and attention of every step of a known target."""
+        state, words = encoded.start, shift(tgt, BOS)
+        inputs = self._linear(self.decoder_input, self._embed(words))
+        for x, prev in zip(inputs.unbind(1), words.unbind(1), strict=True):
+            state, context, alpha = self._moved(x, prev, state, encoded, inject)
+            yield state, context, alpha
 
     def embed(self, ids: Tensor) -> Tensor:
         words: Tensor = self.embedding(ids)
@@ -179,7 +200,12 @@ class RNNsearch(Trainable[Annotations, Tensor]):
             self._before_output(prev, hidden, context), self.embedding.weight, self.output_bias
         )
 
-    def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    def forced(
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if inject is not None:  # whose gradients are autograd's
+            states, contexts, _ = zip(*self._along(encoded, tgt, inject), strict=True)
+            return torch.stack(contexts, 1), torch.stack(states, 1)
         # (T, B, 3d)
         x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(0, 1)
         bias = encoded.values.new_zeros(encoded.mask.shape).masked_fill(~encoded.mask, -torch.inf)

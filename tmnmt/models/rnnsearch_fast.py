@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.models.base import Backbone, Inject, shift
+from tmnmt.models.base import Inject, Injectable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
@@ -23,7 +23,7 @@ from tmnmt.vocab import BOS, PAD
 CACHED = 1 << 18  # numbers that attention works on at a time: 1 MiB
 
 
-class FastRNNsearch(Backbone[Annotations, Tensor]):
+class FastRNNsearch(Injectable[Annotations, Tensor]):
     """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d +
     embedding) numbers.
 
@@ -33,12 +33,14 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
     read the same one."""
 
     shares_encoded = True
+    encoder_reads = RNNsearch.encoder_reads
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.model, self.dtype = model.eval(), dtype
         self.hidden_size, self.context_size = model.hidden_size, model.context_size
         self.vocab_size, self.word_size = model.vocab_size, model.word_size
+        self.annotation_size, self.update_size = model.annotation_size, model.update_size
         self.attention = model.attention_vector.shape[0]
         with torch.inference_mode():
             words = model.embedding.weight
@@ -85,6 +87,9 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         same.output = limited(some, words, self.vocab_size)
         return same
 
+    def annotations(self, encoded: Annotations) -> Tensor:
+        return encoded.values[..., : self.annotation_size]
+
     def start(self, encoded: Annotations) -> Tensor:
         return encoded.start
 
@@ -112,7 +117,7 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         if not x2.shape[1]:
             x2 = self.context(context)
         if inject is not None:
-            x2 = x2 + inject(prev, middle, context)
+            x2 = x2 + inject(prev, state, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
         return new, context, alpha
 
@@ -133,22 +138,24 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
         total = self.readout_table[prev].add_(self.before_output(torch.cat([hidden, context], -1)))
         return self.output(total.tanh_())
 
-    def forced(self, encoded: Annotations, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    def forced(
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor]:
         """As `RNNsearch.forced`, but keeps nothing for gradients; 0 stands behind a target."""
         contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
         hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
-        for t, rows, state, context, _ in self._along(encoded, tgt):
+        for t, rows, state, context, _ in self._along(encoded, tgt, inject):
             contexts[rows, t], hiddens[rows, t] = context, state
         return contexts, hiddens
 
-    def alphas(self, encoded: Annotations, tgt: Tensor) -> Tensor:
+    def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
         found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
-        for t, rows, *_, alpha in self._along(encoded, tgt):
+        for t, rows, *_, alpha in self._along(encoded, tgt, inject):
             found[rows, t] = alpha[:, 0]
         return found
 
     def _along(
-        self, encoded: Annotations, tgt: Tensor
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None
     ) -> Iterator[tuple[int, Tensor, Tensor, Tensor, Tensor]]:
         """Every step of known targets with the rows that take it, since targets leave where they
         end: state, context and attention of each."""
@@ -162,5 +169,5 @@ class FastRNNsearch(Backbone[Annotations, Tensor]):
                 encoded = Annotations(
                     encoded.values[:n], encoded.keys[:n], encoded.mask[:n], encoded.start[:n]
                 )
-            state, context, alpha = self._attending(words[:n, t], state[:n], encoded)
+            state, context, alpha = self._attending(words[:n, t], state[:n], encoded, inject)
             yield t, order[:n], state, context, alpha

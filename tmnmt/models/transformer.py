@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Trainable, shift
+from tmnmt.models.base import Trainable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.vocab import BOS, PAD
@@ -278,11 +278,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         return state.rows(rows)
 
     def step(
-        self,
-        prev: Tensor,
-        state: DecoderState,
-        encoded: EncodedSource,
-        inject: Inject | None = None,
+        self, prev: Tensor, state: DecoderState, encoded: EncodedSource
     ) -> tuple[DecoderState, Tensor, Tensor]:
         """One target position; `encoded` may hold one row for several consecutive rows
         of `prev`."""

@@ -20,7 +20,7 @@ from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.models.folder import SHORTLIST_FILE, VOCABULARY_FILES, Model
+from tmnmt.models.folder import REFERENCE_FILE, SHORTLIST_FILE, VOCABULARY_FILES, Model
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
@@ -38,6 +38,7 @@ NOISE = 0.01
 FILES = (
     "config.toml",
     "base.safetensors",
+    REFERENCE_FILE,
     SHORTLIST_FILE,
     *VOCABULARY_FILES,
 )  # that stay as they are, but for a checksum

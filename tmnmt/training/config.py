@@ -25,6 +25,7 @@ from tmnmt.config.bounds import (
 from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import UsageError
 from tmnmt.training.memory_config import MemoryConfig, check
+from tmnmt.training.reference_config import ReferenceConfig
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The whole file. `folder` is the run's folder, made when missing; `memory` None trains no
-    memories."""
+    """The whole file. `folder` is the run's folder, made when missing; `reference` None
+    trains no reference network, `memory` None no memories."""
 
     folder: Name
     data: DataConfig
@@ -114,6 +115,7 @@ class TrainConfig:
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     model: ModelConfig = field(default_factory=RNNsearchConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    reference: ReferenceConfig | None = None
     memory: MemoryConfig | None = None
 
 
@@ -143,3 +145,10 @@ def _check(config: TrainConfig) -> None:
         )
     if config.memory is not None:
         check(config.memory)
+    if config.reference is not None and model.kind == "transformer":
+        raise UsageError("reference: a transformer takes no reference network; rnnsearch does")
+    if config.reference is not None and config.memory is not None and config.memory.end_to_end:
+        raise UsageError(
+            "[memory] end_to_end trains the base, and a reference network is of the base as it is; "
+            "leave out one or the other"
+        )

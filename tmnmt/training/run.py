@@ -1,4 +1,5 @@
-"""`tmnmt train`: configuration -> data -> vocabulary -> base model -> memories -> model folder."""
+"""`tmnmt train`: configuration -> data -> vocabulary -> base model -> reference network -> memories
+-> model folder."""
 
 from __future__ import annotations
 
@@ -15,17 +16,20 @@ import torch
 import torch.distributed as dist
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import nn
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.embedded.lock import writing
-from tmnmt.models.base import Backbone
-from tmnmt.models.folder import Model, load_model, parameters, save_model
+from tmnmt.models.base import Backbone, Injectable
+from tmnmt.models.folder import REFERENCE_FILE, Model, load_model, parameters, save_model
 from tmnmt.models.kinds import make
+from tmnmt.models.reference import Referring
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.low_score import low_score
 from tmnmt.training.memory import train_layers
+from tmnmt.training.reference import train_reference
 from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer
 from tmnmt.vocab import Vocabulary
@@ -80,11 +84,14 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     if trainer.rank:
         return folder
     trainer.take_best()
-    _save(folder, trainer, vocab, config)
+    _save(folder, trainer, trainer.model, vocab, config)
+    backbone = _referring(trainer.model, corpora, vocab, folder, config, resume)
+    if backbone is not trainer.model:
+        _save(folder, trainer, backbone, vocab, config)
     if config.memory is not None:
         languages = config.data.src_lang, config.data.tgt_lang
         layers, _ = train_layers(
-            trainer.model,
+            backbone,
             vocab,
             corpora.train,
             corpora.dev,
@@ -94,30 +101,61 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
             languages,
         )
         if config.memory.end_to_end:
-            _save(folder, trainer, vocab, config)
+            _save(folder, trainer, backbone, vocab, config)
         layers.save(folder / "memory.safetensors")
     return folder
 
 
-def _save(folder: Path, trainer: Trainer, vocab: Vocabulary, config: TrainConfig) -> None:
-    """The base into the model folder; memory parameters of another base go first, so that the two
-    never disagree. Weights are rounded to fp16, so that what follows learns with what is saved."""
+def _referring(
+    model: Backbone,
+    corpora: Corpora,
+    vocab: Vocabulary,
+    folder: Path,
+    config: TrainConfig,
+    resume: bool,
+) -> Backbone:
+    """The base with its reference network, where one is asked for; else the base itself."""
+    if config.reference is None or not isinstance(model, Injectable):
+        return model
+    reference = config.reference
+    learned = train_reference(model, vocab, corpora.train, corpora.dev, folder, reference, resume)
+    figures = learned.before, learned.after
+    log.info("reference: dev %.4f without, %.4f with, in nats a subword", *figures)
+    return learned.backbone
+
+
+def _save(
+    folder: Path, trainer: Trainer, backbone: Backbone, vocab: Vocabulary, config: TrainConfig
+) -> None:
+    """The base, which may have a reference network, into the model folder; memory parameters of
+    another base go first, so that the two never disagree. Weights of the base are rounded to fp16,
+    so that what follows learns with what is saved."""
     memory, model = folder / "memory.safetensors", trainer.model.eval()
     model.load_state_dict({name: value.half() for name, value in model.state_dict().items()})
-    if memory.exists() and not _is_base(folder / "base.safetensors", model):
+    if memory.exists() and not _is_base(folder, backbone):
         log.info("%s: of another base; removed until its parts are trained on this one", memory)
         memory.unlink()
-    low = low_score(model, trainer.dev.src, next(model.parameters()).device)
-    save_model(folder, model, vocab, model_config(config) | {"low_score": low}, half=True)
+    low = low_score(backbone, trainer.dev.src, next(model.parameters()).device)
+    save_model(folder, backbone, vocab, model_config(config) | {"low_score": low}, half=True)
 
 
-def _is_base(path: Path, model: Backbone) -> bool:
-    """Does the file hold the model's very weights?"""
+def _is_base(folder: Path, backbone: Backbone) -> bool:
+    """Does the folder hold the very weights of base and reference network?"""
+    base, network = backbone, None
+    if isinstance(backbone, Referring):
+        base, network = backbone.base, backbone.network
+    reference = folder / REFERENCE_FILE
+    there = reference.exists() if network is None else not _holds(reference, network)
+    return not there and _holds(folder / "base.safetensors", base)
+
+
+def _holds(path: Path, module: nn.Module) -> bool:
+    """Does the file hold the module's very weights?"""
     try:
         saved = load_file(path)
     except (OSError, SafetensorError):
         return False
-    weights = model.state_dict()
+    weights = module.state_dict()
     return saved.keys() == weights.keys() and all(
         torch.equal(saved[name].float(), weights[name].cpu()) for name in saved
     )

@@ -1,0 +1,116 @@
+"""Trains reference networks (Fu et al. 2019) on one base, and what they are compared with, from the
+same sentences for as many updates.
+
+    TMNMT_DATA=DATA python eval/reference_networks.py models/law.en-fr.toml models/law.en-fr OUT \\
+        monolingual bilingual continued [--corpus law] [--sentences 20000] [--epochs 2] [...]
+
+A configuration, the base, and the folder in which every way and seed gets a model folder,
+OUT/WAY-SEED. Memory layers of the base go along where it stays. What was interrupted goes on. A
+line of the table has the dev loss before and after in nats a subword, the parameters added, and the
+seconds of training.
+
+monolingual     M-RefNet: the decoder learns with it (eq. 24)
+fixed           the same, with the whole base fixed
+bilingual       B-RefNet (eq. 25)
+continued       no network: the decoder learns alone, as long as that of `monolingual`
+anchors-N       M-RefNet with N anchors, as anchors-30
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from tmnmt.models.base import Injectable
+from tmnmt.models.folder import load_model, parameters, save_model, stamp
+from tmnmt.training.adapt import MEMORY_FILE
+from tmnmt.training.config import load_config
+from tmnmt.training.data import load_corpora
+from tmnmt.training.reference import train_reference
+from tmnmt.training.reference_config import ReferenceConfig
+
+WAYS: dict[str, dict[str, object]] = {
+    "monolingual": {"form": "monolingual"},
+    "fixed": {"form": "monolingual", "decoder": False},
+    "bilingual": {"form": "bilingual"},
+    # the weights into the state stay zero, so that no network is there
+    "continued": {"form": "monolingual", "learning_rate": 0.0, "anchors": 2, "anchor_epochs": 1},
+}
+ANCHORS = "anchors-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("config", type=Path)
+    parser.add_argument("base", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("ways", nargs="+")
+    parser.add_argument("--corpus", nargs="+", help="only these corpora of the configuration")
+    parser.add_argument("--sentences", type=int, default=20_000)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batch-tokens", type=int, default=2000, help="of an update")
+    parser.add_argument("--dev", type=int, default=500, help="dev segments")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    ways = {way: _way(way) for way in options.ways}
+    data = load_config(options.config).data
+    corpora = load_corpora(
+        replace(
+            data,
+            corpus=tuple(c for c in data.corpus if c.name in (options.corpus or [c.name])),
+        )
+    )
+    for way, seed in ((way, seed) for way in ways for seed in options.seeds):
+        model = load_model(options.base)
+        if not isinstance(model.backbone, Injectable):
+            parser.error(f"{options.base}: this base takes no reference network")
+        config = replace(
+            ReferenceConfig(),
+            sentences=options.sentences,
+            anchor_sentences=options.sentences,
+            epochs=options.epochs,
+            batch_tokens=options.batch_tokens,
+            dev_segments=options.dev,
+            seed=seed,
+            **ways[way],  # type: ignore[arg-type]
+        )
+        folder = options.out / f"{way}-{seed}"
+        learned = train_reference(
+            model.backbone, model.vocab, corpora.train, corpora.dev, folder, config, resume=True
+        )
+        made = learned.backbone if way != "continued" else learned.backbone.base
+        save_model(folder, made, model.vocab, model.config, half=True)
+        if not config.tunes_decoder and (options.base / MEMORY_FILE).exists():
+            shutil.copyfile(options.base / MEMORY_FILE, folder / MEMORY_FILE)
+            stamp(folder)
+        added = parameters(made) - parameters(learned.backbone.base)
+        print(
+            f"| {way} | {seed} | {learned.before:.4f} | {learned.after:.4f} | {added:,} | "
+            f"{seconds(folder / 'train.jsonl'):.0f} |",
+            flush=True,
+        )
+
+
+def _way(name: str) -> dict[str, object]:
+    if name.startswith(ANCHORS):
+        return {"form": "monolingual", "anchors": int(name.removeprefix(ANCHORS))}
+    return WAYS[name]
+
+
+def seconds(log: Path) -> float:
+    """Of training, anchors and network together, validations left out."""
+    last: dict[str, float] = {}
+    for line in map(json.loads, log.read_text().splitlines()):
+        last[line["part"]] = line["seconds"]
+    return sum(last.values())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Reference networks learn in the paper's steps: what is fixed stays, and what is learned helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_memory_training import base, documents, interrupt_at, log_of, run_of, sentences
+from torch import Tensor
+
+from tmnmt.config.options import Form
+from tmnmt.errors import UsageError
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.models.folder import load_model
+from tmnmt.models.reference import Referring
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.training.config import load_config
+from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.reference import AnchorPart, Learned, pooled, train_reference
+from tmnmt.training.reference_config import ReferenceConfig
+from tmnmt.training.run import train
+from tmnmt.vocab import EOS, Vocabulary
+
+SAVED = ("base.safetensors", "reference.safetensors", "memory.safetensors", "config.toml")
+
+CONFIG = ReferenceConfig(
+    anchors=5,
+    anchor_size=6,
+    hidden=8,
+    anchor_epochs=4,
+    anchor_batch=8,
+    epochs=6,
+    learning_rate=2e-2,
+    base_learning_rate=5e-3,
+    batch_tokens=200,
+    validate_every=8,
+    checkpoint_every=3,
+)
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocabulary:
+    return Vocabulary.train((text for s in sentences() for text in (s.src, s.tgt)), 320)
+
+
+def learn(folder: Path, vocab: Vocabulary, config: ReferenceConfig, **more: bool) -> Learned:
+    made = documents()
+    return train_reference(base(vocab), vocab, made[:5], made[5:], folder, config, **more)
+
+
+def weights(backbone: RNNsearch) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in backbone.state_dict().items()}
+
+
+@pytest.mark.parametrize(("form", "left"), [("monolingual", 0.97), ("bilingual", 0.995)])
+def test_a_network_learns_and_what_the_paper_fixes_stays(
+    form: Form, left: float, tmp_path: Path, vocab: Vocabulary
+) -> None:
+    before = weights(base(vocab))
+    learned = learn(tmp_path, vocab, replace(CONFIG, form=form))
+    after = weights(learned.backbone.base)  # type: ignore[arg-type]
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert learned.after < left * learned.before
+    if form == "bilingual":
+        assert moved == set()
+        wrong = log_of(tmp_path, "reference", "dev_regression")
+        assert wrong[-1] < wrong[0]
+    else:
+        assert moved == {name for name in before if not name.startswith(("embedding", "encoder_"))}
+
+
+def test_with_the_decoder_fixed_a_monolingual_network_leaves_the_base_as_it_is(
+    tmp_path: Path, vocab: Vocabulary
+) -> None:
+    before = weights(base(vocab))
+    learned = learn(tmp_path, vocab, replace(CONFIG, decoder=False))
+    after = weights(learned.backbone.base)  # type: ignore[arg-type]
+    assert all(torch.equal(value, before[name]) for name, value in after.items())
+    assert learned.after < learned.before
+
+
+def test_before_the_first_update_dev_is_the_plain_model_s(
+    tmp_path: Path, vocab: Vocabulary
+) -> None:
+    learned, made = learn(tmp_path, vocab, replace(CONFIG, form="bilingual")), documents()[5]
+    plain, total, tokens = base(vocab).eval(), 0.0, 0
+    for segment in made:
+        src = torch.tensor([[*vocab.encode(segment.src), EOS]])
+        tgt = torch.tensor([[*vocab.encode(segment.tgt), EOS]])
+        with torch.no_grad():
+            total += float(plain.loss(src, torch.tensor([src.shape[1]]), tgt))
+        tokens += tgt.shape[1]
+    assert learned.before == pytest.approx(total / tokens, abs=1e-4)
+
+
+@pytest.mark.parametrize("form", ["monolingual", "bilingual"])
+def test_the_seed_says_all_and_a_broken_run_goes_on_as_if_it_had_not_been(
+    form: Form, tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(CONFIG, form=form, epochs=2)
+    whole = learn(tmp_path / "whole", vocab, config).backbone.state_dict()
+    with monkeypatch.context() as broken:
+        interrupt_at(broken, 5)
+        with pytest.raises(KeyboardInterrupt):
+            learn(tmp_path / "broken", vocab, config)
+    resumed = learn(tmp_path / "broken", vocab, config, resume=True).backbone.state_dict()
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
+    other = learn(tmp_path / "other", vocab, replace(config, seed=2)).backbone.state_dict()
+    assert any(not torch.equal(value, other[name]) for name, value in whole.items())
+
+
+def test_mean_states_are_those_of_each_sentence_alone(vocab: Vocabulary) -> None:
+    backbone, segments = base(vocab).eval(), sentences()[:5]
+    together = pooled(backbone, vocab, segments)
+    for row, segment in zip(together, segments, strict=True):
+        src = torch.tensor([[*vocab.encode(segment.src), EOS]])
+        with torch.no_grad():
+            states = backbone.encode(src, torch.tensor([src.shape[1]])).values[0]
+        torch.testing.assert_close(row, states.mean(0))
+
+
+def test_anchors_come_nearer_to_what_they_say_than_the_middle_is() -> None:
+    """Points on a curve: the middle is 1 away by the unit; anchors say them within a third."""
+    angle = torch.linspace(0, 3, 400)
+    points = 5 * torch.stack([angle.cos(), angle.sin(), 0.3 * angle], 1)
+    config = replace(CONFIG, anchors=8, hidden=16, anchor_learning_rate=1e-2)
+    part = AnchorPart(points, config)
+    optimiser = torch.optim.Adam(part.module.parameters(), lr=1e-2)
+    begun = part.validate()
+    for unit in part.units(0):
+        optimiser.zero_grad()
+        ((loss, _),) = part.losses(unit)
+        loss.backward()
+        optimiser.step()
+    learned = part.validate()
+    assert learned["criterion"] < begun["criterion"]
+    assert learned["distance"] < 0.33
+
+
+def test_train_makes_a_base_a_network_and_layers_on_top_of_both(tmp_path: Path) -> None:
+    memory = MemoryConfig(
+        copy=False, fusion=False, cache_pairs=20, dev_segments=10, documents_together=2
+    )
+    config = replace(
+        run_of(tmp_path, memory), reference=replace(CONFIG, form="monolingual", epochs=1)
+    )
+    folder = train(config)
+    model = load_model(folder)
+    assert isinstance(model.backbone, Referring)
+    layers = MemoryLayers.load(folder / "memory.safetensors", model.backbone)
+    assert layers.cache is not None and layers.tm is None
+    files = {name: (folder / name).read_bytes() for name in SAVED}
+    assert train(config, resume=True) == folder
+    assert {name: (folder / name).read_bytes() for name in SAVED} == files
+
+
+def test_what_does_not_go_together_is_a_usage_error(tmp_path: Path) -> None:
+    start = 'folder = "r"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["a.tmx"]\n[reference]\n'
+    for text, message in (
+        ('[model]\nkind = "transformer"\n', "a transformer takes no reference network"),
+        ("[memory]\nend_to_end = true\n", "leave out one or the other"),
+    ):
+        (tmp_path / "c.toml").write_text(start + text)
+        with pytest.raises(UsageError, match=message):
+            load_config(tmp_path / "c.toml")
+    (tmp_path / "c.toml").write_text(start.replace("[reference]\n", "[reference]\nform = 'x'\n"))
+    with pytest.raises(UsageError, match="form"):
+        load_config(tmp_path / "c.toml")

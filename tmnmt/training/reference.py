@@ -1,0 +1,318 @@
+"""Training of reference networks in the steps of Fu et al. 2019: a finished base, then anchors,
+then the network with what the paper fixes fixed.
+
+    anchors      localisation of mean-pooled encoder states, the base fixed     eq. 13
+    monolingual  max log p over network and decoder; anchors, encoder fixed     eq. 24
+    bilingual    max log p - lambda L_M over the network; the base fixed        eq. 25
+                 L_M = sum_t ||e(y_t) - f_s(q_t)||^2 + lambda_M sum_j ||W_j||^2 eq. 23
+
+One embedding serves encoder and decoder here, so it is fixed with the encoder (OURS)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.durable import make_folder
+from tmnmt.errors import DataError, UsageError
+from tmnmt.keys.pair_keys import padded
+from tmnmt.models.base import Injectable
+from tmnmt.models.local_coding import LocalCoding, spread
+from tmnmt.models.reference import (
+    Bilingual,
+    Monolingual,
+    ReferenceNetwork,
+    Referring,
+    network_of,
+)
+from tmnmt.segments import Segment
+from tmnmt.training.checkpoint import digest_of
+from tmnmt.training.forced import ForcedBatch, gold_log_probs
+from tmnmt.training.memory_data import Documents, fitting
+from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
+from tmnmt.training.reference_config import ReferenceConfig
+from tmnmt.training.tm import batches, evenly
+from tmnmt.vocab import EOS, Vocabulary
+
+log = logging.getLogger(__name__)
+
+POOLED_AT_ONCE = 64  # sentences
+HELD_OUT = 20  # one in so many mean states says how well anchors do
+
+
+class Learned(NamedTuple):
+    """A base with its network, and the dev losses in nats a subword before and after."""
+
+    backbone: Referring
+    before: float
+    after: float
+
+
+def train_reference(
+    backbone: Injectable,
+    vocab: Vocabulary,
+    documents: Documents,
+    dev_documents: Documents,
+    folder: Path,
+    config: ReferenceConfig,
+    resume: bool = False,
+) -> Learned:
+    """Trains a network for a finished base; checkpoints and log go to `folder`. The caller saves
+    it, and with it the base, whose decoder may have learned (`config.tunes_decoder`).
+
+    Afterwards `backbone` is in evaluation mode and asks for no gradients. Raises UsageError where a
+    run is there and `resume` is not given, DataError where there is nothing to learn from."""
+    train, dev = (
+        [segment for document in fitting(part, vocab, config.max_subwords) for segment in document]
+        for part in (documents, dev_documents)
+    )
+    if not train or not dev:
+        raise DataError(
+            "reference: nothing to learn from, or nothing held out, that is not too long"
+        )
+    make_folder(folder)
+    backbone.eval().requires_grad_(False)
+    device = next(backbone.parameters()).device
+    torch.manual_seed(config.seed)
+    network = network_of(config.kind(), backbone).to(device)
+    if isinstance(network, Monolingual):
+        network.get_buffer("anchors").copy_(
+            find_anchors(backbone, vocab, train, folder, config, resume)
+        )
+    part = ReferencePart(
+        network,
+        backbone,
+        vocab,
+        _evenly(train, config.sentences),
+        _evenly(dev, config.dev_segments),
+        config,
+    )
+    begun_from = f"{digest_of(backbone, network)} {json.dumps(asdict(config.kind()))}"
+    standing = _run(part, folder, config.epochs, config.learning_rate, config, resume, begun_from)
+    backbone.eval().requires_grad_(False)
+    network.eval().requires_grad_(False)
+    losses = standing.at_start["criterion"], standing.best
+    return Learned(Referring(backbone, network), *losses)
+
+
+def find_anchors(
+    backbone: Injectable,
+    vocab: Vocabulary,
+    segments: Sequence[Segment],
+    folder: Path,
+    config: ReferenceConfig,
+    resume: bool = False,
+) -> Tensor:
+    """Anchors (C, e) of the mean states of about `anchor_sentences` sources."""
+    points = pooled(backbone, vocab, _evenly(segments, config.anchor_sentences))
+    kind = config.kind()
+    if len(points) <= kind.anchors:
+        raise DataError(f"reference: {len(points)} sentences, fewer than {kind.anchors + 1}")
+    part = AnchorPart(points, config)
+    begun_from = f"{digest_of(backbone)} {kind.anchors} {kind.hidden} {len(points)}"
+    rate = config.anchor_learning_rate
+    _run(part, folder, config.anchor_epochs, rate, config, resume, begun_from)
+    return part.module.anchors.detach()
+
+
+@torch.no_grad()
+def pooled(backbone: Injectable, vocab: Vocabulary, segments: Sequence[Segment]) -> Tensor:
+    """The mean over the encoder's states of every source, h^M (N, e)."""
+    device = next(backbone.parameters()).device
+    sources = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    found = torch.empty(len(sources), backbone.annotation_size, device=device)
+    for at in range(0, len(order), POOLED_AT_ONCE):
+        chosen = order[at : at + POOLED_AT_ONCE]
+        lengths = torch.tensor([len(sources[i]) for i in chosen], device=device)
+        encoded = backbone.encode(padded([sources[i] for i in chosen], device), lengths)
+        found[chosen] = backbone.annotations(encoded).sum(1) / lengths[:, None]
+    return found
+
+
+class AnchorPart(Part):
+    """Anchors of points, one in `HELD_OUT` of which is held out. They begin as centres of k-means,
+    and are found in units of the points' mean distance from their middle (OURS), so that `far` and
+    `near` mean the same for every base."""
+
+    name = "anchors"
+    module: LocalCoding
+
+    def __init__(self, points: Tensor, config: ReferenceConfig) -> None:
+        kind, size = config.kind(), points.shape[1]
+        self.config = config
+        self.unit = (points - points.mean(0)).norm(dim=-1).mean()
+        torch.manual_seed(config.seed)
+        self.module = LocalCoding(kind.anchors, size, size, kind.hidden).to(points.device)
+        held_out = torch.arange(len(points), device=points.device) % HELD_OUT == HELD_OUT - 1
+        self.train, self.dev = points[~held_out], points[held_out]
+        with torch.no_grad():
+            self.module.anchors.copy_(spread(self.train, kind.anchors, config.seed))
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        order, each = list(range(len(self.train))), self.config.anchor_batch
+        Random(f"anchors {self.config.seed} {epoch}").shuffle(order)
+        return [order[at : at + each] for at in range(0, len(order), each)]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        yield self._loss(self.train[unit]), len(unit)
+
+    def _loss(self, points: Tensor) -> Tensor:
+        """Eq. 13 in those units: distances by the unit, their squares by its square."""
+        far, near = self.config.far / self.unit, self.config.near / self.unit**2
+        return self.module.localisation(points, float(far), float(near))
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """A point's mean loss, and its mean distance from what the anchors say."""
+        losses = torch.stack([self._loss(part) for part in torch.split(self.dev, 256)])
+        said = torch.cat(
+            [
+                self.module.coding()(part, part) @ self.module.anchors
+                for part in torch.split(self.dev, 256)
+            ]
+        )
+        apart = (self.dev - said).norm(dim=-1).mean() / self.unit
+        return {"distance": float(apart), "criterion": float(losses.sum()) / len(self.dev)}
+
+
+class ReferencePart(Part):
+    """The network on sentences of everywhere; of a monolingual one the decoder, too."""
+
+    name = "reference"
+
+    def __init__(
+        self,
+        network: ReferenceNetwork,
+        backbone: Injectable,
+        vocab: Vocabulary,
+        train: Sequence[Segment],
+        dev: Sequence[Segment],
+        config: ReferenceConfig,
+    ) -> None:
+        self.network, self.backbone, self.vocab = network, backbone, vocab
+        self.train, self.dev, self.config = train, dev, config
+        self.device = next(network.parameters()).device
+        self.module: nn.Module = network
+        if config.tunes_decoder:
+            self.module = nn.ModuleDict({"network": network, "base": backbone})
+            for parameter in self._decoder():
+                parameter.requires_grad_(True)
+        self._units = batches(self._sizes(train), config.batch_tokens, f"{config.seed}")
+        self._dev_units = batches(self._sizes(dev), config.batch_tokens, "dev")
+
+    def _sizes(self, segments: Sequence[Segment]) -> dict[int, tuple[int, int]]:
+        return {
+            i: (len(self.vocab.encode_source(s.src)) + 1, len(self.vocab.encode(s.tgt)) + 1)
+            for i, s in enumerate(segments)
+        }
+
+    def _decoder(self) -> list[nn.Parameter]:
+        """Those of the base that its encoder does not read."""
+        return [
+            parameter
+            for name, parameter in self.backbone.named_parameters()
+            if not name.startswith(self.backbone.encoder_reads)
+        ]
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        made: list[dict[str, object]] = [
+            {"params": list(self.network.parameters()), "peak": learning_rate}
+        ]
+        if self.config.tunes_decoder:
+            made.append({"params": self._decoder(), "peak": self.config.base_learning_rate})
+        return made
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        made = list(self._units)
+        Random(f"{self.config.seed} {epoch}").shuffle(made)
+        return [[epoch, *unit] for unit in made]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        _, *sentences = unit
+        # dropout follows from the unit, so that a resumed run drops the same
+        torch.manual_seed(Random(f"{self.config.seed} {unit}").getrandbits(63))
+        self.backbone.train(self.config.tunes_decoder)
+        said: list[Tensor] = []
+        batch = self._forced([self.train[i] for i in sentences], said.append)
+        log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
+        loss = -log_p.sum()
+        if isinstance(self.network, Bilingual):
+            weights = self.network.weight.square().sum()
+            wrong = self._wrong(batch, said).sum() + self.config.decay * len(sentences) * weights
+            loss = loss + self.config.regression * wrong
+        yield loss, len(log_p)
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Dev's loss with the network; of a bilingual one, too, the mean squared distance of f_s
+        from the embedding of the word that comes."""
+        self.backbone.eval()
+        total, wrong, tokens = 0.0, 0.0, 0
+        for unit in self._dev_units:
+            said: list[Tensor] = []
+            batch = self._forced([self.dev[i] for i in unit], said.append)
+            log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
+            total, tokens = total - float(log_p.sum()), tokens + len(log_p)
+            if isinstance(self.network, Bilingual):
+                wrong += float(self._wrong(batch, said).sum())
+        losses = {"reference": total / tokens, "criterion": total / tokens}
+        if isinstance(self.network, Bilingual):
+            losses["regression"] = wrong / tokens
+        return losses
+
+    def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
+        """Contexts and states along the references, with the network."""
+        src = [[*self.vocab.encode_source(segment.src), EOS] for segment in segments]
+        tgt = padded([[*self.vocab.encode(s.tgt), EOS] for s in segments], self.device)
+        lengths = torch.tensor([len(ids) for ids in src], device=self.device)
+        encoded = self.backbone.encode(padded(src, self.device), lengths)
+        inject = self.network.injector(self.backbone.embed, keep)
+        return ForcedBatch(tgt, *self.backbone.forced(encoded, tgt, inject))
+
+    def _wrong(self, batch: ForcedBatch, said: list[Tensor]) -> Tensor:
+        """||e(y_t) - f_s(q_t)||^2 of every reference word (n,)."""
+        words = self.backbone.embed(batch.tgt[batch.real])
+        return (words - torch.stack(said, 1)[batch.real]).square().sum(-1)
+
+
+def _evenly(segments: Sequence[Segment], most: int) -> list[Segment]:
+    return [segments[i] for i in evenly(len(segments), most)]
+
+
+def _run(
+    part: Part,
+    folder: Path,
+    epochs: int,
+    learning_rate: float,
+    config: ReferenceConfig,
+    resume: bool,
+    begun_from: str,
+) -> Standing:
+    trainer = PartTrainer(
+        part,
+        folder,
+        epochs,
+        learning_rate,
+        config.validate_every,
+        config.checkpoint_every,
+        begun_from,
+    )
+    if trainer.path("last").exists():
+        if not resume:
+            raise UsageError(
+                f"{folder}: holds a trained reference network already; go on with --resume, or "
+                "name another folder"
+            )
+        if trainer.restore():
+            log.info("%s: going on at update %d", part.name, trainer.standing.update)
+    trainer.run()
+    return trainer.standing
