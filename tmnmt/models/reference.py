@@ -185,6 +185,9 @@ class Referring(Injectable[E, S]):
     def for_beam(self, encoded: E) -> E:
         return self.base.for_beam(encoded)
 
+    def limited_to(self, words: Tensor) -> Referring[E, S]:
+        return self.for_decoding(self.base.limited_to(words))
+
     def annotations(self, encoded: E) -> Tensor:
         return self.base.annotations(encoded)
 
