@@ -260,6 +260,22 @@ def test_what_could_do_harm_is_refused_before_anything_reads_it(
         opened(tmp_path / name)
 
 
+def test_what_is_no_xml_may_have_what_looks_like_a_document_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As settings of printers have it."""
+    monkeypatch.setattr("tmnmt.files.office.okapi.check", lambda: None)
+    write_docx(tmp_path / "a.docx")
+    kind = b'<Default Extension="bin" ContentType="application/vnd.ms-printerSettings"/></Types>'
+    more = {"word/printerSettings1.bin": b"<!DOCTYPE plist>"}
+    rewritten(tmp_path / "a.docx", {}, more)
+    with pytest.raises(FormatError, match=r"printerSettings1\.bin has a document type"):
+        opened(tmp_path / "a.docx")
+    types = {"[Content_Types].xml": lambda data: data.replace(b"</Types>", kind)}
+    rewritten(tmp_path / "a.docx", types)
+    assert isinstance(opened(tmp_path / "a.docx"), OfficeFile)
+
+
 def test_a_part_that_is_longer_than_the_archive_says_is_refused(tmp_path: Path) -> None:
     write_docx(tmp_path / "a.docx")
     understated(tmp_path / "a.docx", "word/document.xml")

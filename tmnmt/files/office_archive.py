@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections.abc import Callable
 from copy import copy
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from xml.etree.ElementTree import ParseError, fromstring
 
 from tmnmt.errors import FormatError
 from tmnmt.formats.stream import ALWAYS_ALLOWED, BLOCK, MAX_EXPANSION
@@ -51,43 +53,66 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
     names = [part.filename for part in parts]
     if len({*names}) < len(names):
         raise FormatError(f"{path}: two of its parts have one name")
-    allowed = min(MAX_UNPACKED, max(ALWAYS_ALLOWED, MAX_EXPANSION * path.stat().st_size))
-    unpacked = 0
+    if CONTENTS not in names:
+        raise FormatError(f"{path}: no file of Office: it lacks {CONTENTS}")
+    left = min(MAX_UNPACKED, max(ALWAYS_ALLOWED, MAX_EXPANSION * path.stat().st_size))
+    declared = list[str]()  # document types
     for part in parts:
         if part.flag_bits & 1 or part.compress_type not in _METHODS:
             raise FormatError(f"{path}: {part.filename} is encrypted or packed in an unknown way")
-        if _MACROS.search(part.filename.encode()):
-            raise _with_macros(path)
-        before, length = b"", 0
-        with archive.open(_all_of(part)) as stream:
-            while data := stream.read(BLOCK):
-                length += len(data)
-                if unpacked + length > allowed:
-                    raise FormatError(
-                        f"{path}: refused as a decompression bomb: it unpacks to more than "
-                        f"{MAX_EXPANSION} times its size, or {MAX_UNPACKED >> 20:,} MB"
-                    )
-                if _DOCTYPE.search(before + data):
-                    raise FormatError(f"{path}: {part.filename} has a document type declaration")
-                before = data[-_OVERLAP:]
+        length, has_type = _unpacked(archive, part, left)
+        left -= length
+        if left < 0:
+            raise FormatError(
+                f"{path}: refused as a decompression bomb: it unpacks to more than "
+                f"{MAX_EXPANSION} times its size, or {MAX_UNPACKED >> 20:,} MB"
+            )
         if length != part.file_size:
             raise FormatError(f"{path}: damaged: {part.filename} is longer than it says")
-        unpacked += length
-    if CONTENTS not in names:
-        raise FormatError(f"{path}: no file of Office: it lacks {CONTENTS}")
+        declared += [part.filename] * has_type
+    if CONTENTS in declared:
+        raise _with_type(path, CONTENTS)
     contents = archive.read(CONTENTS)
     if not any(kind in contents for kind in _TYPES):
         raise FormatError(f"{path}: no file of Word, Excel or PowerPoint")
-    if _MACROS.search(contents):
-        raise _with_macros(path)
+    if _MACROS.search(contents) or any(_MACROS.search(name.encode()) for name in names):
+        raise FormatError(f"{path}: it has macros; save it without them first")
+    is_xml = _xml_parts(contents, path)
+    for name in filter(is_xml, declared):
+        raise _with_type(path, name)
 
 
-def _all_of(part: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """The part, to be unpacked to its end, whatever length it says, as Java does."""
+def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int) -> tuple[int, bool]:
+    """The length of a part, and whether it has what looks like a document type declaration; stops
+    where it is longer than `most`."""
     whole = copy(part)
-    whole.file_size = MAX_UNPACKED + BLOCK
-    return whole
+    whole.file_size = MAX_UNPACKED + BLOCK  # to its end, whatever length it says, as Java does
+    before, length, found = b"", 0, False
+    with archive.open(whole) as stream:
+        while length <= most and (data := stream.read(BLOCK)):
+            length += len(data)
+            found = found or _DOCTYPE.search(before + data) is not None
+            before = data[-_OVERLAP:]
+    return length, found
 
 
-def _with_macros(path: Path) -> FormatError:
-    return FormatError(f"{path}: it has macros; save it without them first")
+def _xml_parts(contents: bytes, path: Path) -> Callable[[str], bool]:
+    """Says of a part by its name whether it is read as XML; one of no known type may be."""
+    try:
+        entries = list(fromstring(contents))
+    except ParseError as error:
+        raise FormatError(f"{path}: {CONTENTS}: broken XML: {error}") from error
+    types = {
+        (entry.get("PartName") or f".{entry.get('Extension')}").lower(): entry.get("ContentType")
+        for entry in entries
+    }
+
+    def is_xml(name: str) -> bool:
+        own = types.get(f"/{name}".lower()) or types.get(PurePosixPath(name).suffix.lower())
+        return own is None or own.endswith("xml")
+
+    return is_xml
+
+
+def _with_type(path: Path, name: str) -> FormatError:
+    return FormatError(f"{path}: {name} has a document type declaration")
