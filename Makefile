@@ -21,10 +21,11 @@ $(VENV)/.installed-dev: pyproject.toml
 	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,dev]'
 	touch $@ $(VENV)/.installed
 
-# Without what it needs, the tests of Elasticsearch are skipped and say so. pytest's own closing line comes last.
+# Without what they need, the tests of Elasticsearch and Okapi are skipped and say so. pytest's own closing line comes last.
 # Two processes, each with all tests of a file.
 test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
+	$(RUN) okapi/fetch.py || echo "make test: without it the tests that need Okapi are skipped"
 	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=
 
 lint: $(VENV)/.installed-dev

@@ -14,6 +14,7 @@ KINDS = (
     "disk",
     "openssl",
     "gettext",
+    "okapi",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 

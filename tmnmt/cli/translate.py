@@ -47,7 +47,7 @@ def translate(
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Lines, or XLIFF, PO, TMX, HTML, Markdown, JSON, properties; - or none: stdin.",
+            help="Lines, or XLIFF, PO, TMX, HTML, Markdown, JSON, DOCX ...; - or none: stdin.",
         ),
     ] = None,
     model: Annotated[

@@ -8,6 +8,7 @@ from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.json import JsonFile
 from tmnmt.files.markdown import MarkdownFile
+from tmnmt.files.office import OfficeFile
 from tmnmt.files.po import PoFile
 from tmnmt.files.properties import PropertiesFile
 from tmnmt.files.tmx import TmxFile
@@ -20,6 +21,7 @@ HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
 KINDS: tuple[type[TranslatableFile], ...] = (
+    OfficeFile,
     Xliff2,
     Xliff1,
     PoFile,
@@ -37,7 +39,7 @@ def opened(path: Path) -> TranslatableFile:
     if kind is None:
         raise FormatError(
             f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, Markdown, "
-            "JSON, Java properties"
+            "JSON, Java properties, DOCX, XLSX, PPTX"
         )
     return kind(path)
 

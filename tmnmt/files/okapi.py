@@ -1,0 +1,64 @@
+"""Okapi's filters, which are in Java: run as a program of its own, where its jars are.
+
+TMNMT_OKAPI names the folder of the jars, as `okapi/fetch.py` of the repository fills it. Nothing is
+fetched here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Literal
+
+from tmnmt.errors import FormatError, UsageError
+
+FOLDER = "TMNMT_OKAPI"
+CLASS = "Office"
+HEAP = "1g"
+LONGEST = 1800  # seconds that one file may take
+HELP = "see docs/files-office.md"
+
+
+def jars() -> Path:
+    """The folder of the jars. UsageError where there is none, or no Java."""
+    said = os.environ.get(FOLDER, "")
+    if not said:
+        raise UsageError(f"it needs Java and the jars of Okapi, and {FOLDER} names none; {HELP}")
+    if not (Path(said) / f"{CLASS}.class").is_file():
+        raise UsageError(f"{FOLDER}={said}: the jars of Okapi are not there; {HELP}")
+    return Path(said)
+
+
+def java() -> str:
+    """The program: of $JAVA_HOME, else the one on the path. UsageError where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin") if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise UsageError(f"it needs a Java, and none is installed; {HELP}")
+    return found
+
+
+def check() -> None:
+    """Raises UsageError where Okapi cannot be run."""
+    jars()
+    java()
+
+
+def run(what: Literal["extract", "merge"], path: Path, *arguments: str, temporary: Path) -> None:
+    """One run on the file at `path`. `what`: "extract" or "merge". FormatError with
+    Okapi's reason where that fails."""
+    folder = jars()
+    options = [f"-Xmx{HEAP}", "-Djava.awt.headless=true", f"-Djava.io.tmpdir={temporary}"]
+    place = f"{folder}{os.pathsep}{folder / '*'}"
+    command = [java(), *options, "-cp", place, CLASS, what, str(path.absolute()), *arguments]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FormatError(f"{path}: Okapi was not done with it in {LONGEST} seconds") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise FormatError(f"{path}: Okapi cannot {what} it: {lines[-1] if lines else 'no reason'}")
