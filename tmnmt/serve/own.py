@@ -7,8 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.session import Session
+from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import match_record, translation_record
@@ -35,6 +34,17 @@ _EXPLAIN = Field("explain", "flag", "With the origin of every token.", default=F
 _SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
 _TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
 _MEMORIES = Field("memories", "texts", "Names of the memories to read; not given, all of the pair.")
+_TERMS = Field("terms", "texts", "Names of lists of terms, or ids; not given, all of the pair.")
+_TERMS_MODE = Field(
+    "terms_mode", "text", "As on the command line.", "soft", choices=("soft", "hard")
+)
+_OPTIONS = Field(
+    "options",
+    "object",
+    "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, top_k, threshold, "
+    "short_threshold.",
+    default={},
+)
 _SRC = Field("src", "text", "The source text.", needed=True)
 _TGT = Field("tgt", "text", "Its translation.", needed=True)
 TRANSLATE = (
@@ -45,13 +55,9 @@ TRANSLATE = (
     _IGNORED,
     _EXPLAIN,
     _MEMORIES,
-    Field(
-        "options",
-        "object",
-        "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, top_k, "
-        "threshold, short_threshold.",
-        default={},
-    ),
+    _TERMS,
+    _TERMS_MODE,
+    _OPTIONS,
     Field(
         "priority",
         "text",
@@ -64,6 +70,9 @@ BEGIN = (
     _TARGET,
     _MEMORIES,
     Field("write_to", "text", "Name of the memory that confirmed pairs are added to, for good."),
+    _TERMS,
+    _TERMS_MODE,
+    _OPTIONS,
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 CONFIRM = (_SRC, _TGT)
@@ -98,6 +107,8 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
         tuple(memories) if memories is not None else None,
         fields["options"],
         None if priority is None else priority == "interactive",
+        tuple(fields["terms"]) if fields["terms"] is not None else None,
+        fields["terms_mode"] == "hard",
     )
 
 
@@ -196,80 +207,93 @@ async def begin(service: Service, asked: Asked) -> Any:
     """Begins a session: one document, which learns from every pair that is confirmed in it."""
     fields = read(asked.body, BEGIN)
     model = service.model(fields["source"], fields["target"])
-    to = None
-    if fields["write_to"] is not None:
-        to = service.memories.writable(fields["write_to"], model.languages, asked.caller)
-    view = service.view(model, asked.caller, fields["memories"], {}, to)
-    chosen = service.memories.chosen(fields["memories"], model.languages, asked.caller)
-    names = dict.fromkeys([*(m.name for m in chosen), *([to.name] if to is not None else [])])
-    written = to.name if to is not None else None
-    return _session(
-        service.sessions.begin(asked.caller, model, Session(view), written, tuple(names))
+    given = service.given(
+        model,
+        asked.caller,
+        fields["memories"],
+        fields["write_to"],
+        fields["terms"],
+        fields["terms_mode"] == "hard",
+        fields["options"],
     )
+    return _session(await service.begin(model, asked.caller, given), 0)
 
 
-def _session(one: Open) -> dict[str, Any]:
+def _session(one: Open, confirmed: int) -> dict[str, Any]:
     source, target = one.model.languages
     return {
         "id": one.id,
         "source": source.code,
         "target": target.code,
-        "memories": list(one.memories),
-        "write_to": one.memory,
-        "confirmed": sum(bool(entry.tgt) for entry in one.session.done),
+        "memories": list(one.given.memories),
+        "write_to": one.given.write_to,
+        "terms": list(one.given.terms),
+        "confirmed": confirmed,
     }
 
 
 async def session(service: Service, asked: Asked) -> Any:
     """What a session reads and writes, and how much was confirmed in it."""
-    return _session(service.sessions.get(asked.path["session"], asked.caller))
+    one = await service.session(asked.path["session"], asked.caller)
+    return _session(one, await service.written(lambda: service.sessions.count(one.id)))
 
 
 async def in_session(service: Service, asked: Asked) -> Any:
     """Translates the next texts of a session's document."""
     fields = read(asked.body, IN_SESSION)
-    one = service.sessions.get(asked.path["session"], asked.caller)
+    one = await service.session(asked.path["session"], asked.caller)
     given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
     texts = Wanted(tuple(fields["texts"]), explain=fields["explain"], **given)
-    done = await service.translated(one.model, one.session, texts)
-    return {"model": one.model.name, "translations": _texts(done)}
+    return {
+        "model": one.model.name,
+        "translations": _texts(await service.in_session(one, texts)),
+    }
 
 
 async def confirm(service: Service, asked: Asked) -> Any:
-    """Confirms a pair: the next text of the session knows it. In a session with write_to it is on
-    disk when this is answered."""
+    """Confirms a pair: the next text of the session knows it. It is on disk when this is answered,
+    in a session with write_to in that memory, too."""
     fields = read(asked.body, CONFIRM)
-    one = service.sessions.get(asked.path["session"], asked.caller)
-    if one.memory is not None:
-        asked.caller.check("write")
+    one = await _open_to_write(service, asked)
     try:
         source, target = confirmable(fields["src"], fields["tgt"])
     except UsageError as error:
         raise wrong(str(error)) from error
-    service.sessions.check_room(one)
-    await service.called(one.model, lambda: one.session.confirm(source, target))
+
+    def confirmed() -> int:
+        service.sessions.confirm(one, source, target)
+        return service.sessions.count(one.id)
+
+    count = await service.written(confirmed)
     service.counts["confirmed",] += 1
-    return _session(one)
+    return _session(one, count)
+
+
+async def _open_to_write(service: Service, asked: Asked) -> Open:
+    """The session of the path. Raises Refused where it writes to a memory, and the caller may
+    not."""
+    one = await service.session(asked.path["session"], asked.caller)
+    if one.given.write_to is not None:
+        asked.caller.check("write")
+    return one
 
 
 async def undo(service: Service, asked: Asked) -> Any:
     """Takes the pair that was confirmed last back, out of the memory, too."""
     read(asked.body, ())
-    one = service.sessions.get(asked.path["session"], asked.caller)
-    if one.memory is not None:
-        asked.caller.check("write")
-    if not one.session.done:
-        raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
-    try:
-        taken = await service.called(one.model, one.session.undo)
-    except UsageError as error:
-        raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session") from error
-    return _session(one) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
+    one = await _open_to_write(service, asked)
+
+    def undone() -> tuple[Done, int]:
+        return service.sessions.undo(one), service.sessions.count(one.id)
+
+    taken, count = await service.written(undone)
+    return _session(one, count) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
 
 
 async def end(service: Service, asked: Asked) -> Any:
     """Forgets a session. What was written to a memory stays there."""
-    service.sessions.end(asked.path["session"], asked.caller)
+    id = asked.path["session"]
+    await service.written(lambda: service.sessions.end(id, asked.caller))
     return Response(status_code=204)
 
 

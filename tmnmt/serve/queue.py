@@ -14,7 +14,6 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, beside, plain_of
 from tmnmt.engine.coded import Coded
@@ -26,9 +25,7 @@ from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches
-MOST_CALLS = 256  # that wait for the thread of a model
 _SHARE = 2  # long lists take at most one part of so many of the room
-Result = TypeVar("Result")
 
 
 class Job:
@@ -41,10 +38,12 @@ class Job:
         explain: bool = False,
         urgent: bool | None = None,
         seconds: float = 60.0,
+        follow: Callable[[], None] = lambda: None,
     ) -> None:
         """session: whose translator has the memories and settings, and whose confirmed pairs are
-        read. urgent: None: where it is short. seconds: after so many it is given up."""
-        self.session, self.explain = session, explain
+        read. urgent: None: where it is short. seconds: after so many it is given up. follow: called
+        before texts of it are decoded: the session then has what was confirmed by now."""
+        self.session, self.explain, self.follow = session, explain, follow
         self.view: Translator = session.translator
         self.size = sum(len(plain_of(source)) + 1 for source in sources)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent
@@ -82,7 +81,7 @@ class Job:
         if self.waiting:
             return
         self.view.link([*self._open.values()])
-        self._done += map(self.view.tally.counted, self._order.ready())
+        self._done += map(self.view.counted, self._order.ready())
         if len(self._done) == self._count:
             self.future.set_result(self._done)
 
@@ -101,7 +100,6 @@ class Queue:
         self.counts: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
-        self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
@@ -137,18 +135,6 @@ class Queue:
             self._changed.notify()
         return job.future
 
-    def call(self, work: Callable[[], Result]) -> Future[Result]:
-        """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
-        where too many wait."""
-        future: Future[Result] = Future()
-        with self._changed:
-            self._check_open()
-            if len(self._calls) >= MOST_CALLS:
-                raise Refused(429, "busy", "too much is waiting; try again later", 1)
-            self._calls.append((work, future))
-            self._changed.notify()
-        return future
-
     def _check_open(self) -> None:
         if self._stopping:
             raise Refused(503, "stopping", "the server is stopping", 5)
@@ -165,7 +151,6 @@ class Queue:
                 self._jobs = [job for job in self._jobs if not job.gone]
 
     def _work(self) -> None:
-        self._do_calls()
         batch = self._batch()
         if batch:
             self._decode(batch)
@@ -176,20 +161,10 @@ class Queue:
         """Waits for work; False at the end."""
         with self._changed:
             idle = not self._jobs
-            self._changed.wait_for(lambda: self._jobs or self._calls or self._stopping)
-            if idle and not self._calls and not self._stopping:
+            self._changed.wait_for(lambda: self._jobs or self._stopping)
+            if idle and not self._stopping:
                 self._changed.wait(GATHER)
-            return bool(self._jobs or self._calls or not self._stopping)
-
-    def _do_calls(self) -> None:
-        with self._changed:
-            calls, self._calls = self._calls, []
-        for work, future in calls:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(work())
-                except Exception as error:  # told to who asked
-                    future.set_exception(error)
+            return bool(self._jobs or not self._stopping)
 
     def _batch(self) -> list[tuple[Job, Piece]]:
         """What is decoded next: pieces that are as long as the first one of the oldest request,
@@ -210,6 +185,7 @@ class Queue:
             if pool and not _go_together(job, pool[0][0]):
                 continue
             try:
+                job.follow()
                 job.read_on(size)
             except Exception as error:
                 job.fail(error)
@@ -266,4 +242,5 @@ class Queue:
 
 
 def _go_together(job: Job, other: Job) -> bool:
-    return job.explain == other.explain and job.view.settings == other.view.settings
+    same = job.explain == other.explain and job.view.settings == other.view.settings
+    return same and job.view.terms is other.view.terms
