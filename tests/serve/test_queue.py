@@ -151,12 +151,14 @@ def test_what_was_taken_is_finished_and_no_more_is_taken(
     translator: Translator, queue: Queue
 ) -> None:
     futures = [queue.submit(job(translator)) for _ in range(3)]
+    called = queue.call(lambda: 7)
     queue.start()
     queue.stop()
-    assert all(future.done() and future.result() for future in futures)
-    with pytest.raises(Refused) as refused:
-        queue.submit(job(translator))
-    assert refused.value.status == 503
+    assert all(future.done() and future.result() for future in futures) and called.result() == 7
+    for submit in (lambda: queue.submit(job(translator)), lambda: queue.call(lambda: None)):
+        with pytest.raises(Refused) as refused:
+            submit()
+        assert refused.value.status == 503
 
 
 class Broken(MemoryIndex):
@@ -198,6 +200,18 @@ def test_the_thread_goes_on_after_what_nobody_expected(
     with pytest.raises(RuntimeError, match="unheard of"):
         first.result(60)
     assert queue.submit(job(translator)).result(60)
+
+
+def test_too_many_calls_are_refused(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.serve.queue.MOST_CALLS", 2)
+    calls = [queue.call(lambda: 1), queue.call(lambda: 2)]
+    with pytest.raises(Refused) as refused:
+        queue.call(lambda: 3)
+    assert refused.value.status == 429
+    queue.start()
+    assert [call.result(60) for call in calls] == [1, 2]
 
 
 def test_many_threads_lose_nothing(translator: Translator, queue: Queue) -> None:

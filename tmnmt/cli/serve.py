@@ -70,6 +70,9 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="For HTTPS: its key, as PEM.")
     ] = None,
     body_bytes: Annotated[int, at_least(1), Help("Largest request.", title="Limits")] = 2_000_000,
+    file_bytes: Annotated[
+        int, at_least(1), Help("Largest document or memory file.", title="Limits")
+    ] = 50_000_000,
     text_length: Annotated[
         int, at_least(1), Help("Characters of a text, at most.", title="Limits")
     ] = 50_000,
@@ -97,7 +100,9 @@ def serve(
     if certificate is not None and private_key is not None:
         check_certificate(certificate, private_key)
     found = Keys.load(keys) if keys is not None else None
-    limits = Limits(body=body_bytes, text=text_length, waiting=waiting, seconds=seconds)
+    limits = Limits(
+        body=body_bytes, file=file_bytes, text=text_length, waiting=waiting, seconds=seconds
+    )
     with listening(host, port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
             service = service_of(

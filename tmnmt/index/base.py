@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, Self
@@ -74,6 +74,15 @@ class WritableIndex(Index, Protocol):
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds
         them. Without `changed` (or `created`) they get the present time. Texts stay as they are
         given, line ends too: it is the readers of `tmnmt.formats` that clean them."""
+        ...
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """Puts `change(segment)` in the place of every segment with one of these ids, as durable
+        and visible as an addition; the new segments. Raises UnknownIdError."""
+        ...
+
+    def segments(self) -> Iterator[Segment]:
+        """All segments that are meant, in order of id."""
         ...
 
     def delete(self, ids: Iterable[int]) -> None:

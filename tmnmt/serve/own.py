@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from tmnmt.engine.confirmed import Done, confirmable
-from tmnmt.errors import UsageError
-from tmnmt.formats.clean import clean_name
+from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.records import match_record, translation_record
 from tmnmt.segments import Match, Segment
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
+from tmnmt.serve.keys import Caller
+from tmnmt.serve.managed import (
+    MANAGED,
+    PAIR,
+    SAVED,
+    SOURCE,
+    SRC,
+    TARGET,
+    TERMS_MODE,
+    TGT,
+    pair_of,
+)
 from tmnmt.serve.markup import FORMS
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
@@ -24,6 +40,9 @@ from tmnmt.serve.service import Answer, Model, Service, Translated, Wanted
 from tmnmt.serve.sessions import Open
 
 MOST_ADDED = 10_000  # segments of one request
+STREAMED = 16  # texts that are translated together
+AGAIN = 0.5  # seconds after which what was refused comes again
+_NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 _TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True)
 _FORM = Field("format", "text", "What the texts are.", default="text", choices=FORMS)
@@ -31,13 +50,8 @@ _IGNORED = Field(
     "ignore_tags", "texts", "Of format xml: elements whose content stays as it is.", default=[]
 )
 _EXPLAIN = Field("explain", "flag", "With the origin of every token.", default=False)
-_SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
-_TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
 _MEMORIES = Field("memories", "texts", "Names of the memories to read; not given, all of the pair.")
 _TERMS = Field("terms", "texts", "Names of lists of terms, or ids; not given, all of the pair.")
-_TERMS_MODE = Field(
-    "terms_mode", "text", "As on the command line.", "soft", choices=("soft", "hard")
-)
 _OPTIONS = Field(
     "options",
     "object",
@@ -45,18 +59,16 @@ _OPTIONS = Field(
     "short_threshold.",
     default={},
 )
-_SRC = Field("src", "text", "The source text.", needed=True)
-_TGT = Field("tgt", "text", "Its translation.", needed=True)
 TRANSLATE = (
     _TEXTS,
-    _SOURCE,
-    _TARGET,
+    SOURCE,
+    TARGET,
     _FORM,
     _IGNORED,
     _EXPLAIN,
     _MEMORIES,
     _TERMS,
-    _TERMS_MODE,
+    TERMS_MODE,
     _OPTIONS,
     Field(
         "priority",
@@ -66,16 +78,16 @@ TRANSLATE = (
     ),
 )
 BEGIN = (
-    _SOURCE,
-    _TARGET,
+    SOURCE,
+    TARGET,
     _MEMORIES,
     Field("write_to", "text", "Name of the memory that confirmed pairs are added to, for good."),
     _TERMS,
-    _TERMS_MODE,
+    TERMS_MODE,
     _OPTIONS,
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
-CONFIRM = (_SRC, _TGT)
+CONFIRM = (SRC, TGT)
 SEARCH = (
     Field("texts", "texts", "What to look for.", needed=True),
     Field("k", "whole", "At most so many pairs for a text.", default=5, least=1, most=100),
@@ -87,7 +99,7 @@ ADD = (
         "objects",
         "The pairs to add.",
         needed=True,
-        inside=(_SRC, _TGT, Field("document", "text", "Where they are from.", default="")),
+        inside=PAIR,
     ),
 )
 
@@ -192,15 +204,54 @@ def segments(given: Sequence[Mapping[str, Any]]) -> list[Segment]:
     """Pairs as a memory holds them. Raises Refused for what it cannot hold."""
     if len(given) > MOST_ADDED:
         raise Refused(413, "too_large", f"a request may add {MOST_ADDED:,} segments")
-    return [_segment(one["src"], one["tgt"], one.get("document", "")) for one in given]
+    return [pair_of(one["src"], one["tgt"], one.get("document", "")) for one in given]
 
 
-def _segment(src: str, tgt: str, document: str) -> Segment:
-    try:
-        source, target = confirmable(src, tgt)
-    except UsageError as error:
-        raise wrong(str(error)) from error
-    return Segment(source.plain, target.plain, clean_name(document), origin="server")
+async def stream(service: Service, asked: Asked) -> Any:
+    """Translates texts and sends each as soon as it is there, as server-sent events: translation
+    (index, text, segments) for every text in order, then done; or error."""
+    asks = wanted(asked.body)
+    asked.caller.check("translate")
+    service.check_size(asks.texts[: service.limits.texts])
+    service.check_size([max(asks.texts, key=len, default="")])
+    parts = [asks.texts[at : at + STREAMED] for at in range(0, len(asks.texts), STREAMED)]
+    ask = partial(replace, asks, urgent=False if asks.urgent is None else asks.urgent)
+    first = await service.translate(ask(texts=parts[0] if parts else ()), asked.caller)
+
+    async def events() -> AsyncIterator[str]:
+        count = 0
+        try:
+            for number in range(max(1, len(parts))):
+                answer = first
+                if number:
+                    answer = await _patiently(service, ask(texts=parts[number]), asked.caller)
+                for one in _texts(answer.texts):
+                    yield _event("translation", {"index": count, **one})
+                    count += 1
+        except Refused as refused:
+            yield _event("error", refusal(refused)[1])
+        except TmnmtError:
+            yield _event("error", refusal(Refused(503, "unavailable", "it cannot be used now"))[1])
+        else:
+            yield _event("done", {"model": first.model.name, "texts": count})
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers=_NOT_KEPT)
+
+
+async def _patiently(service: Service, asks: Wanted, caller: Caller) -> Answer:
+    """Comes again where too much was waiting, as long as a request may take."""
+    until = time.monotonic() + service.limits.seconds
+    while True:
+        try:
+            return await service.translate(asks, caller)
+        except Refused as refused:
+            if refused.status != 429 or time.monotonic() > until:
+                raise
+        await asyncio.sleep(AGAIN)
+
+
+def _event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 async def begin(service: Service, asked: Asked) -> Any:
@@ -290,6 +341,20 @@ async def undo(service: Service, asked: Asked) -> Any:
     return _session(one, count) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
 
 
+async def confirmed(service: Service, asked: Asked) -> Any:
+    """All pairs that were confirmed in a session, in order."""
+    one = await service.session(asked.path["session"], asked.caller)
+    done = await service.written(lambda: service.sessions.done(one.id))
+    return {"pairs": [{"src": each.src, "tgt": each.tgt} for each in done]}
+
+
+async def save(service: Service, asked: Asked) -> Any:
+    """The session as a file, with which Translator.session and tmnmt translate --session go on."""
+    one = await service.session(asked.path["session"], asked.caller)
+    made = await service.in_thread(lambda: service.sessions.saved(one))
+    return Response(made, media_type="application/octet-stream", headers=SAVED)
+
+
 async def end(service: Service, asked: Asked) -> Any:
     """Forgets a session. What was written to a memory stays there."""
     id = asked.path["session"]
@@ -326,6 +391,7 @@ OWN = Dialect(
     ("",),
     (
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
+        Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE),
         Route("GET", "/v1/models", models, "read"),
         Route("GET", "/v1/languages", languages, "read"),
         Route("GET", "/v1/memories", memories, "read"),
@@ -337,6 +403,9 @@ OWN = Dialect(
         Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM),
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
+        Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
+        Route("GET", "/v1/sessions/{session}/save", save, "translate"),
+        *MANAGED,
         Route("GET", "/v1/openapi.json", openapi, None),
         Route("GET", "/health", health, None),
         Route("GET", "/ready", ready, None),

@@ -14,6 +14,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
+from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, beside, plain_of
 from tmnmt.engine.coded import Coded
@@ -25,7 +26,9 @@ from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches
+MOST_CALLS = 256  # that wait for the thread of a model
 _SHARE = 2  # long lists take at most one part of so many of the room
+Result = TypeVar("Result")
 
 
 class Job:
@@ -100,6 +103,7 @@ class Queue:
         self.counts: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
+        self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
@@ -135,6 +139,18 @@ class Queue:
             self._changed.notify()
         return job.future
 
+    def call(self, work: Callable[[], Result]) -> Future[Result]:
+        """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
+        where too many wait."""
+        future: Future[Result] = Future()
+        with self._changed:
+            self._check_open()
+            if len(self._calls) >= MOST_CALLS:
+                raise Refused(429, "busy", "too much is waiting; try again later", 1)
+            self._calls.append((work, future))
+            self._changed.notify()
+        return future
+
     def _check_open(self) -> None:
         if self._stopping:
             raise Refused(503, "stopping", "the server is stopping", 5)
@@ -151,6 +167,7 @@ class Queue:
                 self._jobs = [job for job in self._jobs if not job.gone]
 
     def _work(self) -> None:
+        self._do_calls()
         batch = self._batch()
         if batch:
             self._decode(batch)
@@ -161,10 +178,20 @@ class Queue:
         """Waits for work; False at the end."""
         with self._changed:
             idle = not self._jobs
-            self._changed.wait_for(lambda: self._jobs or self._stopping)
-            if idle and not self._stopping:
+            self._changed.wait_for(lambda: self._jobs or self._calls or self._stopping)
+            if idle and not self._calls and not self._stopping:
                 self._changed.wait(GATHER)
-            return bool(self._jobs or not self._stopping)
+            return bool(self._jobs or self._calls or not self._stopping)
+
+    def _do_calls(self) -> None:
+        with self._changed:
+            calls, self._calls = self._calls, []
+        for work, future in calls:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except Exception as error:  # told to who asked
+                    future.set_exception(error)
 
     def _batch(self) -> list[tuple[Job, Piece]]:
         """What is decoded next: pieces that are as long as the first one of the oldest request,

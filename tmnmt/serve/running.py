@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,9 @@ from tmnmt.serve.service import Limits, Model, Service
 from tmnmt.serve.terms import opened as terms_opened
 
 _WAITING = 512  # connections that the system keeps until they are taken
+# Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes
+# it again at every operation: at 5 ms, which is usual, each search made it wait so long each time.
+SWITCH = 0.0005
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -173,6 +177,7 @@ def run(
     """Serves until it is told to stop. `said`: called when it is ready."""
     server = server_of(service, certificate, private_key)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    sys.setswitchinterval(SWITCH)
     service.start()
     try:
         said()

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Source, Text
 from tmnmt.config.options import Decoding, Search, options_of
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
@@ -21,6 +21,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.segments import Match, Segment, Translation
 from tmnmt.serve.database import Database
+from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
@@ -38,7 +39,9 @@ VIEWS = 256  # translators for sets of memories and options that are kept
 # The options of a translation that a request may set, and the most that it may ask for.
 OPTIONS = {"mode", "verbatim", "beam", "length_penalty", "top_k", "threshold", "short_threshold"}
 MOST = {"beam": 20, "top_k": 32}
+AGAIN = 0.5  # seconds after which a job that was refused comes again
 Result = TypeVar("Result")
+InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Limits:
     """What a request may ask for."""
 
     body: int = 2_000_000  # bytes
+    file: int = 50_000_000  # bytes of a document, or a memory that is read in
     texts: int = 1_000  # of one request
     text: int = 50_000  # characters
     waiting: int = 200_000  # characters that wait for a model
@@ -124,6 +128,7 @@ class Service:
         self.database = database
         self.sessions = Sessions(database, limits.sessions)
         self.terms = TermLists(terms, database)
+        self.jobs = Jobs(database)
         self._views: dict[object, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
@@ -142,6 +147,7 @@ class Service:
     def stop(self) -> None:
         """Finishes what was taken."""
         self.ready = False
+        self.jobs.stop()
         for model in self.models:
             model.queue.stop()
         self._search.stop()
@@ -218,6 +224,23 @@ class Service:
             for one in marked
             for segments in [tuple(next(done) for _ in one.sources)]
         )
+
+    def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
+        """What translates the segments of a long document for a thread of its own, some at a time,
+        after all that somebody waits for."""
+        _, idle = self._view(model, caller, given)
+
+        def translated(sources: Sequence[Source]) -> Sequence[Translation]:
+            while True:
+                job = Job(idle, sources, urgent=False, seconds=self.limits.seconds)
+                try:
+                    return model.queue.submit(job).result()
+                except Refused as refused:
+                    if refused.status not in (429, 503) or refused.code == "stopping":
+                        raise
+                    time.sleep(AGAIN)
+
+        return translated
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""

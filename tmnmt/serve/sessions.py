@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tmnmt.codes.record import Text
@@ -164,6 +166,14 @@ class Sessions:
         )
         if not added:
             raise unknown("there is no such session")
+
+    def saved(self, one: Open) -> bytes:
+        """The session as a file of `Session.save`; of a copy of its own, so for any thread."""
+        copy, done = Session(one.session.translator), self.done(one.id)
+        copy.follow(0, done)
+        with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
+            copy.save(path := Path(folder) / "session")
+            return path.read_bytes()
 
     def undo(self, one: Open) -> Done:
         """Takes the pair that was confirmed last back, out of the memory, too. Raises Refused where
