@@ -26,8 +26,9 @@ NAMED = 5  # units of a document that are told as left
 Translated = Callable[[Sequence[Text]], Sequence[Translation]]
 
 
-def read_into(index: WritableIndex, path: Path, advance: Advance) -> Mapping[str, Any]:
-    """All segments of a memory file into an index, all or none. Raises FormatError for what is no
+def read_into(index: WritableIndex, path: Path, name: str, advance: Advance) -> Mapping[str, Any]:
+    """All segments of a memory file into an index, all or none. `name`: of documents that have none
+    in the file. Raises FormatError for what is no
     memory, and LockedError where another process writes to the index."""
     size = path.stat().st_size
     reader = read_memories(
@@ -36,8 +37,8 @@ def read_into(index: WritableIndex, path: Path, advance: Advance) -> Mapping[str
         index.tgt_lang,
         progress=lambda _, share: advance(int(size * share), size),
     )
-    # a document without a name is called by its file, whose name is none of theirs
-    segments = [replace(one, document="") if one.document == path.name else one for one in reader]
+    own = path.name.partition(".")[0]  # what a document without a name is called by its reader
+    segments = [replace(one, document=name) if one.document == own else one for one in reader]
     if segments:
         index.add(segments)
     report = reader.report

@@ -143,7 +143,7 @@ class Jobs:
         told, made, state = dict[str, Any](), None, "failed"
         try:
             with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
-                path = Path(folder) / f"file{ending(name)}"
+                path = Path(folder) / f"{id}{ending(name)}"
                 path.write_bytes(content)
                 try:
                     self._advance(id, 0, None)

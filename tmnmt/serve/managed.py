@@ -119,12 +119,12 @@ async def import_(service: Service, asked: Asked) -> Any:
     """Reads a memory file (TMX, TSV and so on) into a memory, all of it or nothing, as a job."""
     fields = read(asked.query, IMPORT)
     memory = service.memories.get(asked.path["memory"], asked.caller)
-    index = memory.writable
+    index, document = memory.writable, clean_name(Path(fields["name"]).name.partition(".")[0])
     if index is None:
         raise Refused(403, "read_only", "this memory is not written to")
 
     def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
-        return files.read_into(index, path, advance), None
+        return files.read_into(index, path, document, advance), None
 
     return await _job(service, asked, "import", {"memory": memory.name}, fields["name"], work)
 
