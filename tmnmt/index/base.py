@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol, Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
+from tmnmt.formats.iso639 import short
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Match, Segment
@@ -163,8 +164,8 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 def check_languages(
     where: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
-    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions
-    do not count."""
+    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions do
+    not count, nor whether a code has two letters or three."""
     for asked, have in zip((src_lang, tgt_lang), languages, strict=True):
         if asked and primary(asked) != primary(have):
             pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
@@ -172,5 +173,6 @@ def check_languages(
 
 
 def primary(language: str) -> str:
-    """The language of a code without its region: "fr" of "fr-CA"."""
-    return language.lower().replace("_", "-").split("-")[0]
+    """The language of a code without its region, in two letters where there are such: "fr" of
+    "fr-CA" and of "fra"."""
+    return short(language.lower().replace("_", "-").split("-")[0])
