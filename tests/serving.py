@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -96,13 +97,25 @@ def tiny_server(
     written: tuple[str, ...] = (),
     keys: Keys | None = None,
     limits: Limits = Limits(),
+    terms: tuple[str, ...] = (),
+    sessions: Path | None = None,
 ) -> Iterator[Server]:
-    """Of the model in `folder`, which its memories are named from."""
+    """Of the model in `folder`, which its memories and terms are named from. `sessions`: a file;
+    not given, one of its own."""
 
     def named(memories: tuple[str, ...]) -> list[str]:
         return [memory.replace("=", f"={folder}/") for memory in memories]
 
     models = [folder / "model"]
-    service = service_of(models, named(read), named(written), keys, limits, threads=1)
+    service = service_of(
+        models,
+        named(read),
+        named(written),
+        keys,
+        limits,
+        threads=1,
+        terms=named(terms),
+        sessions=sessions or folder / f"{secrets.token_hex(8)}.db",
+    )
     with serving(service) as server:
         yield server

@@ -39,6 +39,7 @@ LAYERS = (
     ("engine",),
     ("training",),
     ("eval",),
+    ("client",),
     ("serve",),
     ("cli", "__main__"),
 )

@@ -33,6 +33,12 @@ def served(folder: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
+def _states(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where servers that are told no file keep their sessions."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "states"))
+
+
+@pytest.fixture(autouse=True)
 def _no_log_of_commands() -> None:
     """A command that a test ran leaves a log to its standard error, which is closed by now."""
     logging.getLogger("tmnmt").handlers.clear()

@@ -65,7 +65,7 @@ def test_what_was_begun_for_a_client_that_is_gone_is_done_whole(
     served: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = served.service.memories.get("own", ANYBODY)
-    began, go_on, add = threading.Event(), threading.Event(), memory.index.add  # type: ignore[attr-defined]
+    began, go_on, add = threading.Event(), threading.Event(), memory.index.add
 
     def slowly(new: Sequence[Segment]) -> list[int]:
         began.set()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.serve.languages import THREE, language, nearest
+from tmnmt.formats.iso639 import THREE
+from tmnmt.serve.languages import language, nearest
 from tmnmt.serve.refused import Refused
 
 

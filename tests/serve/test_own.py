@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Server, tiny_server
+from serving import Server, serving, tiny_server
 from tiny_model import PAIRS
 
 from tmnmt import Translator
-from tmnmt.index import MemoryIndex
+from tmnmt.index import MemoryIndex, build
 from tmnmt.records import json_line
+from tmnmt.segments import Segment
 from tmnmt.serve.own import OWN
+from tmnmt.serve.running import service_of
 from tmnmt.serve.service import Limits
 
 TEXTS = ["The Commission shall inform the Council.", PAIRS[1][0], "It shall apply from 3 May 1997."]
@@ -332,3 +334,21 @@ def test_a_failure_tells_the_client_nothing(
     assert reply.status == 500 and reply.json["error"]["code"] == "internal"
     assert b"secret" not in reply.body and "secret" not in caplog.text
     assert "RuntimeError at" in caplog.text and "own.py" in caplog.text
+
+
+def test_memories_with_codes_of_three_letters_are_served(folder: Path, tmp_path: Path) -> None:
+    build(tmp_path / "three", [Segment("All is void.", "Tout est nul.")], "eng", "fre")
+    service = service_of(
+        [folder / "model"],
+        [f"three={tmp_path / 'three'}"],
+        [],
+        threads=1,
+        sessions=tmp_path / "s.db",
+    )
+    with serving(service) as server:
+        (listed,) = server.get("/v1/memories")["memories"]
+        assert (listed["source"], listed["target"]) == ("en", "fr")
+        (one,) = post(server, "/v1/translate", texts=["All is void."], source="eng")["translations"]
+        assert one["text"] == "Tout est nul."
+        found = server.get("/tmserver/en/fr/unit/All%20is%20void.")
+        assert found[0]["target"] == "Tout est nul."

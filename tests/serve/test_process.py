@@ -20,6 +20,7 @@ import pytest
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
+from tmnmt.serve.running import Server
 
 
 @contextmanager
@@ -150,3 +151,16 @@ def test_two_models_of_one_name_are_refused(
     model = str(folder / "model")
     assert run(["serve", "--model", model, "--model", model, "--port", "0"]) == 2
     assert "two models are called model" in capsys.readouterr().err
+
+
+def test_a_search_makes_the_decoder_wait_no_5_ms(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decoder takes Python's lock anew at every operation of torch."""
+    before, seen = sys.getswitchinterval(), list[float]()
+    monkeypatch.setattr(Server, "run", lambda *_: seen.append(sys.getswitchinterval()))
+    try:
+        assert run(["serve", "--model", str(folder / "model"), "--port", "0"]) == 0
+    finally:
+        sys.setswitchinterval(before)
+    assert seen[0] < 0.001

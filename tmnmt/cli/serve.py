@@ -34,18 +34,33 @@ WRITTEN = Annotated[
         help="Index to read, and to which clients may add; made at need; may be repeated.",
     ),
 ]
+TERMS = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--terms", metavar="[NAME=]FILE", help="Terms to translate as given; may be repeated."
+    ),
+]
 
 
 def serve(
     model: MODELS,
     memory: MEMORIES = None,
     write_to: WRITTEN = None,
+    terms: TERMS = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, whole(0, 65535), Help("0: any that is free.", everyday=True)] = 5051,
     keys: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Who may do what; without it only this machine is answered."
+        ),
+    ] = None,
+    sessions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keeps sessions; servers may share it; not given, tmnmt/serve.db in the user's "
+            "folder of states.",
         ),
     ] = None,
     certificate: Annotated[
@@ -55,6 +70,9 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="For HTTPS: its key, as PEM.")
     ] = None,
     body_bytes: Annotated[int, at_least(1), Help("Largest request.", title="Limits")] = 2_000_000,
+    file_bytes: Annotated[
+        int, at_least(1), Help("Largest document or memory file.", title="Limits")
+    ] = 50_000_000,
     text_length: Annotated[
         int, at_least(1), Help("Characters of a text, at most.", title="Limits")
     ] = 50_000,
@@ -82,11 +100,21 @@ def serve(
     if certificate is not None and private_key is not None:
         check_certificate(certificate, private_key)
     found = Keys.load(keys) if keys is not None else None
-    limits = Limits(body=body_bytes, text=text_length, waiting=waiting, seconds=seconds)
+    limits = Limits(
+        body=body_bytes, file=file_bytes, text=text_length, waiting=waiting, seconds=seconds
+    )
     with listening(host, port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
             service = service_of(
-                model, memory or [], write_to or [], found, limits, threads, progress.advance
+                model,
+                memory or [],
+                write_to or [],
+                found,
+                limits,
+                threads,
+                progress.advance,
+                terms or [],
+                sessions,
             )
         scheme = "https" if certificate is not None else "http"
         name = f"[{host.strip('[]')}]" if ":" in host else host
@@ -117,11 +145,15 @@ def serve_key(
         list[str] | None,
         typer.Option("--memory", metavar="NAME", help="A memory that it sees; may be repeated."),
     ] = None,
+    terms: Annotated[
+        list[str] | None,
+        typer.Option("--terms", metavar="NAME", help="Terms that it uses; may be repeated."),
+    ] = None,
 ) -> None:
     """Make a key for tmnmt serve. It is printed once; the file has its hash alone."""
     from tmnmt.serve.keys import new_key
 
-    print(new_key(keys, name, role, tenant, memory or []))
+    print(new_key(keys, name, role, tenant, memory or [], terms or []))
 
 
 def _check_installed() -> None:

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex
@@ -19,10 +20,11 @@ def narrowed(
     trust: Sequence[Trust],
     settings: Settings,
     writable: WritableIndex | None = None,
+    terms: TermList | None = None,
 ) -> Translator:
-    """The same model, weights, pair keys, lock and counts, with these memories alone, and what is
-    confirmed written to `writable`. Batches of several such translators can be decoded by any of
-    them once each has retrieved for its own, where their settings are the same.
+    """The same model, weights, pair keys, lock and counts, with these memories and terms alone, and
+    what is confirmed written to `writable`. Batches of several such translators can be decoded by
+    any of them once each has retrieved for its own, where their settings and terms are the same.
 
     Raises UsageError where neighbours are read: those are of all memories."""
     if translator.datastore is not None:
@@ -30,6 +32,6 @@ def narrowed(
     other = copy.copy(translator)
     other.__dict__.pop("_idle", None)  # a session of the memories of the first
     other.settings = settings
-    other.writable = writable
+    other.writable, other.terms = writable, terms
     other.read(indexes, trust)
     return other

@@ -17,7 +17,7 @@ from tmnmt.engine.schedule import InOrder
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
-from tmnmt.index.base import UnknownIdError
+from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.cached import same_place
 from tmnmt.index.pairs import copies
 from tmnmt.keys.pair_keys import PairKeys
@@ -167,12 +167,31 @@ class Session:
                 )
             last = self.done[-1]
             if last.id > 0:
-                self._delete(last)
+                deleted_from(translator.writable, last)
             self.done.pop()
             if last.id:
                 self.confirmed.remove(last)
             self._fill_again()
             return last
+
+    def follow(self, kept: int, new: Sequence[Done]) -> None:
+        """From now on the first `kept` of what was done are done, and then `new`: for a session
+        that is written down elsewhere, where others confirm and take back, too."""
+        translator = self.translator
+        with translator.lock:
+            self.forget_work()
+            gone = self.done[kept:]
+            for entry in reversed(gone):
+                self.done.pop()
+                if entry.id:
+                    self.confirmed.remove(entry)
+            in_index = self._kept(new)
+            for entry in new:
+                self._note(entry, entry in in_index)
+            if gone:
+                self._fill_again()
+            elif translator.settings.caches:
+                self._remember([(entry.src, entry.tgt) for entry in new if entry.tgt])
 
     def learn(self, src: Text, tgt: Text, keys: PairKeys | None) -> None:
         """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
@@ -189,35 +208,10 @@ class Session:
                 self.translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _written(self, entry: Done) -> Done:
-        """The pair with the id under which it is in the memory from now on. Where the memory gives
-        this translation of the text anyway it is not added; where another one is the newest of the
-        most frequent it is, so that it wins."""
+        """The pair as it is kept: in the memory that is written to, else in the session's own."""
         writable = self.translator.writable
-        if writable is not None:
-            alike = copies(writable, [entry.src])[entry.src]
-            match = commonest(agreeing(alike, entry.src_codes or None))
-            if match is None or not entry.is_given_by(match.segment):
-                return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
-        return replace(entry, id=self.confirmed.new_id())
-
-    def _delete(self, entry: Done) -> None:
-        """Takes a pair out of the memory it was written to, where that is written to now and still
-        holds it."""
-        writable = self.translator.writable
-        if writable is None or not same_place(writable.place, entry.memory):
-            log.warning(
-                "%r is taken back here and stays in %s, which is not written to now",
-                entry.src[:40],
-                entry.memory,
-            )
-            return
-        with suppress(UnknownIdError):  # somebody else has deleted it
-            if entry.is_in(writable.get([entry.id])[0]):
-                writable.delete([entry.id])
-            else:
-                log.warning(
-                    "segment %d stays in %s: it was changed there meanwhile", entry.id, entry.memory
-                )
+        entry = entry if writable is None else written_to(writable, entry)
+        return entry if entry.id else replace(entry, id=self.confirmed.new_id())
 
     def _kept(self, done: Sequence[Done]) -> set[Done]:
         """Those that the memory written to now really holds, under their ids."""
@@ -243,6 +237,39 @@ class Session:
             start = start if entry.src else at
         self.cache, self._before = translator.new_cache(), None
         if translator.settings.caches:
-            pairs = [(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt]
-            for keys in translator.keys.keys_of([pairs])[0]:
-                translator.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
+            self._remember([(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt])
+
+    def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Writes the words of these pairs to the cache."""
+        for keys in self.translator.keys.keys_of([pairs])[0]:
+            self.translator.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
+
+
+def written_to(writable: WritableIndex, entry: Done) -> Done:
+    """The pair with the id under which it is in the memory from now on. Where the memory gives this
+    translation of the text anyway it is not added; where another one is the newest of the most
+    frequent it is, so that it wins."""
+    alike = copies(writable, [entry.src])[entry.src]
+    match = commonest(agreeing(alike, entry.src_codes or None))
+    if match is not None and entry.is_given_by(match.segment):
+        return entry
+    return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
+
+
+def deleted_from(writable: WritableIndex | None, entry: Done) -> None:
+    """Takes a pair out of the memory it was written to, where that is written to now and still
+    holds it; a logged warning says where it does not."""
+    if writable is None or not same_place(writable.place, entry.memory):
+        log.warning(
+            "%r is taken back here and stays in %s, which is not written to now",
+            entry.src[:40],
+            entry.memory,
+        )
+        return
+    with suppress(UnknownIdError):  # somebody else has deleted it
+        if entry.is_in(writable.get([entry.id])[0]):
+            writable.delete([entry.id])
+        else:
+            log.warning(
+                "segment %d stays in %s: it was changed there meanwhile", entry.id, entry.memory
+            )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
+from tmnmt.formats.iso639 import short
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Match, Segment
@@ -74,6 +75,15 @@ class WritableIndex(Index, Protocol):
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds
         them. Without `changed` (or `created`) they get the present time. Texts stay as they are
         given, line ends too: it is the readers of `tmnmt.formats` that clean them."""
+        ...
+
+    def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
+        """Puts `change(segment)` in the place of every segment with one of these ids, as durable
+        and visible as an addition; the new segments. Raises UnknownIdError."""
+        ...
+
+    def segments(self) -> Iterator[Segment]:
+        """All segments that are meant, in order of id."""
         ...
 
     def delete(self, ids: Iterable[int]) -> None:
@@ -154,8 +164,8 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 def check_languages(
     where: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
-    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions
-    do not count."""
+    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions do
+    not count, nor whether a code has two letters or three."""
     for asked, have in zip((src_lang, tgt_lang), languages, strict=True):
         if asked and primary(asked) != primary(have):
             pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
@@ -163,5 +173,6 @@ def check_languages(
 
 
 def primary(language: str) -> str:
-    """The language of a code without its region: "fr" of "fr-CA"."""
-    return language.lower().replace("_", "-").split("-")[0]
+    """The language of a code without its region, in two letters where there are such: "fr" of
+    "fr-CA" and of "fra"."""
+    return short(language.lower().replace("_", "-").split("-")[0])

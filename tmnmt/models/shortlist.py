@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -42,7 +43,8 @@ class Shortlist:
         `others`, such as the words of pairs."""
         read = torch.tensor(sorted(set(sources)), dtype=torch.int64)
         lists = [self.of_source[read].flatten(), self.always, *(ids.flatten() for ids in others)]
-        found = torch.cat([*lists, read] if self.shared else lists).unique()
+        every = torch.cat([*lists, read] if self.shared else lists)
+        found: Tensor = cast(Any, every).unique()
         return found[(found >= FIRST) | (found == EOS)]
 
     def save(self, folder: Path) -> None:
@@ -78,9 +80,10 @@ class Shortlist:
 
 def shares_words(vocab: Vocabulary) -> bool:
     """Whether source and target have the same numbers."""
-    return not isinstance(vocab, PairVocabulary) or not vocab.source_words
+    return not (isinstance(vocab, PairVocabulary) and vocab.source_words)
 
 
 def source_size(vocab: Vocabulary) -> int:
     """Of the source's vocabulary."""
-    return len(vocab) if shares_words(vocab) else vocab.source_words  # type: ignore[attr-defined,no-any-return]
+    own = vocab.source_words if isinstance(vocab, PairVocabulary) else 0
+    return own or len(vocab)

@@ -121,7 +121,8 @@ class _Endpoint:
         service, route = self._service, self._route
         if service.keys is None:
             _check_local(request)
-        given = await asked(request, service.limits.body)
+        most = service.limits.file if route.is_file else service.limits.body
+        given = await asked(request, most, route.is_file)
         if route.role is not None:
             given.caller = service.caller(given.key)
             who.append(given.caller.name)
@@ -145,8 +146,8 @@ class _Endpoint:
         if isinstance(error, LockedError):
             return Refused(503, "locked", "another program writes to this memory; try again", 5)
         if isinstance(error, ServerError):
-            log.error("%s: a search server: %s", self._name, error)
-            return Refused(503, "memory_away", "a memory cannot be reached; try again later", 5)
+            log.error("%s: %s", self._name, error)
+            return Refused(503, "memory_away", "a memory, or the sessions, cannot be reached", 5)
         frames = traceback.extract_tb(error.__traceback__)[-6:]
         where = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
         log.error("%s: %s at %s", self._name, type(error).__name__, where)

@@ -18,6 +18,7 @@ from tmnmt.serve.refused import Refused, wrong
 _MOST_FIELDS = 2_000
 _THROWN_AWAY = 16  # times as many bytes as a body may have are read to their end, to be refused
 _SECONDS = 30.0  # that a body may take
+_SECONDS_OF_FILE = 600.0
 _SCHEMES = ("bearer", "deepl-auth-key")
 _HEADERS = ("x-api-key", "mmt-apikey")
 
@@ -25,14 +26,19 @@ _HEADERS = ("x-api-key", "mmt-apikey")
 class Asked:
     """A request. `values`: the fields of the query and of the body, that of the body where both
     have one; a field of a form that comes several times is a list. `path`: the parts of the path by
-    name. `listed`: the body where it is a list of JSON."""
+    name. `listed`: the body where it is a list of JSON. `raw`: the body where it is a file."""
 
     def __init__(
-        self, request: Request, query: Mapping[str, Any], body: Mapping[str, Any], listed: list[Any]
+        self,
+        request: Request,
+        query: Mapping[str, Any],
+        body: Mapping[str, Any],
+        listed: list[Any],
+        raw: bytes = b"",
     ) -> None:
         self.headers = request.headers
         self.path: dict[str, str] = request.path_params
-        self.query, self.body, self.listed = query, body, listed
+        self.query, self.body, self.listed, self.raw = query, body, listed, raw
         self.caller: Caller
 
     @property
@@ -61,15 +67,18 @@ def _password(word: str) -> str:
     return password or name
 
 
-async def asked(request: Request, most: int) -> Asked:
-    """Raises Refused for what cannot be read, or is larger than `most` bytes."""
+async def asked(request: Request, most: int, is_file: bool = False) -> Asked:
+    """Raises Refused for what cannot be read, or is larger than `most` bytes. `is_file`: the
+    body is one, whatever is in it."""
     raw: bytes = request.scope.get("raw_path", b"")
     try:
         unquote_to_bytes(raw).decode("utf-8")
         query = _form(request.scope["query_string"].decode("ascii"))
     except UnicodeDecodeError as error:
         raise wrong("the address is no UTF-8") from error
-    body = await _body(request, most)
+    body = await _body(request, most, _SECONDS_OF_FILE if is_file else _SECONDS)
+    if is_file:
+        return Asked(request, query, {}, [], body)
     if not body.strip():
         return Asked(request, query, {}, [])
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -91,12 +100,12 @@ async def asked(request: Request, most: int) -> Asked:
     raise Refused(415, "wrong_type", "the body must be JSON or a form (x-www-form-urlencoded)")
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(request: Request, most: int, seconds: float) -> bytes:
     """The body. What is too large is read and thrown away up to a point, so that the client hears
     why it is refused."""
     parts, size = list[bytes](), 0
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(seconds):
             async for part in request.stream():
                 size += len(part)
                 if size <= most:
@@ -104,7 +113,7 @@ async def _body(request: Request, most: int) -> bytes:
                 elif size > _THROWN_AWAY * most:
                     break
     except TimeoutError as error:
-        raise Refused(408, "too_slow", f"the body did not come within {_SECONDS:g} s") from error
+        raise Refused(408, "too_slow", f"the body did not come within {seconds:g} s") from error
     except ClientDisconnect as error:
         raise Refused(400, "bad_request", "the body did not come to its end") from error
     if size > most:

@@ -6,6 +6,7 @@
     role = "translate"            read, translate, write or admin; each may what those before it may
     tenant = "agency"             who shares sessions; not given: the name
     memories = ["law", "agency"]  not given: none
+    terms = ["house"]             lists of terms; not given: none
 
 A key has 256 random bits, so a plain hash of it cannot be searched."""
 
@@ -35,12 +36,13 @@ _LONGEST = 200  # characters of a key
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: a key, or anybody where the server has none. `memories`: None: all."""
+    """Who asks: a key, or anybody where the server has none. `memories`, `terms`: None: all."""
 
     name: str
     tenant: str
     role: Role
     memories: frozenset[str] | None
+    terms: frozenset[str] | None = frozenset()
 
     def check(self, role: Role) -> None:
         """Raises Refused where this may not be done."""
@@ -50,8 +52,11 @@ class Caller:
     def sees(self, memory: str) -> bool:
         return self.memories is None or memory in self.memories
 
+    def has(self, terms: str) -> bool:
+        return self.terms is None or terms in self.terms
 
-ANYBODY = Caller("", "", "admin", None)
+
+ANYBODY = Caller("", "", "admin", None, None)
 
 
 class Keys:
@@ -95,7 +100,7 @@ class Keys:
 
 
 def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
-    fields = {"name", "sha256", "role", "tenant", "memories"}
+    fields = {"name", "sha256", "role", "tenant", "memories", "terms"}
     if not isinstance(entry, dict) or set(entry) - fields:
         raise DataError(f"{where}: allowed are {', '.join(sorted(fields))}")
     name = _name(entry.get("name"), f"{where}: name")
@@ -105,11 +110,16 @@ def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
     if role not in ROLES:
         raise DataError(f"{where}: role is {shown(role)}; allowed: {', '.join(ROLES)}")
     tenant = _name(entry.get("tenant", name), f"{where}: tenant")
-    memories = entry.get("memories", [])
-    if not isinstance(memories, list):
-        raise DataError(f"{where}: memories must be a list of names")
-    names = frozenset(_name(memory, f"{where}: memories") for memory in memories)
-    return bytes.fromhex(digest), Caller(name, tenant, role, names)
+    memories, terms = (
+        _names(entry.get(one, []), f"{where}: {one}") for one in ("memories", "terms")
+    )
+    return bytes.fromhex(digest), Caller(name, tenant, role, memories, terms)
+
+
+def _names(value: object, where: str) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise DataError(f"{where} must be a list of names")
+    return frozenset(_name(one, where) for one in value)
 
 
 def _name(value: object, where: str) -> str:
@@ -119,12 +129,18 @@ def _name(value: object, where: str) -> str:
 
 
 def check_tenants(
-    callers: Sequence[Caller], memories: Collection[str], written: Collection[str]
+    callers: Sequence[Caller],
+    memories: Collection[str],
+    written: Collection[str],
+    terms: Collection[str] = (),
 ) -> None:
-    """Raises UsageError for a key of a memory that is not served, and where two tenants share one
-    that is written to: what one confirms the other would read."""
+    """Raises UsageError for a key of a memory, or of terms, that are not served, and where two
+    tenants share a memory that is written to: what one confirms the other would read."""
     tenants: dict[str, str] = {}
     for caller in callers:
+        for name in sorted((caller.terms or set()) - {*terms}):
+            served = ", ".join(sorted(terms)) or "none"
+            raise UsageError(f"key {caller.name}: terms {name} are not served; served: {served}")
         for name in sorted(caller.memories or ()):
             if name not in memories:
                 served = ", ".join(sorted(memories)) or "none"
@@ -138,13 +154,20 @@ def check_tenants(
                 )
 
 
-def new_key(path: Path, name: str, role: Role, tenant: str | None, memories: Sequence[str]) -> str:
+def new_key(
+    path: Path,
+    name: str,
+    role: Role,
+    tenant: str | None,
+    memories: Sequence[str],
+    terms: Sequence[str] = (),
+) -> str:
     """A new key, whose hash is added to the file, which is made at need, for its owner alone.
     Raises DataError for what the file cannot hold."""
     key = secrets.token_urlsafe(32)
     told = {"name": name, "sha256": hashlib.sha256(key.encode()).hexdigest(), "role": role}
     told |= {"tenant": tenant} if tenant is not None else {}
-    entry: dict[str, Any] = {**told, "memories": list(memories)}
+    entry: dict[str, Any] = {**told, "memories": list(memories), "terms": list(terms)}
     _entry(entry, str(path))
     if path.exists() and name in [caller.name for caller in Keys.load(path).callers]:
         raise DataError(f"{path}: there is a key {name} already")

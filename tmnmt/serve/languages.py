@@ -1,7 +1,4 @@
-"""Codes of languages as tools write them: en, eng, en-US, en_US.UTF-8, EN, deu and ger, oci_aran.
-
-The table is ISO 639-1 with its codes of ISO 639-2 and 639-3: two letters, three, three of
-bibliographies where those differ, English name."""
+"""Codes of languages as tools write them: en, eng, en-US, en_US.UTF-8, EN, deu, ger, oci_aran."""
 
 from __future__ import annotations
 
@@ -10,204 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tmnmt.formats.iso639 import NAMES, short
 from tmnmt.serve.refused import Refused
 
-_TABLE = """
-aa aar - Afar
-ab abk - Abkhazian
-ae ave - Avestan
-af afr - Afrikaans
-ak aka - Akan
-am amh - Amharic
-an arg - Aragonese
-ar ara - Arabic
-as asm - Assamese
-av ava - Avaric
-ay aym - Aymara
-az aze - Azerbaijani
-ba bak - Bashkir
-be bel - Belarusian
-bg bul - Bulgarian
-bi bis - Bislama
-bm bam - Bambara
-bn ben - Bangla
-bo bod tib Tibetan
-br bre - Breton
-bs bos - Bosnian
-ca cat - Catalan
-ce che - Chechen
-ch cha - Chamorro
-co cos - Corsican
-cr cre - Cree
-cs ces cze Czech
-cu chu - Church Slavic
-cv chv - Chuvash
-cy cym wel Welsh
-da dan - Danish
-de deu ger German
-dv div - Divehi
-dz dzo - Dzongkha
-ee ewe - Ewe
-el ell gre Greek
-en eng - English
-eo epo - Esperanto
-es spa - Spanish
-et est - Estonian
-eu eus baq Basque
-fa fas per Persian
-ff ful - Fula
-fi fin - Finnish
-fj fij - Fijian
-fo fao - Faroese
-fr fra fre French
-fy fry - Western Frisian
-ga gle - Irish
-gd gla - Scottish Gaelic
-gl glg - Galician
-gn grn - Guarani
-gu guj - Gujarati
-gv glv - Manx
-ha hau - Hausa
-he heb - Hebrew
-hi hin - Hindi
-ho hmo - Hiri Motu
-hr hrv - Croatian
-ht hat - Haitian Creole
-hu hun - Hungarian
-hy hye arm Armenian
-hz her - Herero
-ia ina - Interlingua
-id ind - Indonesian
-ie ile - Interlingue
-ig ibo - Igbo
-ii iii - Sichuan Yi
-ik ipk - Inupiaq
-io ido - Ido
-is isl ice Icelandic
-it ita - Italian
-iu iku - Inuktitut
-ja jpn - Japanese
-jv jav - Javanese
-ka kat geo Georgian
-kg kon - Kongo
-ki kik - Kikuyu
-kj kua - Kuanyama
-kk kaz - Kazakh
-kl kal - Kalaallisut
-km khm - Khmer
-kn kan - Kannada
-ko kor - Korean
-kr kau - Kanuri
-ks kas - Kashmiri
-ku kur - Kurdish
-kv kom - Komi
-kw cor - Cornish
-ky kir - Kyrgyz
-la lat - Latin
-lb ltz - Luxembourgish
-lg lug - Ganda
-li lim - Limburgish
-ln lin - Lingala
-lo lao - Lao
-lt lit - Lithuanian
-lu lub - Luba-Katanga
-lv lav - Latvian
-mg mlg - Malagasy
-mh mah - Marshallese
-mi mri mao Māori
-mk mkd mac Macedonian
-ml mal - Malayalam
-mn mon - Mongolian
-mr mar - Marathi
-ms msa may Malay
-mt mlt - Maltese
-my mya bur Burmese
-na nau - Nauru
-nb nob - Norwegian Bokmål
-nd nde - North Ndebele
-ne nep - Nepali
-ng ndo - Ndonga
-nl nld dut Dutch
-nn nno - Norwegian Nynorsk
-no nor - Norwegian
-nr nbl - South Ndebele
-nv nav - Navajo
-ny nya - Nyanja
-oc oci - Occitan
-oj oji - Ojibwa
-om orm - Oromo
-or ori - Odia
-os oss - Ossetic
-pa pan - Punjabi
-pi pli - Pali
-pl pol - Polish
-ps pus - Pashto
-pt por - Portuguese
-qu que - Quechua
-rm roh - Romansh
-rn run - Rundi
-ro ron rum Romanian
-ru rus - Russian
-rw kin - Kinyarwanda
-sa san - Sanskrit
-sc srd - Sardinian
-sd snd - Sindhi
-se sme - Northern Sami
-sg sag - Sango
-si sin - Sinhala
-sk slk slo Slovak
-sl slv - Slovenian
-sm smo - Samoan
-sn sna - Shona
-so som - Somali
-sq sqi alb Albanian
-sr srp - Serbian
-ss ssw - Swati
-st sot - Southern Sotho
-su sun - Sundanese
-sv swe - Swedish
-sw swa - Swahili
-ta tam - Tamil
-te tel - Telugu
-tg tgk - Tajik
-th tha - Thai
-ti tir - Tigrinya
-tk tuk - Turkmen
-tl tgl - Tagalog
-tn tsn - Tswana
-to ton - Tongan
-tr tur - Turkish
-ts tso - Tsonga
-tt tat - Tatar
-tw twi - Twi
-ty tah - Tahitian
-ug uig - Uyghur
-uk ukr - Ukrainian
-ur urd - Urdu
-uz uzb - Uzbek
-ve ven - Venda
-vi vie - Vietnamese
-vo vol - Volapük
-wa wln - Walloon
-wo wol - Wolof
-xh xho - Xhosa
-yi yid - Yiddish
-yo yor - Yoruba
-za zha - Zhuang
-zh zho chi Chinese
-zu zul - Zulu
-"""
-_ROWS = [line.split(maxsplit=3) for line in _TABLE.strip().splitlines()]
-# codes of ISO 639-3 for the usual one of several languages that a code of ISO 639-1 covers
-_USUAL = """
-arb ar, cmn zh, pes fa, ekk et, lvs lv, zsm ms, swh sw, azj az, uzn uz, khk mn, npi ne, ory or,
-plt mg, als sq, ydd yi, gug gn, quy qu, kmr ku, pbt ps, iw he, in id, ji yi, mo ro
-"""
-_SHORT = {code: row[0] for row in _ROWS for code in row[:3] if code != "-"} | {
-    usual.split()[0]: usual.split()[1] for usual in _USUAL.split(",")
-}
-_NAMES = {row[0]: row[3] for row in _ROWS}
-THREE = {row[0]: row[1] for row in _ROWS}  # codes of three letters by those of two
 _CODE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
 _BEHIND = re.compile(r"[.@].{0,20}")  # of a POSIX locale: its character set, its variant
 _SCRIPT, _REGION = re.compile("[a-z]{4}"), re.compile(r"[a-z]{2}|\d{3}")
@@ -230,7 +32,7 @@ class Language:
     @property
     def name(self) -> str:
         """In English, with its code where that says more; the code where no name is known."""
-        name = _NAMES.get(self.language, self.language)
+        name = NAMES.get(self.language, self.language)
         return name if self.code == self.language else f"{name} ({self.code})"
 
 
@@ -242,7 +44,7 @@ def language(code: str) -> Language:
     first, *rest = re.split("[-_]", bare.lower())
     script = next((part for part in rest if _SCRIPT.fullmatch(part)), "")
     region = next((part for part in rest if _REGION.fullmatch(part)), "")
-    return Language(_SHORT.get(first, first), script.title(), region.upper())
+    return Language(short(first), script.title(), region.upper())
 
 
 Served = TypeVar("Served")

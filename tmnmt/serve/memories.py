@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tmnmt.engine.named_memories import named, open_to_write
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.index import MemoryIndex
@@ -36,7 +36,7 @@ class Memory:
     """A memory that is served. `writable`: the index itself where it is written to."""
 
     name: str
-    index: Index
+    index: WritableIndex
     trust: Trust
     writable: WritableIndex | None = None
 
@@ -89,7 +89,9 @@ def opened(
     return memories
 
 
-def _read(place: Place, pairs: Sequence[tuple[str, str]], progress: ReadProgress | None) -> Index:
+def _read(
+    place: Place, pairs: Sequence[tuple[str, str]], progress: ReadProgress | None
+) -> WritableIndex:
     if is_address(place.place) or Path(place.place).is_dir():
         return open_index(place.place)
     if len(pairs) != 1:
@@ -182,9 +184,38 @@ def found(
 def added(memory: Memory, segments: Sequence[Segment]) -> list[int]:
     """The ids under which they are in the memory, for good. Raises Refused where it is not written
     to."""
+    return _writable(memory).add(segments)
+
+
+def segment(memory: Memory, id: int) -> Segment:
+    """Raises Refused where there is none of this id."""
+    try:
+        return memory.index.get([id])[0]
+    except UnknownIdError as error:
+        raise unknown("there is no such segment") from error
+
+
+def edited(memory: Memory, id: int, change: Callable[[Segment], Segment]) -> Segment:
+    """The segment as it is from now on. Raises Refused where there is none, or the memory is not
+    written to."""
+    try:
+        return _writable(memory).edit([id], change)[0]
+    except UnknownIdError as error:
+        raise unknown("there is no such segment") from error
+
+
+def deleted(memory: Memory, id: int) -> None:
+    """Raises Refused where there is none, or the memory is not written to."""
+    try:
+        _writable(memory).delete([id])
+    except UnknownIdError as error:
+        raise unknown("there is no such segment") from error
+
+
+def _writable(memory: Memory) -> WritableIndex:
     if memory.writable is None:
         raise Refused(403, "read_only", "this memory is not written to")
-    return memory.writable.add(segments)
+    return memory.writable
 
 
 def count(memory: Memory) -> int | None:

@@ -9,6 +9,7 @@ from tmnmt import __version__
 from tmnmt.serve.fields import object_schema
 from tmnmt.serve.routes import Dialect, Route
 
+_FILE = "application/octet-stream"
 _ERROR = {
     "type": "object",
     "properties": {
@@ -58,7 +59,15 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.role is not None:
         operation["security"] = [{"key": []}]
         operation["description"] = f"Where the server has keys: one of the role {route.role}."
-    if route.fields:
+    if route.is_file:
+        queried = [
+            {"name": f.name, "in": "query", "required": f.needed, "schema": f.schema}
+            for f in route.fields
+        ]
+        operation["parameters"] += queried
+        file = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {_FILE: file}}
+    elif route.fields:
         schema = object_schema(route.fields)
         content = {"application/json": {"schema": schema}}
         operation["requestBody"] = {"required": True, "content": content}

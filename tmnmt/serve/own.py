@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.session import Session
-from tmnmt.errors import UsageError
-from tmnmt.formats.clean import clean_name
+from tmnmt.engine.confirmed import Done, confirmable
+from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.records import match_record, translation_record
 from tmnmt.segments import Match, Segment
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
+from tmnmt.serve.keys import Caller
+from tmnmt.serve.managed import (
+    MANAGED,
+    PAIR,
+    SAVED,
+    SOURCE,
+    SRC,
+    TARGET,
+    TERMS_MODE,
+    TGT,
+    pair_of,
+)
 from tmnmt.serve.markup import FORMS
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
@@ -25,6 +40,9 @@ from tmnmt.serve.service import Answer, Model, Service, Translated, Wanted
 from tmnmt.serve.sessions import Open
 
 MOST_ADDED = 10_000  # segments of one request
+STREAMED = 16  # texts that are translated together
+AGAIN = 0.5  # seconds after which what was refused comes again
+_NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 _TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True)
 _FORM = Field("format", "text", "What the texts are.", default="text", choices=FORMS)
@@ -32,26 +50,26 @@ _IGNORED = Field(
     "ignore_tags", "texts", "Of format xml: elements whose content stays as it is.", default=[]
 )
 _EXPLAIN = Field("explain", "flag", "With the origin of every token.", default=False)
-_SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
-_TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
 _MEMORIES = Field("memories", "texts", "Names of the memories to read; not given, all of the pair.")
-_SRC = Field("src", "text", "The source text.", needed=True)
-_TGT = Field("tgt", "text", "Its translation.", needed=True)
+_TERMS = Field("terms", "texts", "Names of lists of terms, or ids; not given, all of the pair.")
+_OPTIONS = Field(
+    "options",
+    "object",
+    "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, top_k, threshold, "
+    "short_threshold.",
+    default={},
+)
 TRANSLATE = (
     _TEXTS,
-    _SOURCE,
-    _TARGET,
+    SOURCE,
+    TARGET,
     _FORM,
     _IGNORED,
     _EXPLAIN,
     _MEMORIES,
-    Field(
-        "options",
-        "object",
-        "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, top_k, "
-        "threshold, short_threshold.",
-        default={},
-    ),
+    _TERMS,
+    TERMS_MODE,
+    _OPTIONS,
     Field(
         "priority",
         "text",
@@ -60,10 +78,13 @@ TRANSLATE = (
     ),
 )
 BEGIN = (
-    _SOURCE,
-    _TARGET,
+    SOURCE,
+    TARGET,
     _MEMORIES,
     Field("write_to", "text", "Name of the memory that confirmed pairs are added to, for good."),
+    _TERMS,
+    TERMS_MODE,
+    _OPTIONS,
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 COMPLETE = (
@@ -74,12 +95,12 @@ COMPLETE = (
         "What is typed of its translation; its last word may be half a word.",
         default="",
     ),
-    _SOURCE,
-    _TARGET,
+    SOURCE,
+    TARGET,
     _MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
 )
-CONFIRM = (_SRC, _TGT)
+CONFIRM = (SRC, TGT)
 SEARCH = (
     Field("texts", "texts", "What to look for.", needed=True),
     Field("k", "whole", "At most so many pairs for a text.", default=5, least=1, most=100),
@@ -91,7 +112,7 @@ ADD = (
         "objects",
         "The pairs to add.",
         needed=True,
-        inside=(_SRC, _TGT, Field("document", "text", "Where they are from.", default="")),
+        inside=PAIR,
     ),
 )
 
@@ -111,6 +132,8 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
         tuple(memories) if memories is not None else None,
         fields["options"],
         None if priority is None else priority == "interactive",
+        tuple(fields["terms"]) if fields["terms"] is not None else None,
+        fields["terms_mode"] == "hard",
     )
 
 
@@ -194,112 +217,181 @@ def segments(given: Sequence[Mapping[str, Any]]) -> list[Segment]:
     """Pairs as a memory holds them. Raises Refused for what it cannot hold."""
     if len(given) > MOST_ADDED:
         raise Refused(413, "too_large", f"a request may add {MOST_ADDED:,} segments")
-    return [_segment(one["src"], one["tgt"], one.get("document", "")) for one in given]
+    return [pair_of(one["src"], one["tgt"], one.get("document", "")) for one in given]
 
 
-def _segment(src: str, tgt: str, document: str) -> Segment:
-    try:
-        source, target = confirmable(src, tgt)
-    except UsageError as error:
-        raise wrong(str(error)) from error
-    return Segment(source.plain, target.plain, clean_name(document), origin="server")
+async def stream(service: Service, asked: Asked) -> Any:
+    """Translates texts and sends each as soon as it is there, as server-sent events: translation
+    (index, text, segments) for every text in order, then done; or error."""
+    asks = wanted(asked.body)
+    asked.caller.check("translate")
+    service.check_size(asks.texts[: service.limits.texts])
+    service.check_size([max(asks.texts, key=len, default="")])
+    parts = [asks.texts[at : at + STREAMED] for at in range(0, len(asks.texts), STREAMED)]
+    ask = partial(replace, asks, urgent=False if asks.urgent is None else asks.urgent)
+    first = await service.translate(ask(texts=parts[0] if parts else ()), asked.caller)
+
+    async def events() -> AsyncIterator[str]:
+        count = 0
+        try:
+            for number in range(max(1, len(parts))):
+                answer = first
+                if number:
+                    answer = await _patiently(service, ask(texts=parts[number]), asked.caller)
+                for one in _texts(answer.texts):
+                    yield _event("translation", {"index": count, **one})
+                    count += 1
+        except Refused as refused:
+            yield _event("error", refusal(refused)[1])
+        except TmnmtError:
+            yield _event("error", refusal(Refused(503, "unavailable", "it cannot be used now"))[1])
+        else:
+            yield _event("done", {"model": first.model.name, "texts": count})
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers=_NOT_KEPT)
+
+
+async def _patiently(service: Service, asks: Wanted, caller: Caller) -> Answer:
+    """Comes again where too much was waiting, as long as a request may take."""
+    until = time.monotonic() + service.limits.seconds
+    while True:
+        try:
+            return await service.translate(asks, caller)
+        except Refused as refused:
+            if refused.status != 429 or time.monotonic() > until:
+                raise
+        await asyncio.sleep(AGAIN)
+
+
+def _event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 async def begin(service: Service, asked: Asked) -> Any:
     """Begins a session: one document, which learns from every pair that is confirmed in it."""
     fields = read(asked.body, BEGIN)
     model = service.model(fields["source"], fields["target"])
-    to = None
-    if fields["write_to"] is not None:
-        to = service.memories.writable(fields["write_to"], model.languages, asked.caller)
-    view = service.view(model, asked.caller, fields["memories"], {}, to)
-    chosen = service.memories.chosen(fields["memories"], model.languages, asked.caller)
-    names = dict.fromkeys([*(m.name for m in chosen), *([to.name] if to is not None else [])])
-    written = to.name if to is not None else None
-    return _session(
-        service.sessions.begin(asked.caller, model, Session(view), written, tuple(names))
+    given = service.given(
+        model,
+        asked.caller,
+        fields["memories"],
+        fields["write_to"],
+        fields["terms"],
+        fields["terms_mode"] == "hard",
+        fields["options"],
     )
+    return _session(await service.begin(model, asked.caller, given), 0)
 
 
-def _session(one: Open) -> dict[str, Any]:
+def _session(one: Open, confirmed: int) -> dict[str, Any]:
     source, target = one.model.languages
     return {
         "id": one.id,
         "source": source.code,
         "target": target.code,
-        "memories": list(one.memories),
-        "write_to": one.memory,
-        "confirmed": sum(bool(entry.tgt) for entry in one.session.done),
+        "memories": list(one.given.memories),
+        "write_to": one.given.write_to,
+        "terms": list(one.given.terms),
+        "confirmed": confirmed,
     }
 
 
 async def session(service: Service, asked: Asked) -> Any:
     """What a session reads and writes, and how much was confirmed in it."""
-    return _session(service.sessions.get(asked.path["session"], asked.caller))
+    one = await service.session(asked.path["session"], asked.caller)
+    return _session(one, await service.written(lambda: service.sessions.count(one.id)))
 
 
 async def in_session(service: Service, asked: Asked) -> Any:
     """Translates the next texts of a session's document."""
     fields = read(asked.body, IN_SESSION)
-    one = service.sessions.get(asked.path["session"], asked.caller)
+    one = await service.session(asked.path["session"], asked.caller)
     given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
     texts = Wanted(tuple(fields["texts"]), explain=fields["explain"], **given)
-    done = await service.translated(one.model, one.session, texts)
-    return {"model": one.model.name, "translations": _texts(done)}
+    return {
+        "model": one.model.name,
+        "translations": _texts(await service.in_session(one, texts)),
+    }
 
 
 async def complete(service: Service, asked: Asked) -> Any:
     """Goes on from what is typed of a translation: the best whole one that begins with it."""
     fields = read(asked.body, COMPLETE)
-    pair = fields["source"], fields["target"]
+    pair, typed = (fields["source"], fields["target"]), (fields["text"], fields["prefix"])
     if fields["session"] is None:
         model, session = service.idle(*pair, fields["memories"], asked.caller)
+        done = await service.completed(model, session, *typed)
     else:
-        one = service.sessions.get(fields["session"], asked.caller)
-        model, session = one.model, one.session
+        one = await service.session(fields["session"], asked.caller)
+        model = one.model
         if fields["memories"] is not None:
             raise wrong("a session has its memories: leave memories out")
         if any(pair) and service.model(*pair) is not model:
             raise wrong("the session is of other languages")
-    done = await service.completed(model, session, fields["text"], fields["prefix"])
+        done = await service.completed(
+            model, one.session, *typed, lambda: service.sessions.follow(one)
+        )
     return {"model": model.name, "text": done.tgt} | translation_record(done)
 
 
 async def confirm(service: Service, asked: Asked) -> Any:
-    """Confirms a pair: the next text of the session knows it. In a session with write_to it is on
-    disk when this is answered."""
+    """Confirms a pair: the next text of the session knows it. It is on disk when this is answered,
+    in a session with write_to in that memory, too."""
     fields = read(asked.body, CONFIRM)
-    one = service.sessions.get(asked.path["session"], asked.caller)
-    if one.memory is not None:
-        asked.caller.check("write")
+    one = await _open_to_write(service, asked)
     try:
         source, target = confirmable(fields["src"], fields["tgt"])
     except UsageError as error:
         raise wrong(str(error)) from error
-    service.sessions.check_room(one)
-    await service.called(one.model, lambda: one.session.confirm(source, target))
+
+    def confirmed() -> int:
+        service.sessions.confirm(one, source, target)
+        return service.sessions.count(one.id)
+
+    count = await service.written(confirmed)
     service.counts["confirmed",] += 1
-    return _session(one)
+    return _session(one, count)
+
+
+async def _open_to_write(service: Service, asked: Asked) -> Open:
+    """The session of the path. Raises Refused where it writes to a memory, and the caller may
+    not."""
+    one = await service.session(asked.path["session"], asked.caller)
+    if one.given.write_to is not None:
+        asked.caller.check("write")
+    return one
 
 
 async def undo(service: Service, asked: Asked) -> Any:
     """Takes the pair that was confirmed last back, out of the memory, too."""
     read(asked.body, ())
-    one = service.sessions.get(asked.path["session"], asked.caller)
-    if one.memory is not None:
-        asked.caller.check("write")
-    if not one.session.done:
-        raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
-    try:
-        taken = await service.called(one.model, one.session.undo)
-    except UsageError as error:
-        raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session") from error
-    return _session(one) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
+    one = await _open_to_write(service, asked)
+
+    def undone() -> tuple[Done, int]:
+        return service.sessions.undo(one), service.sessions.count(one.id)
+
+    taken, count = await service.written(undone)
+    return _session(one, count) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
+
+
+async def confirmed(service: Service, asked: Asked) -> Any:
+    """All pairs that were confirmed in a session, in order."""
+    one = await service.session(asked.path["session"], asked.caller)
+    done = await service.written(lambda: service.sessions.done(one.id))
+    return {"pairs": [{"src": each.src, "tgt": each.tgt} for each in done]}
+
+
+async def save(service: Service, asked: Asked) -> Any:
+    """The session as a file, with which Translator.session and tmnmt translate --session go on."""
+    one = await service.session(asked.path["session"], asked.caller)
+    made = await service.in_thread(lambda: service.sessions.saved(one))
+    return Response(made, media_type="application/octet-stream", headers=SAVED)
 
 
 async def end(service: Service, asked: Asked) -> Any:
     """Forgets a session. What was written to a memory stays there."""
-    service.sessions.end(asked.path["session"], asked.caller)
+    id = asked.path["session"]
+    await service.written(lambda: service.sessions.end(id, asked.caller))
     return Response(status_code=204)
 
 
@@ -332,6 +424,7 @@ OWN = Dialect(
     ("",),
     (
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
+        Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE),
         Route("POST", "/v1/complete", complete, "translate", COMPLETE),
         Route("GET", "/v1/models", models, "read"),
         Route("GET", "/v1/languages", languages, "read"),
@@ -344,6 +437,9 @@ OWN = Dialect(
         Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM),
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
+        Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
+        Route("GET", "/v1/sessions/{session}/save", save, "translate"),
+        *MANAGED,
         Route("GET", "/v1/openapi.json", openapi, None),
         Route("GET", "/health", health, None),
         Route("GET", "/ready", ready, None),

@@ -41,10 +41,12 @@ class Job:
         explain: bool = False,
         urgent: bool | None = None,
         seconds: float = 60.0,
+        follow: Callable[[], None] = lambda: None,
     ) -> None:
         """session: whose translator has the memories and settings, and whose confirmed pairs are
-        read. urgent: None: where it is short. seconds: after so many it is given up."""
-        self.session, self.explain = session, explain
+        read. urgent: None: where it is short. seconds: after so many it is given up. follow: called
+        before texts of it are decoded: the session then has what was confirmed by now."""
+        self.session, self.explain, self.follow = session, explain, follow
         self.view: Translator = session.translator
         self.size = sum(len(plain_of(source)) + 1 for source in sources)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent
@@ -82,7 +84,7 @@ class Job:
         if self.waiting:
             return
         self.view.link([*self._open.values()])
-        self._done += map(self.view.tally.counted, self._order.ready())
+        self._done += map(self.view.counted, self._order.ready())
         if len(self._done) == self._count:
             self.future.set_result(self._done)
 
@@ -210,6 +212,7 @@ class Queue:
             if pool and not _go_together(job, pool[0][0]):
                 continue
             try:
+                job.follow()
                 job.read_on(size)
             except Exception as error:
                 job.fail(error)
@@ -266,4 +269,5 @@ class Queue:
 
 
 def _go_together(job: Job, other: Job) -> bool:
-    return job.explain == other.explain and job.view.settings == other.view.settings
+    same = job.explain == other.explain and job.view.settings == other.view.settings
+    return same and job.view.terms is other.view.terms

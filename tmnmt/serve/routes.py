@@ -13,20 +13,22 @@ from tmnmt.serve.roles import Role
 from tmnmt.serve.service import Service
 
 Handler = Callable[[Service, Asked], Awaitable[Any]]
-Method = Literal["GET", "POST", "PUT", "DELETE"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 @dataclass(frozen=True)
 class Route:
     """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`:
     that a key must have; None: no key is needed. `handler` gives what is written as JSON, or a
-    response; its docstring says what it does. `fields`: of the body, or of the query of a GET."""
+    response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
+    `is_file`: the body is a file, and the fields are of the query."""
 
     method: Method
     path: str
     handler: Handler
     role: Role | None = "translate"
     fields: tuple[Field, ...] = ()
+    is_file: bool = False
 
 
 @dataclass(frozen=True)

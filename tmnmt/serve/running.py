@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
+from tmnmt.serve.database import Database, usual_place
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory, opened
@@ -25,8 +27,12 @@ from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Limits, Model, Service
+from tmnmt.serve.terms import opened as terms_opened
 
 _WAITING = 512  # connections that the system keeps until they are taken
+# Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes
+# it again at every operation: at 5 ms, which is usual, each search made it wait so long each time.
+SWITCH = 0.0005
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -55,22 +61,27 @@ def service_of(
     limits: Limits = Limits(),
     threads: int | None = None,
     progress: ReadProgress | None = None,
+    terms: Sequence[str] = (),
+    sessions: Path | None = None,
 ) -> Service:
-    """Everything loaded. Raises what `Translator.load` and `memories.opened` raise, and UsageError
-    for keys that do not go with the memories."""
+    """Everything loaded. `sessions`: the file of what outlives the process. Raises what
+    `Translator.load`, `memories.opened`, `terms.opened` and `Database` raise, and UsageError for
+    keys that do not go with the memories."""
     from tmnmt.models.folder import languages_in
 
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
     memories = opened(read, written, pairs, progress)
+    lists = terms_opened(terms, pairs)
     if keys is not None:
         named = {memory.name for memory in memories}
-        check_tenants(keys.callers, named, {m.name for m in memories if m.writable is not None})
+        written_to = {m.name for m in memories if m.writable is not None}
+        check_tenants(keys.callers, named, written_to, {one.name for one in lists})
     served = [_model(model, memories, limits, threads) for model in models]
     names = [model.name for model in served]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two models are called {name}: rename one of the folders")
-    return Service(served, memories, keys, limits)
+    return Service(served, memories, Database(sessions or usual_place()), keys, limits, lists)
 
 
 def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: int | None) -> Model:
@@ -166,6 +177,7 @@ def run(
     """Serves until it is told to stop. `said`: called when it is ready."""
     server = server_of(service, certificate, private_key)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    sys.setswitchinterval(SWITCH)
     service.start()
     try:
         said()

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Source, Text
 from tmnmt.config.options import Decoding, Search, options_of
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
@@ -20,22 +20,29 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.segments import Match, Segment, Translation
+from tmnmt.serve.database import Database
+from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, found
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.refused import Refused, wrong
-from tmnmt.serve.sessions import Sessions
+from tmnmt.serve.sessions import Given, Open, Sessions
+from tmnmt.serve.terms import Served, TermLists
 
-SEARCHERS = 4  # threads that look up and write
+SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of
 MOST_SEARCHES = 64  # that wait for one of them
+WRITERS = 4  # threads that write, which is mostly waiting for the disk
+MOST_WRITES = 512  # that wait for one of them
 VIEWS = 256  # translators for sets of memories and options that are kept
 # The options of a translation that a request may set, and the most that it may ask for.
 OPTIONS = {"mode", "verbatim", "beam", "length_penalty", "top_k", "threshold", "short_threshold"}
 MOST = {"beam": 20, "top_k": 32}
+AGAIN = 0.5  # seconds after which a job that was refused comes again
 Result = TypeVar("Result")
+InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class Limits:
     """What a request may ask for."""
 
     body: int = 2_000_000  # bytes
+    file: int = 50_000_000  # bytes of a document, or a memory that is read in
     texts: int = 1_000  # of one request
     text: int = 50_000  # characters
     waiting: int = 200_000  # characters that wait for a model
@@ -69,7 +77,7 @@ class Model:
 @dataclass(frozen=True)
 class Wanted:
     """A translation that is asked for. `source`, `target`: codes as they came; "": what is served.
-    `memories`: None: all that the caller sees. `options`: by their names."""
+    `memories`, `terms`: None: all that the caller sees. `options`: by their names."""
 
     texts: tuple[str, ...]
     source: str = ""
@@ -80,6 +88,8 @@ class Wanted:
     memories: tuple[str, ...] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     urgent: bool | None = None
+    terms: tuple[str, ...] | None = None
+    hard_terms: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,19 +116,24 @@ class Service:
         self,
         models: Sequence[Model],
         memories: Sequence[Memory],
+        database: Database,
         keys: Keys | None = None,
         limits: Limits = Limits(),
+        terms: Sequence[Served] = (),
     ) -> None:
         self.models, self.memories = list(models), Memories(memories)
         self.keys, self.limits = keys, limits
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
         self.ready = False
-        self.sessions = Sessions(limits.sessions)
+        self.database = database
+        self.sessions = Sessions(database, limits.sessions)
+        self.terms = TermLists(terms, database)
+        self.jobs = Jobs(database)
         self._views: dict[object, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
-        self._searchers = ThreadPoolExecutor(SEARCHERS, "search")
-        self._searching = 0
+        self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
+        self._write = _Pool("write", WRITERS, MOST_WRITES)
 
     def start(self) -> None:
         """Starts the models, and has each translate and search once, so that the first request does
@@ -126,16 +141,19 @@ class Service:
         for model in self.models:
             model.queue.start()
         for model in self.models:
-            first = model.queue.submit(Job(self._view(model, ANYBODY, None, {})[1], ["1."]))
-            first.result()
+            own = Given(tuple(m.name for m in self.memories.chosen(None, model.languages, ANYBODY)))
+            model.queue.submit(Job(self._view(model, ANYBODY, own)[1], ["1."])).result()
         self.ready = True
 
     def stop(self) -> None:
         """Finishes what was taken."""
         self.ready = False
+        self.jobs.stop()
         for model in self.models:
             model.queue.stop()
-        self._searchers.shutdown()
+        self._search.stop()
+        self._write.stop()
+        self.database.close()
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
@@ -174,18 +192,30 @@ class Service:
         """Raises Refused, and what a memory raises that cannot be searched."""
         caller.check("translate")
         model = self.model(wanted.source, wanted.target)
-        _, idle = self._view(model, caller, wanted.memories, wanted.options)
-        texts = await self.translated(model, idle, wanted)
-        return Answer(model, texts)
+        given = self.given(
+            model, caller, wanted.memories, None, wanted.terms, wanted.hard_terms, wanted.options
+        )
+        return Answer(
+            model, await self._translated(model, self._view(model, caller, given)[1], wanted)
+        )
 
-    async def translated(
-        self, model: Model, session: Session, wanted: Wanted
+    async def in_session(self, one: Open, wanted: Wanted) -> tuple[Translated, ...]:
+        """The next texts of a session's document."""
+        return await self._translated(
+            one.model, one.session, wanted, lambda: self.sessions.follow(one)
+        )
+
+    async def _translated(
+        self,
+        model: Model,
+        session: Session,
+        wanted: Wanted,
+        follow: Callable[[], None] = lambda: None,
     ) -> tuple[Translated, ...]:
-        """The texts, translated in a session."""
         self.check_size(wanted.texts)
         marked = await self._marked(wanted)
         sources = [source for one in marked for source in one.sources]
-        job = Job(session, sources, wanted.explain, wanted.urgent, self.limits.seconds)
+        job = Job(session, sources, wanted.explain, wanted.urgent, self.limits.seconds, follow)
         translations = await self._answered(model.queue.submit(job)) if sources else []
         done = iter(translations)
         self.counts["texts",] += len(wanted.texts)
@@ -203,17 +233,44 @@ class Service:
         Raises Refused."""
         caller.check("translate")
         model = self.model(source, target)
-        return model, self._view(model, caller, memories, {})[1]
+        return model, self._view(model, caller, self.given(model, caller, memories))[1]
 
     async def completed(
-        self, model: Model, session: Session, text: str, prefix: str
+        self,
+        model: Model,
+        session: Session,
+        text: str,
+        prefix: str,
+        follow: Callable[[], None] = lambda: None,
     ) -> Translation:
-        """A translation that begins with `prefix`; given up where nobody waits for it."""
+        """A translation that begins with `prefix`; given up where nobody waits for it. `follow`: as
+        of `Job`."""
         if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
             raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
         self.counts["completions",] += 1
-        work = model.queue.call(lambda: session.complete(text, prefix, explain=True))
-        return await self._answered(work)
+
+        def done() -> Translation:
+            follow()
+            return session.complete(text, prefix, explain=True)
+
+        return await self._answered(model.queue.call(done))
+
+    def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
+        """What translates the segments of a long document for a thread of its own, some at a time,
+        after all that somebody waits for."""
+        _, idle = self._view(model, caller, given)
+
+        def translated(sources: Sequence[Source]) -> Sequence[Translation]:
+            while True:
+                job = Job(idle, sources, urgent=False, seconds=self.limits.seconds)
+                try:
+                    return model.queue.submit(job).result()
+                except Refused as refused:
+                    if refused.status not in (429, 503) or refused.code == "stopping":
+                        raise
+                    time.sleep(AGAIN)
+
+        return translated
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""
@@ -237,21 +294,14 @@ class Service:
         except TimeoutError as error:
             raise Refused(503, "too_slow", "the time for a request is over", 2) from error
 
-    async def called(self, model: Model, work: Callable[[], Result]) -> Result:
-        """What is done in the thread of a model, whole whoever waits for it."""
-        return await asyncio.shield(asyncio.wrap_future(model.queue.call(work)))
-
     async def in_thread(self, work: Callable[[], Result]) -> Result:
-        """What is done beside the models: searches and additions. Raises Refused where too many
-        wait."""
-        if self._searching >= MOST_SEARCHES:
-            raise Refused(429, "busy", "too much is waiting; try again later", 1)
-        self._searching += 1
-        try:
-            done = asyncio.get_running_loop().run_in_executor(self._searchers, work)
-            return await asyncio.shield(done)
-        finally:
-            self._searching -= 1
+        """What is looked up beside the models. Raises Refused where too many wait."""
+        return await self._search.do(work)
+
+    async def written(self, work: Callable[[], Result]) -> Result:
+        """What is written beside the models, whole whoever waits for it; short, but for the disk.
+        Raises Refused where too many wait."""
+        return await self._write.do(work)
 
     async def search(
         self, memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
@@ -261,37 +311,58 @@ class Service:
 
     async def add(self, memory: Memory, segments: Sequence[Segment]) -> list[int]:
         """Their ids; they are on disk then."""
-        ids = await self.in_thread(lambda: added(memory, segments))
+        ids = await self.written(lambda: added(memory, segments))
         self.counts["added",] += len(ids)
         return ids
 
-    def view(
-        self,
-        model: Model,
-        caller: Caller,
-        memories: Sequence[str] | None,
-        options: Mapping[str, Any],
-        write_to: Memory | None = None,
-    ) -> Translator:
-        """The model with these of the caller's memories alone, all where None is given; `write_to`
-        is among them."""
-        return self._view(model, caller, memories, options, write_to)[0]
+    async def begin(self, model: Model, caller: Caller, given: Given) -> Open:
+        """A session of one document. Raises Refused."""
+        view, _ = self._view(model, caller, given)
+        return await self.written(lambda: self.sessions.begin(caller, model, given, Session(view)))
 
-    def _view(
+    async def session(self, id: str, caller: Caller) -> Open:
+        """Raises Refused for a session that is not there, or whose model is not served now."""
+
+        def made(name: str, given: Given) -> tuple[Model, Session]:
+            model = next((one for one in self.models if one.name == name), None)
+            if model is None:
+                raise Refused(409, "not_served", "the model of this session is not served now")
+            return model, Session(self._view(model, caller, given)[0])
+
+        return await self.written(lambda: self.sessions.get(id, caller, made))
+
+    def given(
         self,
         model: Model,
         caller: Caller,
-        names: Sequence[str] | None,
-        options: Mapping[str, Any],
-        write_to: Memory | None = None,
-    ) -> tuple[Translator, Session]:
-        """And a session in which nothing is ever confirmed."""
-        memories = self.memories.chosen(names, model.languages, caller)
-        if write_to is not None and write_to not in memories:
-            memories.append(write_to)
-        settings = settings_of(model.translator, options)
-        to = write_to.name if write_to is not None else None
-        key = model.name, tuple(memory.name for memory in memories), settings, to
+        memories: Sequence[str] | None = None,
+        write_to: str | None = None,
+        terms: Sequence[str] | None = None,
+        hard_terms: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> Given:
+        """What a translation goes by, by names; where none are given, all that the caller sees.
+        Raises Refused for what is not there."""
+        languages = model.languages
+        to = None
+        if write_to is not None:
+            to = self.memories.writable(write_to, languages, caller).name
+        chosen = [memory.name for memory in self.memories.chosen(memories, languages, caller)]
+        named = dict.fromkeys([*chosen, *([to] if to is not None else [])])
+        lists = self.terms.names(caller, languages) if terms is None else terms
+        mode = "hard" if hard_terms else "soft"
+        return Given(tuple(named), to, tuple(lists), mode, dict(options or {}))
+
+    def _view(self, model: Model, caller: Caller, given: Given) -> tuple[Translator, Session]:
+        """The model with what is given alone, and a session in which nothing is ever confirmed."""
+        memories = self.memories.chosen(given.memories, model.languages, caller)
+        to = next((memory for memory in memories if memory.name == given.write_to), None)
+        settings = settings_of(model.translator, given.options)
+        terms = self.terms.ready(
+            model.translator, model.languages, given.terms, caller, given.terms_mode == "hard"
+        )
+        # the list itself is in the key, so that it stays as long as the view
+        key = model.name, given.memories, settings, given.write_to, terms
         with self._lock:
             if key not in self._views:
                 while len(self._views) >= VIEWS:
@@ -301,12 +372,36 @@ class Service:
                     [memory.index for memory in memories],
                     [memory.trust for memory in memories],
                     settings,
-                    write_to.writable if write_to is not None else None,
+                    to.writable if to is not None else None,
+                    terms,
                 )
                 idle = Session(view)
                 idle.cache = view.new_cache(0)  # nothing is written to it
                 self._views[key] = view, idle
             return self._views[key]
+
+
+class _Pool:
+    """Threads beside the loop, for one kind of work; more than `most` of it is refused."""
+
+    def __init__(self, name: str, threads: int, most: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, name)
+        self._most, self._waiting = most, 0
+
+    async def do(self, work: Callable[[], Result]) -> Result:
+        """Raises Refused where too much waits. Done whole, whoever waits for it."""
+        if self._waiting >= self._most:
+            raise Refused(429, "busy", "too much is waiting; try again later", 1)
+        self._waiting += 1
+        done = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        done.add_done_callback(lambda _: self._done())
+        return await asyncio.shield(done)
+
+    def _done(self) -> None:
+        self._waiting -= 1
+
+    def stop(self) -> None:
+        self._threads.shutdown()
 
 
 def target_of(translation: Translation) -> Text:

@@ -1,82 +1,202 @@
-"""Sessions by their ids, as long as the server runs; each is of one tenant."""
+"""Sessions by their ids. They are written down in the database; what a process holds of one is a
+copy that follows what any process has confirmed in it or taken back."""
 
 from __future__ import annotations
 
+import json
 import secrets
+import tempfile
+import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tmnmt.engine.session import Session
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.engine.session import Session, deleted_from, written_to
+from tmnmt.index.cached import same_place
+from tmnmt.serve.database import Database
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 
 if TYPE_CHECKING:
     from tmnmt.serve.service import Model
 
-IDLE = 24 * 3600.0  # seconds after which a session that nobody used is forgotten
+IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
+TOUCHED = 3600.0  # seconds: so exactly is it known when it was used
+HELD = 256  # copies that a process keeps
 MOST_CONFIRMED = 20_000  # in one session
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a session was begun with, by names. `write_to`: the memory that confirmed pairs are
+    added to; `terms`: the lists that are kept to; `options`: of its translations."""
+
+    memories: tuple[str, ...]
+    write_to: str | None = None
+    terms: tuple[str, ...] = ()
+    terms_mode: str = "soft"
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Open:
-    """A session that a client has begun. `memory`: the name of the one that is written to."""
+    """A session as this process knows it."""
 
     id: str
     tenant: str
     model: Model
+    given: Given
     session: Session
-    memory: str | None
-    memories: tuple[str, ...]  # names of all that it reads
-    used: float = field(default_factory=time.monotonic)
+    last: int = 0  # the number of what was done last, as far as the copy has followed
 
 
 class Sessions:
-    """For one thread, that of the loop."""
+    """For any thread; but a copy is used, and follows, in the thread of its model alone."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._open: dict[str, Open] = {}
+    def __init__(self, database: Database, most: int) -> None:
+        """most: sessions of one tenant."""
+        self._database, self._most = database, most
+        self._held: dict[str, Open] = {}
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._open)
+        ((count,),) = self._database.rows("SELECT count(*) FROM session")
+        return int(count)
 
-    def begin(
-        self,
-        caller: Caller,
-        model: Model,
-        session: Session,
-        memory: str | None,
-        memories: tuple[str, ...],
-    ) -> Open:
+    def begin(self, caller: Caller, model: Model, given: Given, session: Session) -> Open:
         """Raises Refused where there are too many."""
-        now = time.monotonic()
-        self._open = {id: one for id, one in self._open.items() if now - one.used < IDLE}
-        if len(self._open) >= self._most:
-            raise Refused(429, "busy", "there are too many sessions; delete some", 60)
-        one = Open(secrets.token_urlsafe(16), caller.tenant, model, session, memory, memories)
-        self._open[one.id] = one
-        return one
+        now, id = time.time(), secrets.token_urlsafe(16)
+        with self._database.writing() as to:
+            to.execute("DELETE FROM session WHERE used < ?", (now - IDLE,))
+            found = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (caller.tenant,))
+            if found.fetchone()[0] >= self._most:
+                raise Refused(429, "busy", "there are too many sessions; delete some", 60)
+            row = id, caller.tenant, model.name, json.dumps(asdict(given)), now
+            to.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
+        return self._hold(Open(id, caller.tenant, model, given, session))
 
-    def get(self, id: str, caller: Caller) -> Open:
-        """Raises Refused for a session that is not there, or another tenant's: which of both is not
-        told."""
-        one = self._open.get(id)
-        if one is None or one.tenant != caller.tenant:
+    def get(
+        self, id: str, caller: Caller, made: Callable[[str, Given], tuple[Model, Session]]
+    ) -> Open:
+        """made: of the name of a model and what was given, a copy that holds nothing yet. Raises
+        Refused for a session that is not there, or another tenant's: which of both is not told."""
+        rows = self._database.rows(
+            "SELECT model, given, used FROM session WHERE id = ? AND tenant = ?", id, caller.tenant
+        )
+        if not rows:
             raise unknown("there is no such session")
-        if not all(caller.sees(name) for name in one.memories):
+        name, text, used = rows[0]
+        stored = json.loads(text)
+        named = {key: tuple(stored[key]) for key in ("memories", "terms")}
+        given = Given(**stored | named)
+        if not all(map(caller.sees, given.memories)) or not all(map(caller.has, given.terms)):
             raise unknown("there is no such session")
-        one.used = time.monotonic()
-        return one
+        if time.time() - used > TOUCHED:
+            self._database.write("UPDATE session SET used = ? WHERE id = ?", time.time(), id)
+        with self._lock:
+            held = self._held.get(id)
+        if held is not None:
+            return self._hold(held)
+        model, session = made(name, given)
+        return self._hold(Open(id, caller.tenant, model, given, session))
+
+    def _hold(self, one: Open) -> Open:
+        """The copy that is kept, as the one that was used last."""
+        with self._lock:
+            kept = self._held.pop(one.id, one)
+            self._held[one.id] = kept
+            while len(self._held) > HELD:
+                self._held.pop(next(iter(self._held)))
+        return kept
 
     def end(self, id: str, caller: Caller) -> None:
-        one = self._open.pop(self.get(id, caller).id)
-        one.session.forget_work()
+        """Raises Refused as `get` does."""
+        if not self._database.write(
+            "DELETE FROM session WHERE id = ? AND tenant = ?", id, caller.tenant
+        ):
+            raise unknown("there is no such session")
+        with self._lock:
+            held = self._held.pop(id, None)
+        if held is not None:
+            held.session.forget_work()
 
-    @staticmethod
-    def check_room(one: Open) -> None:
-        """Raises Refused where so much was confirmed in a session that it takes no more."""
-        if len(one.session.done) >= MOST_CONFIRMED:
+    def follow(self, one: Open) -> None:
+        """The copy has what was done by now. In the thread of its model."""
+        with self._database.reading() as at:
+            last = "SELECT max(number) FROM done WHERE session = ?"
+            before = "SELECT count(*) FROM done WHERE session = ? AND number <= ?"
+            new = "SELECT number, record FROM done WHERE session = ? AND number > ? ORDER BY number"
+            (newest,) = at.execute(last, (one.id,)).fetchone()
+            if (newest or 0) == one.last:
+                return
+            (kept,) = at.execute(before, (one.id, one.last)).fetchone()
+            rows = at.execute(new, (one.id, one.last)).fetchall()
+        one.session.follow(kept, [_done(record) for _, record in rows])
+        one.last = newest or 0
+
+    def done(self, id: str) -> list[Done]:
+        """All that was confirmed in a session, in order."""
+        query = "SELECT record FROM done WHERE session = ? ORDER BY number"
+        return [_done(record) for (record,) in self._database.rows(query, id)]
+
+    def count(self, id: str) -> int:
+        """How many pairs were confirmed in it."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM done WHERE session = ?", id)
+        return int(count)
+
+    def confirm(self, one: Open, source: Text, target: Text) -> None:
+        """A pair of `confirmable` is confirmed: on disk, in the memory that is written to, too. No
+        model is asked, and none waited for. Raises Refused where the session takes no more, or is
+        gone, and LockedError where another process writes to the memory; then it is not."""
+        if self.count(one.id) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
             )
+        translator, entry = one.session.translator, confirmed_now(source, target)
+        if translator.settings.memorises:
+            if translator.writable is not None:
+                entry = written_to(translator.writable, entry)
+            entry = entry if entry.id else _of_session(entry)
+        added = self._database.write(
+            "INSERT INTO done (session, record) SELECT id, ? FROM session WHERE id = ?",
+            json.dumps(entry.record(), ensure_ascii=False),
+            one.id,
+        )
+        if not added:
+            raise unknown("there is no such session")
+
+    def saved(self, one: Open) -> bytes:
+        """The session as a file of `Session.save`; of a copy of its own, so for any thread."""
+        copy, done = Session(one.session.translator), self.done(one.id)
+        copy.follow(0, done)
+        with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
+            copy.save(path := Path(folder) / "session")
+            return path.read_bytes()
+
+    def undo(self, one: Open) -> Done:
+        """Takes the pair that was confirmed last back, out of the memory, too. Raises Refused where
+        nothing was confirmed."""
+        query = "SELECT number, record FROM done WHERE session = ? ORDER BY number DESC LIMIT 1"
+        with self._database.writing() as to:  # of two who undo at once each takes one back
+            rows = to.execute(query, (one.id,)).fetchall()
+            if not rows:
+                raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
+            number, record = rows[0]
+            entry, writable = _done(record), one.session.translator.writable
+            if entry.id > 0 and writable is not None and same_place(writable.place, entry.memory):
+                deleted_from(writable, entry)  # killed now, the next undo takes it back once more
+            to.execute("DELETE FROM done WHERE number = ?", (number,))
+        return entry
+
+
+def _of_session(entry: Done) -> Done:
+    """A pair that no memory keeps: the session's own memory gives it a number there."""
+    return replace(entry, id=-1)
+
+
+def _done(record: str) -> Done:
+    return Done.of(json.loads(record))

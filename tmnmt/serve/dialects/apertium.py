@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tmnmt.formats.iso639 import THREE
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.languages import THREE
 from tmnmt.serve.markup import Form
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route

@@ -1,0 +1,270 @@
+"""What lies on the server: segments corrected and deleted, files into and out of memories,
+documents as jobs, lists of terms; and translations that are sent one by one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Server, tiny_server
+from tiny_model import PAIRS
+
+from tmnmt import Translator
+from tmnmt.formats.reader import read_memories
+from tmnmt.serve import jobs
+from tmnmt.serve.jobs import ending
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.service import Limits
+
+PO = """msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "%s shall inform <b>the Council</b>."
+msgstr ""
+
+msgid "Kept."
+msgstr "Gardé."
+"""
+
+
+def done(server: Server, path: str, status: int = 200, key: str = "", **body: Any) -> Any:
+    reply = server.ask("POST", path, body, key=key)
+    assert reply.status == status, reply.body
+    return reply.json
+
+
+def sent(server: Server, path: str, content: bytes, key: str = "") -> Any:
+    """The job that a file begins, when it has ended."""
+    reply = server.ask("POST", path, content, key=key)
+    assert reply.status == 202, reply.body
+    return ended(server, reply.json["id"], key)
+
+
+def ended(server: Server, id: str, key: str = "") -> Any:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        job = server.ask("GET", f"/v1/jobs/{id}", key=key).json
+        if job["state"] in ("done", "failed"):
+            return job
+        time.sleep(0.02)
+    raise AssertionError("the job does not end")
+
+
+def test_a_segment_is_corrected_and_deleted(served: Server) -> None:
+    pair = {"src": "This one is wrong.", "tgt": "Celui-ci est faux.", "document": "a"}
+    (id,) = done(served, "/v1/memories/own/segments", segments=[pair])["ids"]
+    path = f"/v1/memories/own/segments/{id}"
+    assert served.get(path)["tgt"] == pair["tgt"]
+    new = {"src": pair["src"], "tgt": "Celui-ci est juste."}
+    edited = served.ask("PUT", path, new).json
+    assert (edited["id"], edited["tgt"], edited["document"]) == (id, new["tgt"], "a")
+    (told,) = done(served, "/v1/translate", texts=[pair["src"]])["translations"]
+    assert told["text"] == new["tgt"]
+    assert served.ask("PUT", path, {"src": " ", "tgt": "x"}).status == 400
+    assert served.ask("DELETE", path).status == 204
+    for method, body in (("GET", None), ("PUT", new), ("DELETE", None)):
+        assert served.ask(method, path, body).status == 404
+        assert served.ask(method, "/v1/memories/own/segments/x", body).status == 404
+    assert served.ask("DELETE", "/v1/memories/law/segments/1").status == 403
+    assert served.ask("PUT", "/v1/memories/law/segments/1", new).status == 403
+
+
+def test_a_memory_goes_into_a_file_and_back(served: Server, tmp_path: Path) -> None:
+    for kind in ("tmx", "tsv"):
+        job = ended(served, done(served, "/v1/memories/law/export", 202, format=kind)["id"])
+        assert (job["state"], job["memory"], job["file"]) == ("done", "law", f"law.{kind}")
+        reply = served.ask("GET", f"/v1/jobs/{job['id']}/file")
+        assert reply.headers["content-disposition"] == "attachment"
+        (path := tmp_path / f"law.{kind}").write_bytes(reply.body)
+        assert [(s.src, s.tgt) for s in read_memories([path], "en", "fr")] == PAIRS
+    new = b"src\ttgt\nRead from a file.\tLu d'un fichier.\n\tx\n"
+    job = sent(served, "/v1/memories/own/import?name=new.tsv", new)
+    assert (job["state"], job["added"], job["skipped"]) == ("done", 1, 1)
+    (found,) = done(served, "/v1/memories/own/search", texts=["Read from a file."])["results"]
+    match = found["matches"][0]
+    assert (match["tgt"], match["document"]) == ("Lu d'un fichier.", "new")
+    assert served.ask("GET", f"/v1/jobs/{job['id']}/file").status == 409
+
+
+def test_a_file_that_is_none_is_told_without_its_place(served: Server) -> None:
+    for path in ("/v1/memories/own/import?name=x.tmx", "/v1/documents?name=x.xlf"):
+        job = sent(served, path, b"<broken")
+        assert job["state"] == "failed" and "the file" in job["error"]
+        assert "/tmp" not in json.dumps(job)
+    for path, status in (
+        ("/v1/memories/law/import?name=x.tmx", 403),
+        ("/v1/memories/none/import?name=x.tmx", 404),
+        ("/v1/memories/own/import", 400),
+        ("/v1/documents?name=x.xlf&target=de", 400),
+        ("/v1/documents?name=x.xlf&memories=none", 404),
+        ("/v1/documents?name=x.xlf&overwrite=maybe", 400),
+        ("/v1/jobs/none", 405),
+    ):
+        assert served.ask("POST", path, b"x").status == status, path
+    assert served.ask("GET", "/v1/jobs/none").status == 404
+
+
+def test_names_of_files_are_nothing_but_their_ends() -> None:
+    assert ending("a.tmx.gz") == ".tmx.gz" and ending("../../etc/x.po") == ".po"
+    assert ending("c:\\x\\y.html") == ".html" and ending("none") == "" == ending("")
+    assert ending("a.b c.xlf") == ".xlf" and ending("x.\x00/..") == "" == ending("a.é")
+
+
+def test_a_document_is_translated_as_the_command_does_it(served: Server) -> None:
+    job = sent(served, "/v1/documents?name=messages.po", PO.encode())
+    assert (job["state"], job["segments"], job["translated"]) == ("done", 2, 1)
+    made = served.ask("GET", f"/v1/jobs/{job['id']}/file").body.decode()
+    before, behind = PO.split('msgid "%s shall inform <b>the Council</b>."\nmsgstr ""')
+    assert made.startswith(before) and made.endswith(behind)
+    filled = made[len(before) : -len(behind)]
+    assert all(filled.count(code) == 2 for code in ("%s", "<b>", "</b>"))
+    assert served.ask("DELETE", f"/v1/jobs/{job['id']}").status == 204
+    assert served.ask("GET", f"/v1/jobs/{job['id']}/file").status == 404
+
+
+def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, states = tmp_path / "keys.toml", tmp_path / "sessions.db"
+    keys = {name: new_key(file, name, "write", name, ["law"]) for name in ("one", "other")}
+    with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
+        job = sent(server, "/v1/documents?name=a.po", PO.encode(), keys["one"])
+        path = f"/v1/jobs/{job['id']}"
+        for tail, method in (("", "GET"), ("/file", "GET"), ("", "DELETE")):
+            assert server.ask(method, path + tail, key=keys["other"]).status == 404
+        monkeypatch.setattr(jobs, "MOST", 1)
+        assert server.ask("POST", "/v1/documents?name=a.po", b"", key=keys["one"]).status == 429
+        server.service.database.write("UPDATE job SET state = 'working'")
+        assert server.ask("GET", path, key=keys["one"]).json["state"] == "working"
+        monkeypatch.setattr(jobs, "SILENT", -1.0)
+        assert "was stopped" in server.ask("GET", path, key=keys["one"]).json["error"]
+
+
+def test_a_file_that_is_too_large_is_refused(folder: Path) -> None:
+    with tiny_server(folder, limits=Limits(file=100, body=50)) as server:
+        assert server.ask("POST", "/v1/documents?name=a.po", b"x" * 101).status == 413
+        assert server.ask("POST", "/v1/documents?name=a.po", b"x" * 99).status == 202
+
+
+def events(body: bytes) -> list[tuple[str, Any]]:
+    found = []
+    for one in body.decode().split("\n\n")[:-1]:
+        name, data = one.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_a_long_list_is_sent_as_it_is_translated(served: Server) -> None:
+    texts = [f"The Commission shall inform the State {n}." for n in range(20)]
+    reply = served.ask("POST", "/v1/translate/stream", {"texts": texts, "explain": True})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    *every, last = events(reply.body)
+    assert last == ("done", {"model": "model", "texts": 20})
+    assert [(name, one["index"]) for name, one in every] == [("translation", n) for n in range(20)]
+    whole = done(served, "/v1/translate", texts=texts)["translations"]
+    assert [one["text"] for _, one in every] == [one["text"] for one in whole]
+    assert every[0][1]["segments"][0]["tokens"]
+    other = {"texts": ["a"], "target": "de"}
+    assert served.ask("POST", "/v1/translate/stream", other).status == 400
+    empty = served.ask("POST", "/v1/translate/stream", {"texts": []})
+    assert events(empty.body) == [("done", {"model": "model", "texts": 0})]
+
+
+def test_an_error_in_the_midst_of_a_list_is_an_event(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate, calls = served.service.translate, list[int]()
+
+    async def later(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            from tmnmt.errors import MemoryIndexError
+
+            raise MemoryIndexError("/secret/place: is damaged")
+        return await translate(*given)
+
+    monkeypatch.setattr(served.service, "translate", later)
+    reply = served.ask("POST", "/v1/translate/stream", {"texts": ["No."] * 20})
+    names = [name for name, _ in events(reply.body)]
+    assert names == ["translation"] * 16 + ["error"] and b"secret" not in reply.body
+
+
+def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_path: Path) -> None:
+    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'])['id']}"
+    pair: dict[str, Any] = {"src": "All is saved.", "tgt": "Tout est gardé."}
+    done(served, f"{path}/confirm", **pair)
+    assert served.get(f"{path}/confirmed") == {"pairs": [pair]}
+    (file := tmp_path / "session").write_bytes(served.ask("GET", f"{path}/save").body)
+    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    assert translator.session(file).translate(pair["src"]).tgt == pair["tgt"]
+
+
+@pytest.fixture(scope="module")
+def with_terms(folder: Path) -> Iterator[Server]:
+    (folder / "house.csv").write_text("source,target\nCommission,Kommission\n", encoding="utf-8")
+    with tiny_server(folder, ("law=law",), terms=("house=house.csv",)) as server:
+        yield server
+
+
+TEXT = "The Commission shall inform the State."
+
+
+def said(server: Server, **fields: Any) -> str:
+    found = done(server, "/v1/translate", texts=[TEXT], terms_mode="hard", **fields)
+    return str(found["translations"][0]["text"])
+
+
+def test_terms_are_kept_to_all_or_by_name(with_terms: Server) -> None:
+    assert "Kommission" in said(with_terms) and "Kommission" in said(with_terms, terms=["house"])
+    assert "Kommission" not in said(with_terms, terms=[])
+    body = {"texts": [TEXT], "terms": ["none"]}
+    assert with_terms.ask("POST", "/v1/translate", body).status == 404
+    path = f"/v1/sessions/{done(with_terms, '/v1/sessions', terms_mode='hard')['id']}"
+    in_session = done(with_terms, f"{path}/translate", texts=[TEXT])["translations"][0]
+    assert "Kommission" in in_session["text"]
+    assert with_terms.get(path)["terms"] == ["house"]
+    none = done(with_terms, "/v1/translate", texts=["The Commission."], options={"mode": "off"})
+    checks = none["translations"][0]["segments"][0]["checks"]
+    assert {one["name"] for one in checks} <= {"terms"}
+
+
+def test_a_glossary_is_made_used_and_deleted(with_terms: Server) -> None:
+    entries = [{"source": "State", "target": "Kanton"}]
+    pair: dict[str, Any] = {"name": "mine", "source": "en", "target": "fr", "entries": entries}
+    made = done(with_terms, "/v1/terms", **pair)
+    assert made["dictionaries"] == [{"source": "en", "target": "fr", "terms": 1}]
+    listed = with_terms.get("/v1/terms")
+    assert listed["terms"] == [{"name": "house", "source": "en", "target": "fr", "terms": 1}]
+    assert [one["id"] for one in listed["glossaries"]] == [made["id"]]
+    both = said(with_terms, terms=["house", made["id"]])
+    assert "Kanton" in both and "Kommission" in both
+    assert with_terms.ask("DELETE", f"/v1/terms/{made['id']}").status == 204
+    body = {"texts": [TEXT], "terms": [made["id"]]}
+    assert with_terms.ask("POST", "/v1/translate", body).status == 404
+    wrong: list[dict[str, Any]] = [
+        {"entries": []},
+        {"source": "x" * 70},
+        {"entries": [{"source": "a"}]},
+    ]
+    for change in wrong:
+        assert with_terms.ask("POST", "/v1/terms", pair | change).status == 400
+
+
+def test_a_key_has_the_terms_that_it_names(folder: Path, tmp_path: Path) -> None:
+    (folder / "house.csv").write_text("source,target\nCommission,Kommission\n", encoding="utf-8")
+    file = tmp_path / "keys.toml"
+    keys = {
+        name: new_key(file, name, "translate", None, [], terms)
+        for name, terms in (("one", ["house"]), ("other", []))
+    }
+    with tiny_server(folder, keys=Keys.load(file), terms=("house=house.csv",)) as server:
+        for name, expected in (("one", True), ("other", False)):
+            body: dict[str, Any] = {"texts": [TEXT], "terms_mode": "hard"}
+            text = done(server, "/v1/translate", key=keys[name], **body)["translations"][0]["text"]
+            assert ("Kommission" in text) == expected
+        body = {"texts": [TEXT], "terms": ["house"]}
+        assert server.ask("POST", "/v1/translate", body, key=keys["other"]).status == 404

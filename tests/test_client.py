@@ -1,0 +1,162 @@
+"""The client of a server gives what a Translator gives, and raises what one raises."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from serving import Server, tiny_server
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.client import Client
+from tmnmt.errors import DataError, ServerError, UsageError
+from tmnmt.index import build
+from tmnmt.segments import Segment, Translation
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.service import Limits
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("client")
+    write_tiny_model(folder / "model")
+    build(folder / "law", segments(), "en", "fr")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Server]:
+    with tiny_server(folder, ("law=law",), ("own=own",)) as server:
+        yield server
+
+
+TEXTS = ["The Commission shall inform the Council.", PAIRS[1][0], "", "It shall apply from 3 May."]
+
+
+def known(one: Translation) -> Translation:
+    """What the server tells of it: no edits, and of a match's segment what is asked for."""
+    matches = tuple(
+        replace(
+            match,
+            edits=0,
+            score=round(match.score, 8),
+            segment=Segment(
+                match.segment.src, match.segment.tgt, match.segment.document, id=match.segment.id
+            ),
+        )
+        for match in one.matches
+    )
+    return replace(one, matches=matches, score=round(one.score, 8), tokens=())
+
+
+def test_translations_are_those_of_a_translator(served: Server, folder: Path) -> None:
+    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    client = Client(served.url, memories=["law"])
+    for text in TEXTS:
+        (found,), (own,) = client.translate([text], True), translator.translate([text], True)
+        assert known(found) == known(own)
+        assert [token.text for token in found.tokens] == [token.text for token in own.tokens]
+        assert [token.sources for token in found.tokens if token.sources] or not own.tokens
+    assert [one.src for one in client.stream([TEXTS[:2], TEXTS[2:]])] == TEXTS
+    assert [one.tgt for one in client.translate(["No."] * 450)] == [
+        client.translate(["No."])[0].tgt
+    ] * 450
+
+
+def test_a_session_is_used_as_one_of_a_translator(
+    served: Server, folder: Path, tmp_path: Path
+) -> None:
+    client = Client(served.url)
+    session = client.session(write_to="own")
+    session.confirm("All of it is void.", "Tout est nul.")
+    session.confirm("Nothing else is.", "Rien d'autre.")
+    assert session.translate("All of it is void.").tgt == "Tout est nul."
+    assert client.session(session.id).confirmed == 2
+    assert session.undo() == ("Nothing else is.", "Rien d'autre.")
+    assert session.pairs() == [("All of it is void.", "Tout est nul.")]
+    session.save(tmp_path / "session")
+    translator = Translator.load(folder / "model", threads=1)
+    assert (
+        translator.session(tmp_path / "session").translate("All of it is void.").tgt
+        == "Tout est nul."
+    )
+    session.undo()
+    with pytest.raises(UsageError, match="nothing was confirmed"):
+        session.undo()
+    session.end()
+    with pytest.raises(DataError, match="no such session"):
+        session.translate("No.")
+
+
+def test_memories_and_files(served: Server, tmp_path: Path) -> None:
+    client = Client(served.url)
+    (id,) = client.add("own", [Segment("It is added.", "C'est ajouté.", "a")])
+    assert client.edit("own", id, "It is added.", "C'est mis.").tgt == "C'est mis."
+    ((match,),) = client.search("own", ["It is added."])
+    assert (match.tgt, match.score, match.segment.id) == ("C'est mis.", 1.0, id)
+    client.export("own", tmp_path / "own.tmx")
+    client.delete("own", id)
+    assert client.search("own", ["It is added."]) == [[]]
+    assert client.read_into("own", tmp_path / "own.tmx")["added"] == 1
+    assert client.search("own", ["It is added."])[0][0].tgt == "C'est mis."
+    (tmp_path / "a.html").write_text(f"<p>{PAIRS[0][0]}</p>", encoding="utf-8")
+    told = client.translate_file(tmp_path / "a.html", tmp_path / "b.html")
+    assert told["translated"] == 1 and PAIRS[0][1] in (tmp_path / "b.html").read_text("utf-8")
+    assert [one["name"] for one in client.memories()] == ["law", "own"]
+    assert client.models()[0]["name"] == "model"
+
+
+def test_what_is_wrong_is_raised(served: Server, folder: Path, tmp_path: Path) -> None:
+    client = Client(served.url)
+    with pytest.raises(UsageError, match="de is not served"):
+        Client(served.url, target="de").translate(["No."])
+    with pytest.raises(UsageError, match="not written to"):
+        client.add("law", [Segment("a", "b")])
+    with pytest.raises(DataError, match="no such memory"):
+        client.search("none", ["a"])
+    with pytest.raises(UsageError, match="a list of texts is wanted"):
+        client.translate("No.")
+    with pytest.raises(UsageError, match="no address"):
+        Client("ftp://somewhere")
+    with pytest.raises(DataError, match="cannot be read"):
+        client.read_into("own", tmp_path / "none.tmx")
+    (tmp_path / "no.tmx").write_text("<x/>", encoding="utf-8")
+    with pytest.raises(DataError, match=r"no\.tmx"):
+        client.read_into("own", tmp_path / "no.tmx")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(ServerError, match="cannot be reached"):
+        Client(nobody).models()
+    key = new_key(tmp_path / "keys.toml", "one", "read", None, ["law"])
+    with tiny_server(folder, ("law=law",), keys=Keys.load(tmp_path / "keys.toml")) as server:
+        assert Client(server.url, key).search("law", [PAIRS[0][0]])[0][0].score == 1
+        with pytest.raises(UsageError, match="a key of the role translate"):
+            Client(server.url, key).translate(["No."])
+        with pytest.raises(UsageError, match="a key is needed"):
+            Client(server.url).models()
+
+
+def test_a_request_that_is_put_off_is_tried_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    with tiny_server(folder, limits=Limits(sessions=1)) as server:
+        client = Client(server.url)
+        first = client.session()
+
+        def later(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                first.end()
+
+        monkeypatch.setattr("tmnmt.client.time.sleep", later)
+        client.session()
+        assert waits == [30.0, 30.0]
+        with pytest.raises(ServerError, match="too many sessions"):
+            client.session()

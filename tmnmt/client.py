@@ -1,0 +1,361 @@
+"""A server of `tmnmt serve` with the interface of a `Translator`; no packages beside tmnmt and no
+model are needed here.
+
+    client = Client("http://127.0.0.1:5051", key="…")
+    session = client.session(write_to="mine")
+    session.confirm("The owner must send a notice.", "Le propriétaire envoie un avis.")
+    print(session.translate("A notice must be sent.").tgt)"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from tmnmt.checks import Check
+from tmnmt.codes.stored import codes_of
+from tmnmt.errors import DataError, LockedError, ServerError, TmnmtError, UsageError
+from tmnmt.segments import (
+    CacheSource,
+    Match,
+    MemorySource,
+    Reason,
+    Segment,
+    Token,
+    Translation,
+    Worth,
+)
+
+AT_ONCE = 200  # texts, or segments, of one request
+CHARACTERS = 20_000  # of texts of one request, at most, where there are several
+TRIES = 5  # of a request that the server puts off
+LONGEST_WAIT = 30.0  # seconds until it is tried again
+TERM_CHECKS = ("terms", "forbidden")
+POLL = 0.2  # seconds between two looks at a job
+
+
+class Client:
+    """A server, and a key for it. What it refuses is raised: UsageError for a request that is not
+    what it should be or is not allowed, DataError for what is not there, LockedError where another
+    program writes to a memory, ServerError where it cannot be reached or is busy for long.
+
+    Translations are as a Translator gives them, but the matches in them do not tell their edits."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        *,
+        source: str = "",
+        target: str = "",
+        memories: Sequence[str] | None = None,
+        terms: Sequence[str] | None = None,
+        terms_mode: str = "soft",
+        options: Mapping[str, Any] | None = None,
+        timeout: float = 90.0,
+    ) -> None:
+        """source, target: languages; not given, the only ones that are served. memories, terms:
+        names; not given, all that the key sees. options: of translations, by name. timeout: seconds
+        of a request."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url}: is no address of a server, as http://127.0.0.1:5051")
+        self.url, self._key, self._timeout = url.rstrip("/"), key, timeout
+        languages = {"source": source, "target": target}
+        self._languages = {name: code for name, code in languages.items() if code}
+        self._given: dict[str, Any] = {"terms_mode": terms_mode, "options": dict(options or {})}
+        self._given |= {"memories": list(memories)} if memories is not None else {}
+        self._given |= {"terms": list(terms)} if terms is not None else {}
+
+    def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
+        """The translations of one document's segments, in order; one for every text."""
+        return list(self.stream([texts], explain))
+
+    def stream(
+        self, documents: Iterable[Iterable[str]], explain: bool = False
+    ) -> Iterator[Translation]:
+        """The translations of all segments of all documents in order, each as soon as those before
+        it are there."""
+        given = {**self._given, **self._languages, "explain": explain, "priority": "batch"}
+        for texts in documents:
+            for some in _parts(_texts(texts)):
+                found = self.ask("POST", "/v1/translate", {"texts": some, **given})
+                yield from _translations(some, found)
+
+    def session(self, id: str | None = None, *, write_to: str | None = None) -> ClientSession:
+        """A document that is translated sentence by sentence and learns from every confirmed
+        translation. id: of one that was begun before, maybe by another program. write_to: name of
+        the memory that confirmed pairs are added to, for good."""
+        if id is None:
+            to = {"write_to": write_to} if write_to is not None else {}
+            begun = self.ask("POST", "/v1/sessions", {**self._given, **self._languages, **to})
+            return ClientSession(self, begun["id"])
+        self.ask("GET", f"/v1/sessions/{_part(id)}")  # it is there
+        return ClientSession(self, id)
+
+    def search(
+        self, memory: str, texts: Sequence[str], k: int = 5, threshold: float = 0.5
+    ) -> list[list[Match]]:
+        """For every text its pairs of a memory that are worth most."""
+        body = {"texts": _texts(texts), "k": k, "threshold": threshold}
+        found = self.ask("POST", f"/v1/memories/{_part(memory)}/search", body)["results"]
+        return [[_match(match) for match in one["matches"]] for one in found]
+
+    def add(self, memory: str, segments: Sequence[Segment]) -> list[int]:
+        """Their ids in the memory; they are on disk."""
+        ids = list[int]()
+        for at in range(0, len(segments), AT_ONCE):
+            some = [
+                {"src": one.src, "tgt": one.tgt, "document": one.document}
+                for one in segments[at : at + AT_ONCE]
+            ]
+            path = f"/v1/memories/{_part(memory)}/segments"
+            ids += self.ask("POST", path, {"segments": some})["ids"]
+        return ids
+
+    def edit(self, memory: str, id: int, src: str, tgt: str) -> Segment:
+        """A segment of a memory with other texts; as it is now."""
+        path = f"/v1/memories/{_part(memory)}/segments/{id}"
+        return Segment(**self.ask("PUT", path, {"src": src, "tgt": tgt}))
+
+    def delete(self, memory: str, id: int) -> None:
+        self.ask("DELETE", f"/v1/memories/{_part(memory)}/segments/{id}")
+
+    def memories(self) -> list[dict[str, Any]]:
+        """What is known of every memory that the key sees."""
+        return list(self.ask("GET", "/v1/memories")["memories"])
+
+    def models(self) -> list[dict[str, Any]]:
+        return list(self.ask("GET", "/v1/models")["models"])
+
+    def read_into(self, memory: str, path: str | Path) -> dict[str, Any]:
+        """Adds all of a memory file to a memory; what became of it, when it is done."""
+        where = f"/v1/memories/{_part(memory)}/import"
+        return self._ended(self._sent(where, Path(path), {}))
+
+    def export(self, memory: str, path: str | Path) -> None:
+        """Writes a memory to a file, TMX or TSV by its name."""
+        kind = "tsv" if Path(path).suffix.lower() == ".tsv" else "tmx"
+        where = f"/v1/memories/{_part(memory)}/export"
+        job = self._ended(self.ask("POST", where, {"format": kind}))
+        _write(Path(path), self._made(job))
+
+    def translate_file(
+        self, path: str | Path, to: str | Path, overwrite: str = "nothing"
+    ) -> dict[str, Any]:
+        """Translates a translator's file (XLIFF, PO, HTML and so on); what became of its
+        segments."""
+        given = {**self._languages, "terms_mode": self._given["terms_mode"], "overwrite": overwrite}
+        for name in ("memories", "terms"):
+            given |= {name: ",".join(self._given[name])} if name in self._given else {}
+        job = self._ended(self._sent("/v1/documents", Path(path), given))
+        _write(Path(to), self._made(job))
+        return job
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON of an answer; None where it has none. A request that the server puts off is
+        tried again."""
+        content = json.dumps(body).encode() if body is not None else None
+        found = self._asked(method, path, content, "application/json")
+        try:
+            return json.loads(found) if found else None
+        except ValueError as error:
+            raise ServerError(f"{self.url}: answers no JSON: is it tmnmt serve?") from error
+
+    def _asked(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
+        """Raises as the class says."""
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers |= {"Content-Type": kind} if content is not None else {}
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        for number in range(TRIES):
+            try:
+                with urllib.request.urlopen(request, timeout=self._timeout) as reply:
+                    return bytes(reply.read())
+            except urllib.error.HTTPError as error:
+                with error:
+                    refused = _refused(error)
+                after = error.headers.get("Retry-After", "")
+                again = error.code in (429, 503) and after.isdigit()
+                if not again or number == TRIES - 1:
+                    raise refused from None
+                time.sleep(min(float(after), LONGEST_WAIT))
+            except (OSError, http.client.HTTPException) as error:
+                why = getattr(error, "reason", None) or error
+                raise ServerError(f"{self.url}: cannot be reached: {why}") from error
+        raise AssertionError
+
+    def _sent(self, path: str, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+        """A job that a file begins."""
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise DataError(f"{file}: cannot be read: {error.strerror}") from error
+        query = urlencode({"name": file.name, **given})
+        found = self._asked("POST", f"{path}?{query}", content, "application/octet-stream")
+        return dict(json.loads(found))
+
+    def _ended(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The job when it has ended. Raises DataError where it failed."""
+        while job["state"] not in ("done", "failed"):
+            time.sleep(POLL)
+            job = self.ask("GET", f"/v1/jobs/{_part(job['id'])}")
+        if job["state"] == "failed":
+            raise DataError(f"{job.get('file', 'the job')}: {job['error']}")
+        return dict(job)
+
+    def _made(self, job: Mapping[str, Any]) -> bytes:
+        path = f"/v1/jobs/{_part(job['id'])}"
+        made = self._asked("GET", f"{path}/file", None, "")
+        self.ask("DELETE", path)
+        return made
+
+
+class ClientSession:
+    """One document at the server, as `Session` is one here; `id`: for `Client.session`."""
+
+    def __init__(self, client: Client, id: str) -> None:
+        self._client, self.id = client, id
+        self._path = f"/v1/sessions/{_part(id)}"
+
+    @property
+    def confirmed(self) -> int:
+        """How many pairs were confirmed."""
+        return int(self._client.ask("GET", self._path)["confirmed"])
+
+    def translate(self, text: str, explain: bool = False) -> Translation:
+        """The translation of the document's next segment."""
+        return next(self.stream([text], explain))
+
+    def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
+        """The translations of all segments that follow, in order, nothing being confirmed in
+        between."""
+        for some in _parts(_texts(texts)):
+            body = {"texts": some, "explain": explain}
+            yield from _translations(
+                some, self._client.ask("POST", f"{self._path}/translate", body)
+            )
+
+    def confirm(self, src: str, tgt: str) -> None:
+        """Learns a translation: the very next sentence knows it. It is on disk at the server."""
+        src, tgt = _texts([src, tgt])
+        self._client.ask("POST", f"{self._path}/confirm", {"src": src, "tgt": tgt})
+
+    def undo(self) -> tuple[str, str]:
+        """Takes back what was confirmed last, and gives it. Raises UsageError where nothing was."""
+        undone = self._client.ask("POST", f"{self._path}/undo", {})["undone"]
+        return undone["src"], undone["tgt"]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """All that was confirmed, in order."""
+        found = self._client.ask("GET", f"{self._path}/confirmed")["pairs"]
+        return [(pair["src"], pair["tgt"]) for pair in found]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the session to a file, for `Translator.session(path)`."""
+        _write(Path(path), self._client._asked("GET", f"{self._path}/save", None, ""))
+
+    def end(self) -> None:
+        """The server forgets it; what was written to a memory stays there."""
+        self._client.ask("DELETE", self._path)
+
+
+def _texts(texts: Iterable[str]) -> list[str]:
+    """Raises UsageError for what is no list of texts."""
+    if isinstance(texts, str):
+        raise UsageError("a list of texts is wanted, not one text")
+    found = list(texts)
+    for text in found:
+        if not isinstance(text, str):
+            raise UsageError(f"a text is wanted, not {type(text).__name__}")
+    return found
+
+
+def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Requests of texts, on one line each: here a text is a segment."""
+    some, size = list[str](), 0
+    for text in texts:
+        if some and (len(some) >= AT_ONCE or size + len(text) > CHARACTERS):
+            yield some
+            some, size = [], 0
+        some.append(" ".join(text.splitlines()))
+        size += len(text)
+    if some:
+        yield some
+
+
+def _translations(texts: Sequence[str], found: Mapping[str, Any]) -> Iterator[Translation]:
+    for text, one in zip(texts, found["translations"], strict=True):
+        segments = one["segments"]
+        yield _translation(segments[0]) if segments else Translation(text, "", 0.0)
+
+
+def _translation(record: Mapping[str, Any]) -> Translation:
+    src_codes, tgt_codes = (
+        codes_of(record[f"{side}_codes"], record[side]) if f"{side}_codes" in record else ()
+        for side in ("src", "tgt")
+    )
+    score, checks = record["score"], [Check(**check) for check in record["checks"]]
+    return Translation(
+        record["src"],
+        record["tgt"],
+        float("-inf") if score is None else score,
+        tuple(map(_match, record["matches"])),
+        tuple(map(_token, record["tokens"])),
+        record["origin"],
+        record["low"],
+        record["unknown"],
+        src_codes,
+        tgt_codes,
+        tuple(check for check in checks if check.name in TERM_CHECKS),
+    )
+
+
+def _match(record: Mapping[str, Any]) -> Match:
+    segment = Segment(record["src"], record["tgt"], record["document"], id=record["id"])
+    worth = None
+    if "worth" in record:
+        reasons = tuple(Reason(what, points) for what, points in record["reasons"].items())
+        worth = Worth(record["worth"], reasons, record.get("adapted", ""))
+    return Match(segment, record["score"], 0, worth)
+
+
+def _token(record: Mapping[str, Any]) -> Token:
+    read = {
+        "sources": tuple(MemorySource(**one) for one in record["sources"]),
+        "attention": tuple(MemorySource(**one) for one in record["attention"]),
+        "slots": tuple(CacheSource(**one) for one in record["slots"]),
+    }
+    return Token(**{**record, **read})
+
+
+def _part(name: str) -> str:
+    """A name as one part of an address."""
+    return quote(str(name), safe="")
+
+
+def _refused(error: urllib.error.HTTPError) -> TmnmtError:
+    try:
+        told = json.loads(error.read())["error"]
+        code, message = str(told["code"]), str(told["message"])
+    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
+        return ServerError(f"{error.url}: status {error.code}: is it tmnmt serve?")
+    if code == "locked":
+        return LockedError(message)
+    if error.code == 404:
+        return DataError(message)
+    return UsageError(message) if error.code < 500 and error.code != 429 else ServerError(message)
+
+
+def _write(path: Path, content: bytes) -> None:
+    from tmnmt.durable import write
+
+    try:
+        write(path, content)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,99 @@
+"""What jobs do: a file into a memory, a memory into a file, a document through a model."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tmnmt.codes.record import Text
+from tmnmt.config.options import Overwrite
+from tmnmt.engine.filling import agree_on_languages, finished, is_open
+from tmnmt.files.opening import opened
+from tmnmt.formats.dates import iso_utc
+from tmnmt.formats.reader import read_memories
+from tmnmt.formats.tmx_writer import write_tmx
+from tmnmt.formats.tsv import write_tsv
+from tmnmt.index.base import WritableIndex
+from tmnmt.segments import Segment, Translation
+from tmnmt.serve.jobs import Advance
+
+AT_ONCE = 32  # segments of a document that are handed to the model together
+NAMED = 5  # units of a document that are told as left
+Translated = Callable[[Sequence[Text]], Sequence[Translation]]
+
+
+def read_into(index: WritableIndex, path: Path, name: str, advance: Advance) -> Mapping[str, Any]:
+    """All segments of a memory file into an index, all or none. `name`: of documents that have none
+    in the file. Raises FormatError for what is no
+    memory, and LockedError where another process writes to the index."""
+    size = path.stat().st_size
+    reader = read_memories(
+        [path],
+        index.src_lang,
+        index.tgt_lang,
+        progress=lambda _, share: advance(int(size * share), size),
+    )
+    own = path.name.partition(".")[0]  # what a document without a name is called by its reader
+    segments = [replace(one, document=name) if one.document == own else one for one in reader]
+    if segments:
+        index.add(segments)
+    report = reader.report
+    return {"added": len(segments), "skipped": report.read - len(segments)}
+
+
+def written_from(
+    segments: Iterable[Segment], languages: tuple[str, str], path: Path, advance: Advance
+) -> bytes:
+    """A memory as a file, TMX or TSV by the end of its name."""
+
+    def given() -> Iterator[Segment]:
+        for number, one in enumerate(segments, 1):
+            advance(number, None)
+            created, changed = iso_utc(one.created) or "", iso_utc(one.changed) or ""
+            yield replace(one, created=created, changed=changed)
+
+    if path.suffix == ".tsv":
+        write_tsv(path, given())
+    else:
+        write_tmx(path, given(), *languages)
+    return path.read_bytes()
+
+
+def document_through(
+    path: Path,
+    languages: tuple[str, str],
+    overwrite: Overwrite,
+    translated: Translated,
+    advance: Advance,
+) -> tuple[Mapping[str, Any], bytes]:
+    """A translator's file with what has no translation translated; all else stays. Raises
+    FormatError for what is no such file, and UsageError for one of other languages."""
+    file = opened(path)
+    agree_on_languages(file, *languages)
+    total = sum(is_open(u, overwrite) for each in file.documents() for u in each.units)
+
+    def through(documents: Iterable[Sequence[Text]]) -> Iterator[Translation]:
+        done = 0
+        for texts in documents:
+            left = iter(texts)
+            while some := list(islice(left, AT_ONCE)):
+                yield from translated(some)
+                done += len(some)
+                advance(done, total)
+
+    every = list(finished(file, overwrite, through))
+    to = io.BytesIO()
+    fillings = [one.filling for one in every]
+    file.write(to, fillings)
+    left = [
+        f"line {one.unit.line}: {one.problem or one.unit.problem}"
+        for one in every
+        if one.problem or one.unit.problem
+    ]
+    filled = sum(one is not None for one in fillings)
+    told = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
+    return told, to.getvalue()

@@ -1,0 +1,253 @@
+"""Lists of terms by the names under which they are served, and the glossaries that clients make,
+which are kept in the database, each of one tenant."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tmnmt.engine.terms import TermList
+from tmnmt.engine.translator import Translator
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.serve.database import Database
+from tmnmt.serve.keys import NAME, NAMES, Caller
+from tmnmt.serve.languages import Language, distance, language
+from tmnmt.serve.refused import Refused, unknown, wrong
+from tmnmt.terms.find import Finder
+from tmnmt.terms.read import read_terms
+from tmnmt.terms.term import Term, form, merged
+
+Pair = tuple[Language, Language]
+Entries = tuple[tuple[str, str], ...]  # a source term and its target each
+MADE = 32  # lists made ready for a model that are kept
+MOST_GLOSSARIES = 1_000  # of one tenant
+MOST_ENTRIES = 50_000  # of one dictionary
+
+
+@dataclass(frozen=True)
+class Served:
+    """A list of a file. `terms`: of every pair of languages for which it has some."""
+
+    name: str
+    terms: Mapping[Pair, Sequence[Term]]
+
+    def of(self, pair: Pair) -> Sequence[Term] | None:
+        return next((terms for own, terms in self.terms.items() if _serves(own, pair)), None)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The entries of a glossary for one pair of languages, by their codes."""
+
+    source: str
+    target: str
+    entries: Entries
+
+    @property
+    def languages(self) -> Pair:
+        return language(self.source), language(self.target)
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """What a client has made. `made`: a time of ISO 8601."""
+
+    id: str
+    name: str
+    made: str
+    dictionaries: tuple[Dictionary, ...]
+
+
+def opened(given: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Served]:
+    """The lists of the option --terms. `pairs`: the languages of the models. Raises FormatError for
+    what is no list, or has no terms of these languages, and UsageError for what is no name."""
+    found = list[Served]()
+    for one in given:
+        before, sign, behind = one.partition("=")
+        is_named = bool(sign) and NAME.fullmatch(before) is not None and not Path(one).exists()
+        path = Path(behind if is_named else one)
+        name = before if is_named else path.name.partition(".")[0]
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{one}: {name!r} cannot be the name of a list; write NAME={path}, with {NAMES}"
+            )
+        if name in [other.name for other in found]:
+            raise UsageError(f"two lists of terms are called {name}; write NAME=FILE")
+        found.append(Served(name, _of_pairs(path, pairs)))
+    return found
+
+
+def _of_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> dict[Pair, Sequence[Term]]:
+    terms = dict[Pair, Sequence[Term]]()
+    for number, (source, target) in enumerate(pairs, 1):
+        try:
+            terms[language(source), language(target)] = read_terms(path, source, target)
+        except FormatError:
+            if number == len(pairs) and not terms:
+                raise
+    return terms
+
+
+def _serves(own: Pair, asked: Pair) -> bool:
+    return all(distance(*both) is not None for both in zip(asked, own, strict=True))
+
+
+class TermLists:
+    """All of them, and for every model those made ready that were used last."""
+
+    def __init__(self, served: Sequence[Served], database: Database) -> None:
+        self._served = {one.name: one for one in served}
+        self._database = database
+        self._made: dict[object, TermList] = {}
+        self._lock = threading.Lock()
+
+    def names(self, caller: Caller, pair: Pair | None = None) -> list[str]:
+        """Of the lists that the caller sees, in their order; of these languages."""
+        return [
+            name
+            for name, one in self._served.items()
+            if caller.has(name) and (pair is None or one.of(pair) is not None)
+        ]
+
+    def listed(self, caller: Caller) -> list[tuple[str, Pair, int]]:
+        """Name, languages, and how many terms, of every list that the caller sees."""
+        return [
+            (name, pair, len(terms))
+            for name in self.names(caller)
+            for pair, terms in self._served[name].terms.items()
+        ]
+
+    def ready(
+        self, translator: Translator, pair: Pair, names: Sequence[str], caller: Caller, hard: bool
+    ) -> TermList | None:
+        """These lists, and glossaries by their ids, for a translator; None: none is named. Raises
+        Refused for one that is not there, or not for this caller, or is of other languages."""
+        if not names:
+            return None
+        found = [self._of(name, pair, caller) for name in names]
+        key = translator.model_hash, pair, hard, tuple(version for version, _ in found)
+        with self._lock:
+            if key not in self._made:
+                while len(self._made) >= MADE:
+                    self._made.pop(next(iter(self._made)))
+                terms = merged((term for _, terms in found for term in terms), "the lists of terms")
+                self._made[key] = TermList(
+                    Finder(terms), translator.vocab, hard, translator.tgt_lang
+                )
+            return self._made[key]
+
+    def _of(self, name: str, pair: Pair, caller: Caller) -> tuple[str, Sequence[Term]]:
+        """What tells this list from any other, and its terms."""
+        if name in self._served:
+            if not caller.has(name):
+                raise unknown("there is no such list of terms")
+            terms = self._served[name].of(pair)
+            if terms is None:
+                raise Refused(400, "wrong_language", "a list of terms is of other languages")
+            return f"= {name}", terms
+        for dictionary in self.get(name, caller).dictionaries:
+            if _serves(dictionary.languages, pair):
+                text = json.dumps(dictionary.entries)
+                version = hashlib.sha256(text.encode()).hexdigest()
+                return version, [Term(source, (target,)) for source, target in dictionary.entries]
+        raise Refused(400, "wrong_language", "a glossary is of other languages")
+
+    def glossaries(self, caller: Caller) -> list[Glossary]:
+        """Those of the caller's tenant, in the order in which they were made."""
+        return self._found("tenant = ? ORDER BY made, id", caller.tenant)
+
+    def get(self, id: str, caller: Caller) -> Glossary:
+        """Raises Refused for one that is not there, or another tenant's."""
+        found = self._found("id = ? AND tenant = ?", id, caller.tenant)
+        if not found:
+            raise unknown("there is no such list of terms")
+        return found[0]
+
+    def _found(self, where: str, *values: str) -> list[Glossary]:
+        with self._database.reading() as at:
+            heads = at.execute(f"SELECT id, name, made FROM glossary WHERE {where}", values)
+            query = "SELECT source, target, entries FROM dictionary WHERE glossary = ?"
+            return [
+                Glossary(
+                    id,
+                    name,
+                    made,
+                    tuple(
+                        Dictionary(source, target, tuple(map(tuple, json.loads(entries))))
+                        for source, target, entries in at.execute(query, (id,)).fetchall()
+                    ),
+                )
+                for id, name, made in heads.fetchall()
+            ]
+
+    def make(self, name: str, dictionaries: Sequence[Dictionary], caller: Caller) -> Glossary:
+        """Raises Refused where there are too many."""
+        made = Glossary(
+            str(uuid.uuid4()),
+            name,
+            datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            tuple(dictionaries),
+        )
+        with self._database.writing() as to:
+            count = to.execute("SELECT count(*) FROM glossary WHERE tenant = ?", (caller.tenant,))
+            if count.fetchone()[0] >= MOST_GLOSSARIES:
+                raise Refused(429, "busy", "there are too many glossaries; delete some", 60)
+            row = made.id, caller.tenant, name, made.made
+            to.execute("INSERT INTO glossary VALUES (?, ?, ?, ?)", row)
+            to.executemany(
+                "INSERT INTO dictionary VALUES (?, ?, ?, ?)",
+                [
+                    (made.id, one.source, one.target, json.dumps(one.entries))
+                    for one in dictionaries
+                ],
+            )
+        return made
+
+    def change(
+        self, id: str, caller: Caller, name: str | None, put: Sequence[Dictionary] = ()
+    ) -> Glossary:
+        """Another name, and dictionaries in the place of those of their languages."""
+        self.get(id, caller)
+        with self._database.writing() as to:
+            if name is not None:
+                to.execute("UPDATE glossary SET name = ? WHERE id = ?", (name, id))
+            to.executemany(
+                "INSERT OR REPLACE INTO dictionary VALUES (?, ?, ?, ?)",
+                [(id, one.source, one.target, json.dumps(one.entries)) for one in put],
+            )
+        return self.get(id, caller)
+
+    def delete(self, id: str, caller: Caller) -> None:
+        self.get(id, caller)
+        self._database.write("DELETE FROM glossary WHERE id = ?", id)
+
+    def delete_dictionary(self, id: str, source: str, target: str, caller: Caller) -> None:
+        """Raises Refused where there is no such dictionary."""
+        self.get(id, caller)
+        where = "glossary = ? AND source = ? AND target = ?"
+        if not self._database.write(f"DELETE FROM dictionary WHERE {where}", id, source, target):
+            raise unknown("there is no such dictionary")
+
+
+def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:
+    """Pairs of terms as a dictionary has them. Raises Refused for what is none."""
+    found = dict[str, str]()
+    for number, (source, target) in enumerate(pairs, 1):
+        try:
+            cleaned = form(source, f"entry {number}"), form(target, f"entry {number}")
+        except FormatError as error:
+            raise wrong(str(error)) from error
+        if not all(cleaned):
+            raise wrong(f"entry {number} of a glossary needs a source and a target")
+        found[cleaned[0]] = cleaned[1]
+    if not found:
+        raise wrong("a glossary needs an entry")
+    if len(found) > MOST_ENTRIES:
+        raise Refused(413, "too_large", f"a glossary may have {MOST_ENTRIES:,} entries")
+    return tuple(found.items())
