@@ -8,12 +8,17 @@ from typing import Any
 import torch
 
 from tmnmt.models.base import Backbone, Injectable, Trainable
+from tmnmt.models.deeplau import DeepLAU
 from tmnmt.models.reference import Referring
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
 
-KINDS: dict[str, type[Trainable]] = {"rnnsearch": RNNsearch, "transformer": Transformer}
+KINDS: dict[str, type[Trainable]] = {
+    "rnnsearch": RNNsearch,
+    "deeplau": DeepLAU,
+    "transformer": Transformer,
+}
 
 
 def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:

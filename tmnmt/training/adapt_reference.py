@@ -46,8 +46,8 @@ def adapt_reference(
         raise UsageError(f"{model.folder}: this model has a reference network already")
     if not isinstance(backbone, Injectable):
         raise UsageError(
-            f"{model.folder}: this base takes no reference network; a recurrent one (rnnsearch) "
-            "does"
+            f"{model.folder}: this base takes no reference network; a recurrent one (rnnsearch, "
+            "deeplau) does"
         )
     parts = split(segments, dev_share)
     learned = train_reference(backbone, model.vocab, *parts, work, config, resume)

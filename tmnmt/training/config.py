@@ -69,6 +69,17 @@ class RNNsearchConfig:
 
 
 @dataclass(frozen=True)
+class DeepLAUConfig:
+    kind: Literal["deeplau"] = "deeplau"
+    embedding: Size = 512
+    hidden: Size = 512
+    attention: Size = 512
+    encoder_layers: Size = 4
+    decoder_layers: Size = 4
+    dropout: ShareBelowOne = 0.2
+
+
+@dataclass(frozen=True)
 class TransformerConfig:
     kind: Literal["transformer"] = "transformer"
     hidden: EvenSize = 256  # a multiple of `heads`
@@ -79,7 +90,7 @@ class TransformerConfig:
     dropout: ShareBelowOne = 0.1
 
 
-ModelConfig = RNNsearchConfig | TransformerConfig
+ModelConfig = RNNsearchConfig | DeepLAUConfig | TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,9 @@ def _check(config: TrainConfig) -> None:
     if config.memory is not None:
         check(config.memory)
     if config.reference is not None and model.kind == "transformer":
-        raise UsageError("reference: a transformer takes no reference network; rnnsearch does")
+        raise UsageError(
+            "reference: a transformer takes no reference network; rnnsearch and deeplau do"
+        )
     if config.reference is not None and config.memory is not None and config.memory.end_to_end:
         raise UsageError(
             "[memory] end_to_end trains the base, and a reference network is of the base as it is; "

@@ -1,0 +1,193 @@
+"""DeepLAU (Wang et al. 2017, "Deep Neural Machine Translation with Linear Associative Unit"): deep
+recurrent encoder and decoder, whose units let their input through linearly.
+
+    r, z, g = sigmoid(W x + U h)                                 gates, each with its own W, U
+    h~ = tanh((1 - r) W_h x + r U_h h)                           the paper's f is 1 - r
+    h' = (1 - g) ((1 - z) h + z h~) + g H x
+
+Every product is layer-normalised, as in Fu et al. 2019. The encoder's layers read in turn from left
+to right and from right to left. OURS, where the papers are silent: the attention is asked by the
+last state of the top layer and y_{t-1}; the decoder's first layer reads [y_{t-1}; c_t]; embedding
+and read-out are those of RNNsearch; what is injected is added to what the first layer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tmnmt.models.base import Inject, Injectable, Trainable, shift
+from tmnmt.models.recurrence import OutputLoss
+from tmnmt.models.rnnsearch import Annotations
+from tmnmt.vocab import BOS, PAD
+
+READ, KEPT = 5, 4  # products of the input, r z g h~ H, and of the state, r z g h~
+
+
+class Normed(nn.Module):
+    """Several products at once, each normalised by itself: (..., in) -> (..., parts, out)."""
+
+    def __init__(self, size: int, parts: int, out: int) -> None:
+        super().__init__()
+        self.product = nn.Linear(size, parts * out, bias=False)
+        self.scale = nn.Parameter(torch.ones(parts, out))
+        self.bias = nn.Parameter(torch.zeros(parts, out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = self.product(x).unflatten(-1, self.scale.shape)
+        return torch.addcmul(self.bias, F.layer_norm(made, self.scale.shape[1:]), self.scale)
+
+
+class LinearAssociativeUnit(nn.Module):
+    """One layer: `read` once for all positions, then `step` from state to state."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.read, self.kept = Normed(size, READ, hidden), Normed(hidden, KEPT, hidden)
+
+    def step(self, read: Tensor, state: Tensor) -> Tensor:
+        """read (B, 5, d) of x, state (B, d) -> the new state (B, d)."""
+        kept = self.kept(state)
+        r, z, g = torch.sigmoid(read[:, :3] + kept[:, :3]).unbind(1)
+        candidate = torch.tanh((1 - r) * read[:, 3] + r * kept[:, 3])
+        return torch.lerp(torch.lerp(state, candidate, z), read[:, 4], g)
+
+
+class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
+    """d = l = `hidden`. A state is (B, layers, d); its last layer is the hidden state."""
+
+    encoder_reads = ("embedding", "encoder")
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding: int = 512,
+        hidden: int = 512,
+        attention: int = 512,
+        encoder_layers: int = 4,
+        decoder_layers: int = 4,
+        dropout: float = 0.2,
+    ) -> None:
+        super().__init__()
+        self.vocab_size, self.word_size, self.dropout = vocab_size, embedding, dropout
+        self.hidden_size = self.context_size = self.annotation_size = hidden
+        self.update_size = READ * hidden
+        self.embedding = nn.Embedding(vocab_size, embedding, padding_idx=PAD)
+        sizes = [embedding, *[hidden] * (encoder_layers - 1)]
+        layers = nn.ModuleList(LinearAssociativeUnit(size, hidden) for size in sizes)
+        self.encoder = cast("Sequence[LinearAssociativeUnit]", layers)
+        sizes = [embedding + hidden, *[hidden] * (decoder_layers - 1)]
+        layers = nn.ModuleList(LinearAssociativeUnit(size, hidden) for size in sizes)
+        self.decoder = cast("Sequence[LinearAssociativeUnit]", layers)
+        self.start_state = nn.Linear(hidden, decoder_layers * hidden)
+        self.attention_keys = nn.Linear(hidden, attention)
+        self.attention_query = nn.Linear(hidden + embedding, attention, bias=False)
+        self.attention_vector = nn.Parameter(torch.empty(attention))
+        self.before_output = nn.Linear(embedding + 2 * hidden, embedding)
+        self.output_bias = nn.Parameter(torch.zeros(vocab_size))
+        nn.init.normal_(self.embedding.weight, std=embedding**-0.5)
+        nn.init.normal_(self.attention_vector, std=attention**-0.5)
+        with torch.no_grad():
+            self.embedding.weight[PAD] = 0
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+    def encode(self, src: Tensor, src_len: Tensor) -> Annotations:
+        mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
+        x = self._drop(self.embedding(src))
+        for number, layer in enumerate(self.encoder):
+            x = self._along(layer, x, mask, backwards=number % 2 == 1)
+        mean = x.sum(1) / src_len.clamp(min=1)[:, None]
+        start = torch.tanh(self.start_state(mean)).view(len(x), -1, self.hidden_size)
+        return Annotations(x, self.attention_keys(x), mask, start)
+
+    def _along(
+        self, layer: LinearAssociativeUnit, x: Tensor, mask: Tensor, backwards: bool
+    ) -> Tensor:
+        """The layer's states (B, S, d) along x (B, S, .), 0 behind a source."""
+        state, found = x.new_zeros(len(x), self.hidden_size), []
+        steps = list(zip(layer.read(x).unbind(1), mask.to(x.dtype).unbind(1), strict=True))
+        for read, real in reversed(steps) if backwards else steps:
+            state = torch.lerp(state, layer.step(read, state), real[:, None])
+            found.append(state)
+        return torch.stack(found[::-1] if backwards else found, 1) * mask[..., None]
+
+    def annotations(self, encoded: Annotations) -> Tensor:
+        return encoded.values
+
+    def start(self, encoded: Annotations) -> Tensor:
+        return encoded.start
+
+    def reordered(self, state: Tensor, rows: Tensor) -> Tensor:
+        return state.index_select(0, rows)
+
+    def step(
+        self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        new, context, _ = self._moved(self.embedding(prev), prev, state, encoded, inject)
+        return new, context, new[:, -1]
+
+    def _moved(
+        self,
+        word: Tensor,
+        prev: Tensor,
+        state: Tensor,
+        encoded: Annotations,
+        inject: Inject | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The new state, the context, and the attention (B, S), after a word (B, e)."""
+        query = self.attention_query(torch.cat([state[:, -1], word], -1))
+        energy = torch.tanh(encoded.keys + query[:, None]) @ self.attention_vector
+        alpha = torch.softmax(energy.masked_fill(~encoded.mask, -torch.inf), -1)
+        context = torch.bmm(alpha[:, None], encoded.values)[:, 0]
+        x, new = torch.cat([word, context], -1), []
+        for number, (layer, before) in enumerate(zip(self.decoder, state.unbind(1), strict=True)):
+            read = layer.read(x)
+            if inject is not None and number == 0:
+                read = read + inject(prev, state[:, -1], context).view_as(read)
+            x = layer.step(read, before)
+            new.append(x)
+        return torch.stack(new, 1), context, alpha
+
+    def _steps(
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        state, words = encoded.start, shift(tgt, BOS)
+        embedded = self._drop(self.embedding(words))
+        for word, prev in zip(embedded.unbind(1), words.unbind(1), strict=True):
+            state, context, alpha = self._moved(word, prev, state, encoded, inject)
+            yield state[:, -1], context, alpha
+
+    def forced(
+        self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor]:
+        hiddens, contexts, _ = zip(*self._steps(encoded, tgt, inject), strict=True)
+        return torch.stack(contexts, 1), torch.stack(hiddens, 1)
+
+    def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
+        return torch.stack([alpha for *_, alpha in self._steps(encoded, tgt, inject)], 1)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        words: Tensor = self.embedding(ids)
+        return words
+
+    def _before_output(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        read = torch.cat([self._drop(self.embedding(prev)), hidden, context], -1)
+        return self._drop(torch.tanh(self.before_output(read)))
+
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        before = self._before_output(prev, hidden, context)
+        return F.linear(before, self.embedding.weight, self.output_bias)
+
+    def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
+        contexts, hiddens = self.forced(self.encode(src, src_len), tgt)
+        real = tgt != PAD
+        before = self._before_output(shift(tgt, BOS)[real], hiddens[real], contexts[real])
+        total: Tensor = OutputLoss.apply(
+            before, self.embedding.weight, self.output_bias, tgt[real], smoothing, self.dtype
+        )
+        return total
