@@ -138,3 +138,14 @@ def test_a_configuration_names_it(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(text + 'kind = "deeplau"\nencoder_layers = 2\n')
     model = load_config(tmp_path / "c.toml").model
     assert model.kind == "deeplau" and (model.encoder_layers, model.decoder_layers) == (2, 4)
+
+
+def test_only_some_words_are_compared_where_that_is_asked_for() -> None:
+    model, words = tiny(), torch.tensor([2, 7, 11])
+    prev, hidden, context = torch.tensor([5, 6]), torch.randn(2, 8), torch.randn(2, 8)
+    with torch.no_grad():
+        every = model.readout(prev, hidden, context)
+        some = model.limited_to(words).readout(prev, hidden, context)
+        assert torch.equal(model.readout(prev, hidden, context), every)
+    torch.testing.assert_close(some[:, words], every[:, words])
+    assert torch.isinf(some).sum() == 2 * (20 - 3)

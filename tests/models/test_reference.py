@@ -275,3 +275,16 @@ def test_a_network_of_another_base_or_damaged_is_refused(tmp_path: Path) -> None
     stamp(folder)
     with pytest.raises(ModelError, match="it has learned with the base"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_with_a_shortlist_the_network_is_read_as_without(form: Form) -> None:
+    backbone, (src, src_len, _) = for_decoding(referring(form)), batch()
+    some, words = backbone.limited_to(torch.tensor([2, 7, 11])), torch.tensor([BOS] * 3)
+    with torch.no_grad():
+        encoded = backbone.encode(src, src_len)
+        steps = [each.step(words, each.start(encoded), encoded) for each in (backbone, some)]
+        for one, other in zip(*steps, strict=True):
+            assert torch.equal(one, other)
+        logits = some.readout(words, steps[1][2], steps[1][1])
+    assert torch.isinf(logits).sum() == 3 * (20 - 3)

@@ -12,6 +12,7 @@ and read-out are those of RNNsearch; what is injected is added to what the first
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.models.base import Inject, Injectable, Trainable, shift
+from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.models.rnnsearch import Annotations
 from tmnmt.vocab import BOS, PAD
@@ -60,6 +62,7 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     """d = l = `hidden`. A state is (B, layers, d); its last layer is the hidden state."""
 
     encoder_reads = ("embedding", "encoder")
+    output: Product | None = None  # where only some words are compared
 
     def __init__(
         self,
@@ -181,7 +184,15 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         before = self._before_output(prev, hidden, context)
+        if self.output is not None:
+            return self.output(before)
         return F.linear(before, self.embedding.weight, self.output_bias)
+
+    def limited_to(self, words: Tensor) -> DeepLAU:
+        same = copy.copy(self)
+        some = product(self.embedding.weight.detach()[words], self.output_bias.detach()[words])
+        same.output = limited(some, words, self.vocab_size)
+        return same
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         contexts, hiddens = self.forced(self.encode(src, src_len), tgt)

@@ -186,7 +186,9 @@ class Referring(Injectable[E, S]):
         return self.base.for_beam(encoded)
 
     def limited_to(self, words: Tensor) -> Referring[E, S]:
-        return self.for_decoding(self.base.limited_to(words))
+        same = Referring(self.base.limited_to(words), self.network)
+        same._fixed = self._fixed  # it reads no output
+        return same
 
     def annotations(self, encoded: E) -> Tensor:
         return self.base.annotations(encoded)

@@ -11,7 +11,7 @@ import torch
 from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.models.base import Injectable
-from tmnmt.models.folder import Model, save_model, stamp
+from tmnmt.models.folder import SHORTLIST_FILE, Model, save_model, stamp
 from tmnmt.models.reference import Referring
 from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split
@@ -73,10 +73,11 @@ def _put_out(
     shutil.rmtree(made, ignore_errors=True)  # what a killed run left
     made.mkdir()
     save_model(made, learned.backbone, model.vocab, model.config, half)
-    memory = model.folder / MEMORY_FILE
-    if memory.exists() and not config.tunes_decoder:
-        shutil.copyfile(memory, made / MEMORY_FILE)
-        stamp(made)
+    kept = [SHORTLIST_FILE] if config.tunes_decoder else [SHORTLIST_FILE, MEMORY_FILE]
+    for path in (model.folder / name for name in kept):
+        if path.exists():
+            shutil.copyfile(path, made / path.name)
+    stamp(made)
     shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
     sync_tree(made)
     rename(made, output)
