@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.checks import Check
 from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
+from tmnmt.engine import rewriting
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.records import found_in, words
@@ -138,3 +141,37 @@ def test_terms_come_beside_pairs_a_session_cache_and_an_explanation(
         for token in one.tokens:
             parts = token.generated + token.recalled + token.copied
             assert parts == pytest.approx(token.probability, abs=1e-5)
+
+
+def test_what_lacks_terms_is_written_anew_for_several_batches_at_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And comes as it does alone, with what it was read from."""
+    (tmp_path / "m.tsv").write_text(f"src\ttgt\n{SOURCE} Really.\t{PAIRS[0][1]} Vraiment.\n")
+    (tmp_path / "t.txt").write_text("Commission\tDirective\n", encoding="utf-8")
+    sources = [f"{SOURCE} {number}" for number in range(5)] + [PAIRS[1][0]]
+    rows = list[int]()
+    led = rewriting.Lead.__init__
+
+    def noted(self: rewriting.Lead, parts: Sequence[Sequence[rewriting.Part]], *rest: Any) -> None:
+        rows.append(len(parts))
+        led(self, parts, *rest)
+
+    monkeypatch.setattr(rewriting.Lead, "__init__", noted)
+    made = list[list[Translation]]()
+    for batch in (2, 1):
+        translator = Translator.load(
+            model,
+            [tmp_path / "m.tsv"],
+            decoding=Decoding(beam=2, batch=batch),
+            terms=Terms(tmp_path / "t.txt"),
+        )
+        made.append(list(translator.stream([sources], explain=True)))
+    together, alone = made
+    assert rows == [5, 4, 1]  # four batches of two, and then of one
+    assert all("Directive" in one.tgt for one in together[:5])
+    for one, other in zip(together, alone, strict=True):
+        assert one.tgt == other.tgt
+        assert [[s.match for s in token.sources] for token in one.tokens] == [
+            [s.match for s in token.sources] for token in other.tokens
+        ]

@@ -5,10 +5,11 @@ import net.sf.okapi.common.filters.IFilter;
 import net.sf.okapi.common.resource.RawDocument;
 import net.sf.okapi.common.resource.Segment;
 import net.sf.okapi.common.resource.TextContainer;
+import net.sf.okapi.common.resource.TextFragment;
 
 /**
- * What Okapi finds in files: a line for each, "segments codes target-segments target-codes", or
- * "- reason" where it cannot read one.
+ * What Okapi finds in files: a line for each, "segments codes target-segments target-codes" of what
+ * is not blank, or "- reason" where it cannot read one.
  *
  * <pre>java -cp 'JARS/*' Count.java en fr FILTER FILE... [FILTER FILE...]</pre>
  */
@@ -46,10 +47,11 @@ public final class Count {
 
   private static void add(TextContainer text, int[] found, int at) {
     for (Segment segment : text.getSegments()) {
-      if (!segment.getContent().isEmpty()) {
+      TextFragment content = segment.getContent();
+      if (content.hasCode() || !content.getText().isBlank()) {
         found[at]++;
+        found[at + 1] += content.getCodes().size();
       }
     }
-    found[at + 1] += text.getUnSegmentedContentCopy().getCodes().size();
   }
 }

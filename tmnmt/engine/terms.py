@@ -50,11 +50,7 @@ class TermList:
         self, texts: Sequence[str], said: Sequence[Hypothesis], search: Searched, link: Linked
     ) -> list[Hypothesis]:
         """The translations of these texts with the terms that they lack."""
-        found = list(said)
-        lacking = dict[int, list[Found]]()
-        for row, (text, best) in enumerate(zip(texts, said, strict=True)):
-            if some := self._lacking(nfc(text), best.ids):
-                lacking[row] = some
+        found, lacking = list(said), self.lacking(texts, said)
         if not lacking:
             return found
         links = link([*lacking], [said[row].ids for row in lacking])
@@ -67,6 +63,14 @@ class TermList:
             for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
                 found[row] = replace(best, before=said[row])
         return found
+
+    def lacking(self, texts: Sequence[str], said: Sequence[Hypothesis]) -> dict[int, list[Found]]:
+        """The rows whose translations lack a target, each with the places of its terms."""
+        return {
+            row: some
+            for row, (text, best) in enumerate(zip(texts, said, strict=True))
+            if (some := self._lacking(nfc(text), best.ids))
+        }
 
     def _lacking(self, text: str, ids: Sequence[int]) -> list[Found]:
         """The places of terms in a text for which its translation has less targets."""

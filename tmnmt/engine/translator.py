@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,7 +50,7 @@ from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.rewriting import Lead, Part
-from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
+from tmnmt.engine.schedule import InOrder, Piece, by_length, joined, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
@@ -86,6 +87,15 @@ from tmnmt.vocab import EOS, UNK, PairVocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 HELD = 8  # batches, at most, that wait for so many
+LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
+
+
+class Decoded(NamedTuple):
+    """The best hypothesis of a piece, and the row of what the memory layers read for it."""
+
+    best: Hypothesis
+    collated: Collated
+    row: int
 
 
 class Translator:
@@ -327,7 +337,10 @@ class Translator:
         unlinked, held = dict[int, Coded](), 0
         ahead = first is None and not (confirms and self.settings.memorises)
         prepared = self.preparation.documents(documents, queue, tag)
-        for batch in self.batches(prepared, in_order, ahead):
+        batches = self.batches(prepared, in_order, ahead)
+        if self.terms is not None and not in_order:
+            batches = joined(batches, LACKING_TOGETHER)
+        for batch in batches:
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
@@ -375,16 +388,21 @@ class Translator:
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
     ) -> list[tuple[Translation, int]]:
         """The next sentence of each of several documents, and its length: retrieve -> decode ->
-        remember."""
+        remember. Those that lack terms are written once more together."""
         with self.lock:
             batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
             done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
-            collated = self.collated(pieces, caches)
-            hypotheses = self.decode(pieces, collated, explain)
-            self._remember(caches, hypotheses)
-            done |= zip(left, self._translations(pieces, hypotheses, collated), strict=True)
+            decoded = list[Decoded]()
+            for at in range(0, len(left), self.settings.batch):
+                some = slice(at, at + self.settings.batch)
+                collated = self.collated(pieces[some], caches[some])
+                found = self.decode(pieces[some], collated, explain)
+                decoded += [Decoded(best, collated, row) for row, best in enumerate(found)]
+            self._put_in_terms(pieces, caches, decoded, explain)
+            self._remember(caches, [one.best for one in decoded])
+            done |= zip(left, map(self._translated, pieces, decoded), strict=True)
             for row, piece in enumerate(batch):
                 if piece.coded is not None and not piece.silent:
                     piece.coded.add(piece, done[row][0])
@@ -461,19 +479,44 @@ class Translator:
         of it."""
         if not pieces:
             return []
+        with self.tally.timed("decode"), torch.inference_mode():
+            encoded, ready, longest = self.read_in(pieces, collated)
+            compared, search = self._limited(pieces, collated), self._search(explain)
+            return beam_search(compared, self.layers, encoded, ready, longest, search)
+
+    def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings
-        search = SearchSettings(
+        return SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
             keep_states=settings.remembers,
             explain=explain,
             n_best=settings.cache_best if settings.remembers else 1,
         )
+
+    def _put_in_terms(
+        self,
+        pieces: Sequence[Piece],
+        caches: Sequence[CacheContents],
+        decoded: list[Decoded],
+        explain: bool,
+    ) -> None:
+        """Writes those translations anew that lack terms: all of these pieces at once, as a product
+        with weights takes as long for ten rows as for many."""
+        if self.terms is None:
+            return
+        rows = [*self.terms.lacking([p.read for p in pieces], [one.best for one in decoded])]
+        if not rows:
+            return
+        some = [pieces[row] for row in rows]
+        said = [decoded[row].best for row in rows]
+        collated = self.collated(some, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, longest = self.read_in(pieces, collated)
-            compared = self._limited(pieces, collated)
-            found = beam_search(compared, self.layers, encoded, ready, longest, search)
-            return self.with_terms(pieces, found, encoded, ready, search)
+            encoded, ready, _ = self.read_in(some, collated)
+            found = self.with_terms(some, said, encoded, ready, self._search(explain))
+        for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
+            if best is not before:
+                decoded[row] = Decoded(best, collated, at)
 
     def read_in(
         self, pieces: Sequence[Piece], collated: Collated
@@ -613,14 +656,10 @@ class Translator:
         tokens = match_tokens(piece.whole)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
 
-    def _translations(
-        self, pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis], collated: Collated
-    ) -> list[tuple[Translation, int]]:
-        """What the best hypotheses say, and their lengths."""
-        return [
-            (self.told(piece, best, collated, row), len(best.ids) + best.finished)
-            for row, (piece, best) in enumerate(zip(pieces, hypotheses, strict=True))
-        ]
+    def _translated(self, piece: Piece, one: Decoded) -> tuple[Translation, int]:
+        """What the best hypothesis says, and its length."""
+        best = one.best
+        return self.told(piece, best, one.collated, one.row), len(best.ids) + best.finished
 
     def told(self, piece: Piece, best: Hypothesis, collated: Collated, row: int) -> Translation:
         matches = piece.matches or ()
