@@ -159,13 +159,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--pause", type=float, default=10.0, help="mean seconds between requests")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("options", nargs="*", help="of tmnmt serve, behind --")
-    given = parser.parse_args()
+    given, options = parser.parse_known_args()  # others are options of tmnmt serve
     texts = [line for line in given.texts.read_text(encoding="utf-8").splitlines() if line.strip()]
     load = os.getloadavg()
     with tempfile.TemporaryDirectory() as name:
         folder, run = Path(name), Run(texts, given.pause)
-        server = Server(given.model, folder, given.options)
+        server = Server(given.model, folder, options)
         try:
             before, cpu = server.resident(), server.cpu()
             sizes = asyncio.run(measured(run, server, given.connections, given.seconds))

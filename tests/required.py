@@ -15,6 +15,7 @@ KINDS = (
     "openssl",
     "gettext",
     "okapi",
+    "clients",  # of the server, for Node and Java
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 

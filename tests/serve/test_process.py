@@ -20,7 +20,9 @@ import pytest
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
+from tmnmt.serve.database import Database
 from tmnmt.serve.running import Server
+from tmnmt.serve.sessions import Sessions
 
 
 @contextmanager
@@ -86,13 +88,17 @@ def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Sig
 
 
 def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path: Path) -> None:
-    """Killed in the middle of confirming in four sessions."""
+    """Killed in the middle of confirming in four sessions, two of which write to a memory."""
     acknowledged: list[str] = []
-    with process(folder, "--write-to", str(tmp_path / "kept")) as (server, port):
+    sessions = dict[int, str]()
+    states = tmp_path / "sessions.db"
+    options = "--write-to", str(tmp_path / "kept"), "--sessions", str(states)
+    with process(folder, *options) as (server, port):
 
         def confirm(thread: int) -> None:
             try:
-                session = post(port, "/v1/sessions", {"write_to": "kept"})["id"]
+                to = {"write_to": "kept"} if thread % 2 else {}
+                sessions[thread] = session = post(port, "/v1/sessions", to)["id"]
                 for number in range(10_000):
                     src = f"Notice {thread} of number {number}"
                     post(port, f"/v1/sessions/{session}/confirm", {"src": src, "tgt": "x"})
@@ -111,7 +117,12 @@ def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path:
             thread.join(30)
     with MemoryIndex.open(tmp_path / "kept") as opened:
         kept = {segment.src for segment in opened.segments()}
-    assert len(acknowledged) >= 20 and set(acknowledged) <= kept
+    into_memory = {src for src in acknowledged if src.startswith(("Notice 1", "Notice 3"))}
+    assert len(acknowledged) >= 20 and into_memory and into_memory <= kept
+    database = Database(states)
+    done = {e.src for id in sessions.values() for e in Sessions(database, 1).done(id)}
+    database.close()
+    assert set(acknowledged) <= done
 
 
 @pytest.mark.parametrize(

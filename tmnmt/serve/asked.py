@@ -36,7 +36,7 @@ class Asked:
         listed: list[Any],
         raw: bytes = b"",
     ) -> None:
-        self.headers = request.headers
+        self.headers, self.scheme = request.headers, request.url.scheme
         self.path: dict[str, str] = request.path_params
         self.query, self.body, self.listed, self.raw = query, body, listed, raw
         self.caller: Caller

@@ -382,7 +382,7 @@ async def confirmed(service: Service, asked: Asked) -> Any:
 
 
 async def save(service: Service, asked: Asked) -> Any:
-    """The session as a file, with which Translator.session and tmnmt translate --session go on."""
+    """The session as a file, with which Translator.session goes on."""
     one = await service.session(asked.path["session"], asked.caller)
     made = await service.in_thread(lambda: service.sessions.saved(one))
     return Response(made, media_type="application/octet-stream", headers=SAVED)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 
 import deepl
 import pytest
+from deepl.api_data import MultilingualGlossaryDictionaryEntries
 from serving import Server, tiny_server
 from tiny_model import PAIRS
 
+from tmnmt.formats.reader import read_memories
 from tmnmt.serve.keys import Keys, new_key
 
 API = "/deepl"
@@ -71,7 +74,7 @@ def test_what_the_real_client_lists(client: deepl.DeepLClient) -> None:
     assert [one.code for one in client.get_source_languages()] == ["EN"]
     assert [(one.code, one.name) for one in client.get_target_languages()] == [("FR", "French")]
     assert not client.get_usage().any_limit_reached
-    assert client.get_glossary_languages() == [] == client.list_glossaries()
+    assert [one.target_lang for one in client.get_glossary_languages()] == ["fr"]
     memories = client.list_translation_memories()
     assert [one.translation_memory_id for one in memories] == ["law", "own"]
     law = client.get_translation_memory("law")
@@ -82,7 +85,6 @@ def test_the_real_client_hears_what_is_wrong(client: deepl.DeepLClient) -> None:
     wrong: list[dict[str, Any]] = [
         {"target_lang": "DE"},
         {"target_lang": "FR", "formality": "more"},
-        {"target_lang": "FR", "glossary": "x", "source_lang": "EN"},
         {"target_lang": "FR", "tag_handling": "xml", "text": "a <b> c"},
     ]
     for options in wrong:
@@ -136,5 +138,63 @@ def test_forms_and_older_addresses(served: Server) -> None:
         ("en", True, False),
         ("fr", False, True),
     ]
-    assert served.get(f"{API}/v3/languages", resource="glossary") == []
+    assert served.get(f"{API}/v3/languages", resource="glossary") == languages
+    assert served.get(f"{API}/v3/languages", resource="write") == []
     assert list(served.ask("POST", f"{API}/v2/translate", {"text": 1}).json) == ["message"]
+
+
+def test_the_real_client_keeps_glossaries(client: deepl.DeepLClient) -> None:
+    text = "The Commission shall inform the State."
+    one = client.create_glossary("one", "EN", "FR", {"Commission": "Kommission"})
+    assert client.get_glossary_entries(one) == {"Commission": "Kommission"} and one.entry_count == 1
+    dictionary = MultilingualGlossaryDictionaryEntries("EN", "FR", {"State": "Kanton"})
+    other = client.create_multilingual_glossary("other", [dictionary])
+    found = client.translate_text(
+        text, source_lang="EN", target_lang="FR", glossary=other.glossary_id
+    )
+    assert isinstance(found, deepl.TextResult) and "Kanton" in found.text
+    more = MultilingualGlossaryDictionaryEntries("EN", "FR", {"Commission": "Behörde"})
+    changed = client.update_multilingual_glossary_dictionary(other, more)
+    assert changed.dictionaries[0].entry_count == 2
+    assert client.update_multilingual_glossary_name(other, "new").name == "new"
+    replaced = client.replace_multilingual_glossary_dictionary(other, more)
+    assert replaced.entry_count == 1
+    entries = client.get_multilingual_glossary_entries(other, "EN", "FR").dictionaries[0].entries
+    assert entries == "Commission\tBehörde\n"
+    assert {each.name for each in client.list_multilingual_glossaries()} == {"one", "new"}
+    client.delete_multilingual_glossary_dictionary(other, source_lang="en", target_lang="fr")
+    assert client.get_multilingual_glossary(other.glossary_id).dictionaries == []
+    client.delete_multilingual_glossary(other)
+    client.delete_glossary(one)
+    assert client.list_glossaries() == [] == client.list_multilingual_glossaries()
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_glossary(one.glossary_id)
+
+
+def test_the_real_client_fills_and_reads_memories(
+    client: deepl.DeepLClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    client.export_translation_memory_to_filepath("law", tmp_path / "law.tmx")
+    found = [(one.src, one.tgt) for one in read_memories([tmp_path / "law.tmx"], "en", "fr")]
+    assert found == PAIRS
+    job = client.import_translation_memory_from_filepath(
+        tmp_path / "law.tmx", display_name="own", timeout_s=60
+    )
+    assert job.ok and job.result is not None and job.result.translation_memory_id == "own"
+    page = client.list_translation_memory_segments("law", page_size=4)
+    assert [one.source_text for one in page.segments] == [src for src, _ in PAIRS[:4]]
+    rest = client.list_translation_memory_segments("law", page_cursor=page.next_page_cursor)
+    assert [one.targets[0].target_text for one in rest.segments] == [tgt for _, tgt in PAIRS[4:]]
+    some = client.list_translation_memory_segments("law", filter_text="REGULATION")
+    assert len(some.segments) == 1 and some.next_page_cursor is None
+    with pytest.raises(deepl.DeepLException):
+        client.delete_translation_memory("law")
+    with pytest.raises(deepl.DeepLException, match="written to"):
+        client.create_translation_memory_import("a.tmx", 1, display_name="law")
+    started = client.create_translation_memory_import("a.tmx", 1, display_name="own")
+    assert client.get_translation_memory_job(started.job_id).result is not None
+    client.upload_translation_memory_file(started, b"<x")
+    assert not client.wait_until_translation_memory_job_done(started.job_id, 60).ok
+    with pytest.raises(deepl.DeepLException):
+        client.upload_translation_memory_file(started, b"<x")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.dialects.deepl_kept import ROUTES
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
@@ -28,7 +29,7 @@ _FIELDS = (
     Field("translation_memory_id", "text", "The memory that is read."),
     Field("translation_memory_threshold", "whole", "Per cent.", default=50, least=0, most=100),
 )
-_REFUSED = ("glossary_id", "glossary_ids", "style_id", "custom_instructions")
+_REFUSED = ("style_id", "custom_instructions")
 _PAGE = (
     Field("page", "whole", "From 0.", default=0, least=0),
     Field("page_size", "whole", "Memories of a page.", default=10, least=1, most=100),
@@ -45,7 +46,7 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     texts = _list(values.get("text"), "text")
     ignored = _list(values.get("ignore_tags") or [], "ignore_tags")
     form: Form = fields["tag_handling"] or "text"
-    memory = fields["translation_memory_id"]
+    memory, glossaries = fields["translation_memory_id"], _glossaries(values)
     least = max(fields["translation_memory_threshold"], _LOWEST) / 100
     return Wanted(
         tuple(texts),
@@ -55,7 +56,16 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
         tuple(name.strip() for names in ignored for name in names.split(",")),
         memories=(memory,) if memory is not None else None,
         options={"threshold": least} if memory is not None else {},
+        terms=glossaries,
+        hard_terms=glossaries is not None,  # what is in a glossary comes as it stands there
     )
+
+
+def _glossaries(values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The ids of glossaries; None where none is named: then the server's own lists are kept to."""
+    one, several = values.get("glossary_id"), values.get("glossary_ids")
+    named = _list(several or [], "glossary_ids") + (_list(one, "glossary_id") if one else [])
+    return tuple(named) or None
 
 
 def _list(value: Any, name: str) -> list[str]:
@@ -89,8 +99,8 @@ async def languages(service: Service, asked: Asked) -> Any:
 
 
 async def resource_languages(service: Service, asked: Asked) -> Any:
-    """Of translation; none of another resource, as glossaries."""
-    if asked.values.get("resource", "translate_text") != "translate_text":
+    """Of translation and glossaries; none of another resource."""
+    if asked.values.get("resource", "translate_text") not in ("translate_text", "glossary"):
         return []
     sources, targets = (_languages(service, side) for side in (0, 1))
     return [
@@ -112,14 +122,6 @@ def _languages(service: Service, side: int) -> Sequence[Language]:
 async def usage(service: Service, asked: Asked) -> Any:
     """Nothing is billed."""
     return {"character_count": 0, "character_limit": _UNLIMITED}
-
-
-async def no_pairs(service: Service, asked: Asked) -> Any:
-    return {"supported_languages": []}
-
-
-async def no_glossaries(service: Service, asked: Asked) -> Any:
-    return {"glossaries": []}
 
 
 async def memories(service: Service, asked: Asked) -> Any:
@@ -158,11 +160,9 @@ DEEPL = Dialect(
         Route("GET", "/v2/languages", languages, "read"),
         Route("GET", "/v3/languages", resource_languages, "read"),
         Route("GET", "/v2/usage", usage, "read"),
-        Route("GET", "/v2/glossary-language-pairs", no_pairs, "read"),
-        Route("GET", "/v2/glossaries", no_glossaries, "read"),
-        Route("GET", "/v3/glossaries", no_glossaries, "read"),
         Route("GET", "/v3/translation_memories", memories, "read"),
         Route("GET", "/v3/translation_memories/{id}", memory, "read"),
+        *ROUTES,
     ),
     refusal,
 )

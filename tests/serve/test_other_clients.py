@@ -1,0 +1,57 @@
+"""Clients that are no Python packages, run for real: DeepL's library for Node, and Okapi's
+connectors. `python tests/clients/fetch.py` gets them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from places import TESTS
+from required import absent
+from serving import Server
+from tiny_model import PAIRS
+
+FETCHED = TESTS.parent / ".cache" / "clients"
+
+
+def said(kind: str, folder: str, command: Sequence[str]) -> str:
+    """What a client prints."""
+    if not (FETCHED / folder).exists():
+        absent(kind, "the clients are not here; python tests/clients/fetch.py gets them")
+    if not shutil.which(command[0]):
+        absent(kind, f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", ["", "/deepl"])
+def test_deepl_for_node(served: Server, path: str) -> None:
+    script, texts = str(TESTS / "clients" / "deepl.mjs"), [src for src, _ in PAIRS]
+    node = ["node", script, str(FETCHED / "node"), served.url + path, json.dumps(texts)]
+    found = json.loads(said("clients", "node", node))
+    assert found["texts"] == [tgt for _, tgt in PAIRS] and found["detected"] == "en"
+    assert found["tagged"].count("<b>") == found["tagged"].count('<x id="0"></x>') == 1
+    assert "Kanton" in found["withTerms"]
+    assert found["sources"] == ["en"] and found["limited"] is False
+    assert "en to de is not served" in found["refused"]
+
+
+def test_okapis_connectors(served: Server, folder: Path) -> None:
+    java = ["java", "-cp", f"{FETCHED / 'jars'}/*", str(TESTS / "clients" / "Okapi.java")]
+    near = PAIRS[0][0].replace("shall", "will")
+    lines = said("clients", "jars", [*java, served.url, PAIRS[0][0], near]).splitlines()
+    found = [line.split("\t") for line in lines]
+    told = {name: [rest for one, *rest in found if one == name] for name, *_ in found}
+    for name in ("apertium", "mmt"):
+        plain, coded = told[name]
+        assert plain[0] == "1" and plain[2] == PAIRS[0][1]
+        assert coded[0] == "1" and coded[3] == "3"
+        assert all(coded[2].count(code) == 1 for code in ("<b>", "</b>", "<x/>"))
+    exact, alike = told["toolkit"]
+    assert exact[1:3] == ["100", PAIRS[0][1]]
+    assert 60 <= int(alike[1]) < 100 and alike[2] == PAIRS[0][1]
