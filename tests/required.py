@@ -15,6 +15,7 @@ KINDS = (
     "openssl",
     "gettext",
     "okapi",
+    "axe",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 
