@@ -27,6 +27,7 @@ _UNTIL_QUIET = """new Promise((done) => {
   wait();
 })"""
 SECONDS = 120  # that an answer may take on a busy machine
+UNTIL = 60  # seconds that a page may take for one thing there
 INSTALL = "apt-get install -y --no-install-recommends chromium"
 
 
@@ -39,7 +40,7 @@ def chromium() -> str | None:
 
 class Browser:
     """One page of a browser; `problems`: errors and warnings of its console, and what it asked the
-    network for."""
+    network for, beside the server that it came from."""
 
     def __init__(self, to: int, answers: int) -> None:
         self._to, self._answers, self._rest = to, answers, b""
@@ -47,6 +48,7 @@ class Browser:
         self._session: str | None = None
         self.problems: list[str] = []
         self._loaded = False
+        self._home = "a file"  # how the addresses begin that it may ask for
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
             "sessionId"
@@ -56,16 +58,20 @@ class Browser:
 
     def send(self, method: str, **parameters: Any) -> Any:
         """A command of the DevTools protocol and its result."""
-        number = next(self._ids)
-        message = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._to, json.dumps(message).encode() + b"\0")
+        number = self._tell(method, parameters)
         while True:
             answer = self._read()
             if answer.get("id") == number:
                 assert "error" not in answer, answer
                 return answer["result"]
+
+    def _tell(self, method: str, parameters: dict[str, Any]) -> int:
+        number = next(self._ids)
+        message = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        return number
 
     def open(self, address: str) -> None:
         """Loads a page, waits until it is loaded and, where it has segments, until they
@@ -74,6 +80,8 @@ class Browser:
         self.send("Page.navigate", url="about:blank")
         self._wait_for_load()
         self._loaded = False
+        scheme, _, rest = address.partition("://")
+        self._home = f"{scheme}://{rest.partition('/')[0]}/" if scheme == "http" else "a file"
         self.send("Page.navigate", url=address)
         self._wait_for_load()
         self.settle()
@@ -90,14 +98,34 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def press(self, key: str) -> None:
-        """A key by its name, down and up."""
-        text = {"text": "\r"} if key == "Enter" else {}
+    def press(self, key: str, *held: str) -> None:
+        """A key by its name, down and up, while these are held: Alt, Control, Shift."""
+        text = {"text": "\r"} if key == "Enter" and not held else {}
+        command = {"commands": ["undo"]} if (key, *held) == ("z", "Control") else {}
         code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
-        for kind, more in (("keyDown", text), ("keyUp", {})):
+        modifiers = sum({"Alt": 1, "Control": 2, "Shift": 8}[name] for name in held)
+        for kind, more in (("keyDown", text | command), ("keyUp", {})):
             self.send(
-                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                modifiers=modifiers,
+                windowsVirtualKeyCode=code,
+                **more,
             )
+
+    def type(self, text: str) -> None:
+        """A text into what has the focus, character by character."""
+        for sign in text:
+            self.send("Input.insertText", text=sign)
+
+    def until(self, condition: str) -> None:
+        """Waits until an expression of the page is true; fails where it stays false."""
+        self.run(
+            f"new Promise((done, failed) => {{ const end = Date.now() + {1000 * UNTIL};"
+            f" const look = () => ({condition}) ? done() : Date.now() > end "
+            "? failed(document.body.innerText) : setTimeout(look, 20); look(); })"
+        )
 
     def hover(self, selector: str) -> None:
         """Moves the pointer to the middle of the first element of a CSS selector."""
@@ -126,6 +154,10 @@ class Browser:
     def _note(self, method: str | None, told: dict[str, Any]) -> None:
         if method == "Page.loadEventFired":
             self._loaded = True
+        elif method == "Page.javascriptDialogOpening":
+            self._tell("Page.handleJavaScriptDialog", {"accept": True})
+            if told["type"] != "beforeunload":  # a page may ask whether it is to be left
+                self.problems.append(told["message"])
         elif method == "Runtime.exceptionThrown":
             self.problems.append(str(told["exceptionDetails"]))
         elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
@@ -136,8 +168,10 @@ class Browser:
             "assert",
         ):
             self.problems.append(str(told["args"]))
-        elif method == "Network.requestWillBeSent" and told["request"]["url"].startswith(
-            ("http", "ws")
+        elif (
+            method == "Network.requestWillBeSent"
+            and told["request"]["url"].startswith(("http", "ws"))
+            and not told["request"]["url"].startswith(self._home)
         ):
             self.problems.append(told["request"]["url"])
 

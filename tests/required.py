@@ -16,6 +16,7 @@ KINDS = (
     "gettext",
     "okapi",
     "clients",  # of the server, for Node and Java
+    "axe",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 

@@ -33,7 +33,11 @@ def test_the_check_of_all_lets_no_test_of_what_it_installs_be_skipped() -> None:
     """What tests may want and the whole check installs, it also requires."""
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     (wanted,) = re.findall(r"TMNMT_REQUIRE-([\w,]+)}", script)
-    assert {"elasticsearch", "browser", "gettext", "okapi"} <= set(wanted.split(",")) <= {*KINDS}
+    assert (
+        {"elasticsearch", "browser", "gettext", "okapi", "axe"}
+        <= set(wanted.split(","))
+        <= {*KINDS}
+    )
 
 
 def test_what_no_test_needs_cannot_be_required(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.serve.asked import asked
 from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.own import OWN
+from tmnmt.serve.page import PAGE
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
@@ -42,7 +43,9 @@ class _Text(PathConvertor):
 register_url_convertor("text", _Text())
 
 
-def application(service: Service, dialects: Sequence[Dialect] = (OWN, *DIALECTS)) -> Starlette:
+def application(
+    service: Service, dialects: Sequence[Dialect] = (OWN, PAGE, *DIALECTS)
+) -> Starlette:
     """The server's application as ASGI has it."""
     endpoints = [
         StarletteRoute(
@@ -121,7 +124,8 @@ class _Endpoint:
         service, route = self._service, self._route
         if service.keys is None:
             _check_local(request)
-        most = service.limits.file if route.is_file else service.limits.body
+        limits = service.limits
+        most = limits.file if route.is_file else limits.body * route.room
         given = await asked(request, most, route.is_file)
         if route.role is not None:
             given.caller = service.caller(given.key)

@@ -17,7 +17,7 @@ from typing import Any
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError, ServerError, UsageError
 
-FORMAT = 1
+FORMAT = 2  # 2: reviews
 NAME = b"tmns"  # application_id: a file of another program is not taken
 BUSY = 20.0  # seconds that a writer waits for those of other processes
 _TABLES = """
@@ -34,6 +34,10 @@ CREATE TABLE done (
     record TEXT NOT NULL     -- JSON: a pair as a saved session holds it
 );
 CREATE INDEX done_of_session ON done (session, number);
+CREATE TABLE review (
+    number INTEGER PRIMARY KEY REFERENCES done(number) ON DELETE CASCADE,
+    record TEXT NOT NULL     -- JSON: what had been suggested, and keystrokes
+);
 CREATE TABLE job (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,

@@ -10,9 +10,10 @@ from tmnmt.engine.named_memories import named, open_to_write
 from tmnmt.errors import UsageError
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.cached import open_index, open_memory, same_place
+from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.pairs import distinct, search_by_worth
+from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
 from tmnmt.index.worth import Asked, Trust, most_worth
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Segment
@@ -179,6 +180,11 @@ def found(
         distinct(most_worth([m for answer in answers for m in answer[at]], k * len(answers)))[:k]
         for at in range(len(texts))
     ]
+
+
+def standing(memory: Memory, phrase: Phrase, k: int) -> list[Occurrence]:
+    """The `k` newest pairs of a memory that have the phrase."""
+    return concordance_pairs(memory.index, phrase, k)
 
 
 def added(memory: Memory, segments: Sequence[Segment]) -> list[int]:

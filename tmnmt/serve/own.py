@@ -12,11 +12,14 @@ from typing import Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from tmnmt.codes.record import Source
 from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.errors import TmnmtError, UsageError
+from tmnmt.formats.clean import clean_name
 from tmnmt.records import match_record, translation_record
 from tmnmt.segments import Match, Segment
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.desk import DESK
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.managed import (
@@ -30,7 +33,7 @@ from tmnmt.serve.managed import (
     TGT,
     pair_of,
 )
-from tmnmt.serve.markup import FORMS
+from tmnmt.serve.markup import FORMS, Form, markup
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
 from tmnmt.serve.openapi import document
@@ -85,6 +88,7 @@ BEGIN = (
     _TERMS,
     TERMS_MODE,
     _OPTIONS,
+    Field("name", "text", "What the document is called, for lists of sessions.", default=""),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 COMPLETE = (
@@ -100,7 +104,13 @@ COMPLETE = (
     _MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
 )
-CONFIRM = (SRC, TGT)
+CONFIRM = (
+    SRC,
+    TGT,
+    Field("format", "text", "What both are.", default="text", choices=("text", "xml")),
+    Field("suggested", "text", "What had been suggested, for the review; of format text."),
+    Field("keys", "whole", "Keystrokes that it took, for the review.", least=0, most=1_000_000),
+)
 SEARCH = (
     Field("texts", "texts", "What to look for.", needed=True),
     Field("k", "whole", "At most so many pairs for a text.", default=5, least=1, most=100),
@@ -280,6 +290,7 @@ async def begin(service: Service, asked: Asked) -> Any:
         fields["terms_mode"] == "hard",
         fields["options"],
     )
+    given = replace(given, name=clean_name(fields["name"]), began=time.time())
     return _session(await service.begin(model, asked.caller, given), 0)
 
 
@@ -340,17 +351,24 @@ async def confirm(service: Service, asked: Asked) -> Any:
     fields = read(asked.body, CONFIRM)
     one = await _open_to_write(service, asked)
     try:
-        source, target = confirmable(fields["src"], fields["tgt"])
+        pair = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
+        source, target = confirmable(*pair)
     except UsageError as error:
         raise wrong(str(error)) from error
 
     def confirmed() -> int:
-        service.sessions.confirm(one, source, target)
+        told = {name: fields[name] for name in ("suggested", "keys")}
+        service.sessions.confirm(one, source, target, told)
         return service.sessions.count(one.id)
 
     count = await service.written(confirmed)
     service.counts["confirmed",] += 1
     return _session(one, count)
+
+
+def _text(text: str, form: Form) -> Source:
+    """A side of a pair: of XML with its tags as codes. Raises Refused for what is no XML."""
+    return text if form == "text" else next(iter(markup(text, form).sources), "")
 
 
 async def _open_to_write(service: Service, asked: Asked) -> Open:
@@ -439,6 +457,7 @@ OWN = Dialect(
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
         Route("GET", "/v1/sessions/{session}/save", save, "translate"),
+        *DESK,
         *MANAGED,
         Route("GET", "/v1/openapi.json", openapi, None),
         Route("GET", "/health", health, None),

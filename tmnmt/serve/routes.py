@@ -21,7 +21,8 @@ class Route:
     """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`:
     that a key must have; None: no key is needed. `handler` gives what is written as JSON, or a
     response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
-    `is_file`: the body is a file, and the fields are of the query."""
+    `is_file`: the body is a file, and the fields are of the query. `room`: times as many bytes as
+    the server's limit, another body may have."""
 
     method: Method
     path: str
@@ -29,6 +30,7 @@ class Route:
     role: Role | None = "translate"
     fields: tuple[Field, ...] = ()
     is_file: bool = False
+    room: int = 1
 
 
 @dataclass(frozen=True)

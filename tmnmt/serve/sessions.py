@@ -8,7 +8,7 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from tmnmt.index.cached import same_place
 from tmnmt.serve.database import Database
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
+from tmnmt.serve.reviewed import Reviewed
 
 if TYPE_CHECKING:
     from tmnmt.serve.service import Model
@@ -33,13 +34,16 @@ MOST_CONFIRMED = 20_000  # in one session
 @dataclass(frozen=True)
 class Given:
     """What a session was begun with, by names. `write_to`: the memory that confirmed pairs are
-    added to; `terms`: the lists that are kept to; `options`: of its translations."""
+    added to; `terms`: the lists that are kept to; `options`: of its translations; `name`: of the
+    document, as the client calls it; `began`: in seconds since 1970."""
 
     memories: tuple[str, ...]
     write_to: str | None = None
     terms: tuple[str, ...] = ()
     terms_mode: str = "soft"
     options: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+    began: float = 0.0
 
 
 @dataclass
@@ -90,10 +94,8 @@ class Sessions:
         if not rows:
             raise unknown("there is no such session")
         name, text, used = rows[0]
-        stored = json.loads(text)
-        named = {key: tuple(stored[key]) for key in ("memories", "terms")}
-        given = Given(**stored | named)
-        if not all(map(caller.sees, given.memories)) or not all(map(caller.has, given.terms)):
+        given = _given(text)
+        if not _is_for(given, caller):
             raise unknown("there is no such session")
         if time.time() - used > TOUCHED:
             self._database.write("UPDATE session SET used = ? WHERE id = ?", time.time(), id)
@@ -103,6 +105,26 @@ class Sessions:
             return self._hold(held)
         model, session = made(name, given)
         return self._hold(Open(id, caller.tenant, model, given, session))
+
+    def of(self, caller: Caller) -> list[dict[str, Any]]:
+        """Those that a caller may use, the latest first, as a client is told of them."""
+        query = (
+            "SELECT id, model, given, (SELECT count(*) FROM done WHERE session = id) FROM session "
+            "WHERE tenant = ?"
+        )
+        rows = self._database.rows(query, caller.tenant)
+        found = [(id, model, _given(text), count) for id, model, text, count in rows]
+        return [
+            {
+                "id": id,
+                "name": given.name,
+                "began": int(given.began),
+                "model": model,
+                "confirmed": count,
+            }
+            for id, model, given, count in sorted(found, key=lambda one: -one[2].began)
+            if _is_for(given, caller)
+        ]
 
     def _hold(self, one: Open) -> Open:
         """The copy that is kept, as the one that was used last."""
@@ -148,10 +170,22 @@ class Sessions:
         ((count,),) = self._database.rows("SELECT count(*) FROM done WHERE session = ?", id)
         return int(count)
 
-    def confirm(self, one: Open, source: Text, target: Text) -> None:
-        """A pair of `confirmable` is confirmed: on disk, in the memory that is written to, too. No
-        model is asked, and none waited for. Raises Refused where the session takes no more, or is
-        gone, and LockedError where another process writes to the memory; then it is not."""
+    def reviewed(self, id: str) -> list[Reviewed]:
+        """What was told of the pairs that were confirmed in a session, in order."""
+        query = (
+            "SELECT done.record, review.record FROM done JOIN review USING (number) "
+            "WHERE session = ? ORDER BY number"
+        )
+        rows = self._database.rows(query, id)
+        return [Reviewed.of(_done(record), json.loads(told)) for record, told in rows]
+
+    def confirm(
+        self, one: Open, source: Text, target: Text, told: Mapping[str, Any] | None = None
+    ) -> None:
+        """A pair of `confirmable` is confirmed: on disk, in the memory that is written to, too.
+        `told`: what the review is to know of it. No model is asked, and none waited for. Raises
+        Refused where the session takes no more, or is gone, and LockedError where another process
+        writes to the memory; then it is not."""
         if self.count(one.id) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
@@ -161,13 +195,14 @@ class Sessions:
             if translator.writable is not None:
                 entry = written_to(translator.writable, entry)
             entry = entry if entry.id else _of_session(entry)
-        added = self._database.write(
-            "INSERT INTO done (session, record) SELECT id, ? FROM session WHERE id = ?",
-            json.dumps(entry.record(), ensure_ascii=False),
-            one.id,
-        )
-        if not added:
-            raise unknown("there is no such session")
+        record = json.dumps(entry.record(), ensure_ascii=False)
+        insert = "INSERT INTO done (session, record) SELECT id, ? FROM session WHERE id = ?"
+        with self._database.writing() as to:
+            added = to.execute(insert, (record, one.id))
+            if not added.rowcount:
+                raise unknown("there is no such session")
+            review = added.lastrowid, json.dumps(told or {}, ensure_ascii=False)
+            to.execute("INSERT INTO review VALUES (?, ?)", review)
 
     def saved(self, one: Open) -> bytes:
         """The session as a file of `Session.save`; of a copy of its own, so for any thread."""
@@ -191,6 +226,15 @@ class Sessions:
                 deleted_from(writable, entry)  # killed now, the next undo takes it back once more
             to.execute("DELETE FROM done WHERE number = ?", (number,))
         return entry
+
+
+def _given(text: str) -> Given:
+    stored = json.loads(text)
+    return Given(**stored | {key: tuple(stored[key]) for key in ("memories", "terms")})
+
+
+def _is_for(given: Given, caller: Caller) -> bool:
+    return all(map(caller.sees, given.memories)) and all(map(caller.has, given.terms))
 
 
 def _of_session(entry: Done) -> Done:

@@ -1,0 +1,382 @@
+"""The page of the server in a real browser: a document from its opening to the saved file, by keys
+alone, for everybody, and whatever stands in its texts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe import axe, serious
+from browser import Browser
+from places import ROOT
+from serving import Server, tiny_server
+from tiny_model import PAIRS
+
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.page import PAGE
+
+HOSTILE = "</script><img src=x onerror='alert(1)'><b>It</b> & \"${1}\" shall &lt;apply."
+FRAME = 0.05  # seconds of work that a step of scrolling, or to another segment, may need
+
+
+class Desk:
+    """The page of a server, and what a person does there."""
+
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self.browser, self.server = browser, server
+        self.run, self.press, self.type = browser.run, browser.press, browser.type
+        self.until = browser.until
+        browser.send("Emulation.clearDeviceMetricsOverride")
+        browser.send("Emulation.setEmulatedMedia", features=[])
+        browser.open(server.url + "/")
+        self.until("document.getElementById('pair').options.length")
+
+    def paste(self, text: str) -> None:
+        self.run(f"document.getElementById('pasted').value = {json.dumps(text)}")
+        self.run("document.getElementById('go').click()")
+        self.until_suggested(1)
+
+    def choose(self, path: Path) -> None:
+        found = self.browser.send("Runtime.evaluate", expression="document.getElementById('file')")
+        to = found["result"]["objectId"]
+        self.browser.send("DOM.setFileInputFiles", files=[str(path)], objectId=to)
+        self.run("document.getElementById('go').click()")
+        self.until_suggested(1)
+
+    def until_suggested(self, number: int) -> None:
+        """Until that segment is at work and has its suggestion."""
+        at = f"document.querySelector('.active .number')?.textContent === '{number}'"
+        self.until(f"{at} && document.querySelector('#offer .word')")
+
+    def text(self, selector: str) -> str:
+        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent"))
+
+    def texts(self, selector: str) -> list[str]:
+        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        return list(self.run(f"{every}.map((one) => one.textContent)"))
+
+    @property
+    def field(self) -> str:
+        return str(self.run("document.getElementById('target').value"))
+
+    @property
+    def session(self) -> str:
+        return str(self.run("document.getElementById('review').href")).partition("#")[2]
+
+    def focused(self) -> str:
+        return str(self.run("document.activeElement.id || document.activeElement.className"))
+
+
+@pytest.fixture
+def desk(browser: Browser, served: Server) -> Iterator[Desk]:
+    made = Desk(browser, served)
+    yield made
+    assert browser.problems == []
+
+
+def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(desk: Desk) -> None:
+    desk.paste(f"All is void.\n\n{PAIRS[0][0]}\nAll is void.\n")
+    assert desk.texts(".row .source") == ["All is void.", PAIRS[0][0], "All is void."]
+    suggested = desk.text("#offer")
+    assert desk.text("#ghost .rest") == suggested and desk.field == ""
+    desk.type("Tout est nul.")
+    assert desk.text("#ghost .rest").strip("\u200b") == ""
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    assert desk.text("#offer") == PAIRS[0][1]
+    assert "exact match" in desk.text("#origin")
+    assert set(desk.texts("#offer .word.memory")) == set(PAIRS[0][1].split())
+    desk.press("Enter", "Control")  # in an empty field the suggestion is confirmed
+    desk.until_suggested(3)
+    assert desk.texts("#offer .word.cache") == ["Tout", "est", "nul."]
+    assert desk.text(".match .head b.cache").strip() == "100 %"
+    assert "confirmed here" in desk.text(".match .head")
+    assert desk.text("#count") == "2 of 3"
+    assert desk.texts(".row .target")[:2] == ["Tout est nul.", PAIRS[0][1]]
+    review = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
+    first, second = review
+    assert (first["suggested"], first["tgt"], first["typed"]) == (suggested, "Tout est nul.", 13)
+    assert (second["edits"], second["typed"], second["counted"]) == (0, 0, True)
+
+
+def test_what_was_confirmed_is_taken_back_and_what_was_typed_undone(desk: Desk) -> None:
+    desk.paste("All is void.\nAll is void.")
+    suggested = desk.text("#offer")
+    desk.type("Nul.")
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    assert desk.text("#offer") == "Nul."
+    desk.press("Enter", "Control", "Shift")
+    desk.until_suggested(1)
+    assert desk.field == "Nul." and desk.text("#offer") == suggested
+    assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 0
+    assert desk.text("#count") == "0 of 2" and desk.texts(".row .target") == ["", ""]
+    desk.press("Enter", "Alt")
+    assert desk.field == suggested
+    desk.press("z", "Control")
+    assert desk.field == "Nul."
+
+
+def test_keys_alone_are_enough(desk: Desk) -> None:
+    desk.run("document.getElementById('pasted').focus()")
+    desk.type("It shall apply from 3 May 1997.\nAll is void.\nNo.")
+    desk.run("document.getElementById('sentences').focus()")
+    desk.press("Tab")
+    assert desk.focused() == "go"
+    desk.press("Enter")
+    desk.until_suggested(1)
+    words = desk.text("#offer").split()
+    assert len(words) > 2 and desk.focused() == "target"
+    desk.press("Tab")
+    at = next(at for at, word in enumerate(words) if at and len(word) > 1)
+    desk.type(" ".join(["", *words[1:at], words[at][:1]]))
+    desk.press("Tab")
+    assert desk.field == " ".join(words[: at + 1])
+    desk.press("Escape")
+    desk.press("Tab")  # is not caught in the field
+    assert desk.focused() == "confirm"
+    desk.press("Tab", "Shift")
+    desk.press("Tab", "Shift")
+    assert "word" in desk.focused()
+    desk.press("End")
+    assert desk.text("#origin").startswith(words[-1])
+    desk.press("Enter")
+    assert desk.field == " ".join(words) and desk.focused() == "target"
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(2)
+    desk.press("ArrowUp", "Alt")
+    desk.until_suggested(1)
+    assert desk.field == " ".join(words)  # as it was left
+    desk.run("document.getElementById('target').value = ''")
+    desk.press("1", "Control")
+    assert desk.field == desk.run("document.querySelector('.match .read').textContent")
+    desk.press("k", "Control")
+    assert desk.focused() == "phrase"
+    desk.type("enter into force")
+    desk.press("Enter")
+    desk.until("document.querySelector('#found mark')")
+    assert desk.texts("#found mark") == ["enter into force"]
+    desk.press("Escape")
+    assert desk.focused() == "target"
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+
+
+def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
+    pair = {"src": HOSTILE, "tgt": f"{HOSTILE} fr", "document": "<img src=x onerror=alert(1)>"}
+    ids = desk.server.ask("POST", "/v1/memories/own/segments", {"segments": [pair]})
+    assert ids.status == 200
+    file = tmp_path / "<img src=x onerror=alert(1)>.txt"
+    file.write_text(f"{HOSTILE}\n{HOSTILE} Not.\n", encoding="utf-8")
+    desk.choose(file)
+    assert desk.texts(".row .source") == [HOSTILE, f"{HOSTILE} Not."]
+    assert desk.text("#name") == file.name and desk.text("#source") == HOSTILE
+    assert desk.text("#offer") == pair["tgt"] and desk.text(".match .read") == pair["tgt"]
+    assert desk.text(".match .head .quiet") == pair["document"]
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    desk.press("k", "Control")
+    desk.type("onerror")
+    desk.press("Enter")
+    desk.until("document.querySelector('#found mark')")
+    assert desk.text("#found .tgt") == pair["tgt"]
+    assert (
+        desk.run("document.querySelectorAll('img, main script, main b:not(.head b)').length") == 0
+    )
+    (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
+    assert (one["src"], one["tgt"]) == (HOSTILE, pair["tgt"])
+    desk.browser.open(f"{desk.server.url}/review#{desk.session}")
+    desk.until("document.querySelector('svg')")
+    assert (
+        file.name in desk.text("#session") and desk.text("#pairs .text:nth-child(2)") == pair["tgt"]
+    )
+    assert desk.run("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -> None:
+    po = (
+        'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+        'msgid "All is <b>void</b> & %s."\nmsgstr ""\n\nmsgid "All is void."\nmsgstr ""\n\n'
+        'msgid "Yes."\nmsgstr "Oui."\n'
+    )
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    (tmp_path / "out").mkdir()
+    desk.choose(tmp_path / "a.po")
+    assert desk.text("#source") == "All is <g1>void</g1> & %s." and desk.text("#count") == "1 of 3"
+    desk.type("Tout est <g1>nul</g1> & %s.")
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    to = str(tmp_path / "out")
+    desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
+    desk.press("s", "Control")
+    expected = po.replace('%s."\nmsgstr ""', '%s."\nmsgstr "Tout est <b>nul</b> & %s."')
+    assert downloaded(tmp_path / "out" / "a.po") == expected
+    desk.run("document.getElementById('tmx').click()")
+    memory = downloaded(tmp_path / "out" / "a.po.en-fr.tmx")
+    assert "<tmx" in memory and "Tout est" in memory and "a.po" in memory
+
+
+def downloaded(path: Path) -> str:
+    while not path.exists():
+        time.sleep(0.02)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_model_goes_on_from_what_is_written(desk: Desk) -> None:
+    desk.paste("It shall apply from 3 May 1997.")
+    suggested = desk.text("#offer")
+    desk.type("Les ")
+    assert not suggested.startswith("Les ")
+    desk.until("document.getElementById('offer').textContent.startsWith('Les ')")
+    offered = desk.text("#offer")
+    assert desk.text("#ghost .rest") == offered.removeprefix("Les ") != ""
+    desk.press("Tab")
+    assert desk.field == " ".join(offered.split()[:2])
+    desk.press("Escape")
+    desk.press("Enter", "Control")
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+    (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
+    assert one["suggested"] == suggested and one["tgt"] == " ".join(offered.split()[:2])
+
+
+def test_a_wrong_tag_is_told_and_nothing_is_lost(desk: Desk) -> None:
+    desk.paste("All is void.")
+    desk.run("fetch = () => Promise.reject(new TypeError('gone'))")
+    desk.type("Tout <g9>.")
+    desk.press("Enter", "Control")
+    desk.until("document.getElementById('problem').textContent")
+    assert "does not answer" in desk.text("#problem") and desk.field == "Tout <g9>."
+    assert desk.text("#count") == "0 of 1"
+
+
+def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
+    script = axe()
+    narrow = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    desk.browser.send("Emulation.setDeviceMetricsOverride", **narrow)
+
+    def look(where: str) -> None:
+        wide = desk.run("document.documentElement.scrollWidth")
+        assert wide <= 360, f"{where} is {wide} pixels wide"
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            desk.browser.send("Emulation.setEmulatedMedia", features=[feature])
+            assert serious(desk.browser, script) == [], f"{where}, {scheme}"
+        colour = "[...getComputedStyle(document.body).backgroundColor.matchAll(/\\d+/g)]"
+        assert max(desk.run(f"{colour}.map(Number)")) < 60
+
+    look("the beginning")
+    desk.paste(f"All is void.\n{PAIRS[0][0]} {'Donaudampfschiff' * 9}\n{PAIRS[3][0]}")
+    desk.type("Tout est nul.")
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    assert desk.run("document.querySelectorAll('.match').length")
+    look("a segment")
+    for button, dialog in (("find", "finder"), ("keys", "help")):
+        desk.run(f"document.getElementById('{button}').click()")
+        look(dialog)
+        desk.run(f"document.getElementById('{dialog}').close()")
+    session = desk.session
+    desk.browser.open(f"{desk.server.url}/review#{session}")
+    desk.until("document.querySelector('svg')")
+    look("the review")
+
+
+def test_five_thousand_segments_stay_fluid(desk: Desk) -> None:
+    desk.paste("\n".join(f"Article {n} of that Directive is void. " * 3 for n in range(5000)))
+    assert desk.run("document.querySelectorAll('.row').length") == 5000
+    desk.browser.send("Performance.enable", timeDomain="threadTicks")
+
+    def worked(script: str) -> float:
+        """Seconds that the page's thread was at work, of the processor's time."""
+        before = busy()
+        desk.run(f"{script}; new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        return busy() - before
+
+    def busy() -> float:
+        told = desk.browser.send("Performance.getMetrics")["metrics"]
+        return float(next(one["value"] for one in told if one["name"] == "TaskDuration"))
+
+    scrolled = [worked("scrollBy(0, 900)") for _ in range(20)]
+    key = "{key: 'ArrowDown', altKey: true, bubbles: true}"
+    work = f"document.getElementById('target').dispatchEvent(new KeyboardEvent('keydown', {key}))"
+    moved = [worked(work) for _ in range(20)]
+    assert desk.text(".active .number") == "21"
+    for steps in (scrolled, moved):
+        assert sorted(steps)[len(steps) // 2] < FRAME, (scrolled, moved)
+
+
+def test_texts_go_to_the_server_as_they_are_shown(desk: Desk) -> None:
+    texts = [HOSTILE, "a &amp; <g1>b</g1> <x2/> <g3>", "", "<<g1>>", "&#60;g1&#62; é 日 𝒳", "a  b"]
+    told = json.dumps(texts)
+    tags = "['<g1>', '</g1>', '<x2/>']"
+    kept = "filter((one) => one.kind !== '{}').map((one) => one.text).join('')"
+    before, after = kept.format("in"), kept.format("out")
+    found = desk.run(
+        f"import('/page/texts.js').then((t) => {told}.map((text) => ["
+        f"t.shown(t.marked(text, {tags})), t.marked(text, []), t.diff(text, 'a &b').{before}, "
+        f"t.diff('a &b', text).{after}]))"
+    )
+    for text, (same, escaped, before, after) in zip(texts, found, strict=True):
+        assert same == before == after == text
+        assert "<" not in escaped
+
+
+def test_the_key_is_asked_for_and_kept_for_the_tab_alone(
+    browser: Browser, folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "keys.toml"
+    key = new_key(file, "anna", "translate", None, ["law"])
+    with tiny_server(folder, ("law=law",), keys=Keys.load(file)) as server:
+        browser.open(server.url + "/")
+        for given in ("wrong", key):
+            wrong = str(given == key).lower()
+            browser.until(
+                "document.getElementById('locked').open && "
+                f"!document.getElementById('wrong-key').hidden === {wrong}"
+            )
+            browser.run("document.getElementById('key').focus()")
+            browser.type(given)
+            browser.press("Enter")
+        browser.until("document.getElementById('pair').options.length")
+        assert browser.run("Object.values(sessionStorage)") == [key]
+        assert browser.run("localStorage.length + document.cookie.length") == 0
+        assert browser.run("location.href.length + document.title.length") < 60
+        problems = [one for one in browser.problems if "401" not in one]
+        browser.run("sessionStorage.clear()")
+        assert problems == []
+
+
+def test_the_policy_lets_nothing_else_in(browser: Browser, served: Server) -> None:
+    for path in ("/", "/review", "/page/desk.js", "/page/style.css"):
+        reply = served.ask("GET", path)
+        policy = reply.headers["content-security-policy"]
+        assert reply.status == 200 and policy.startswith("default-src 'none'; script-src 'self'; ")
+        assert "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert reply.headers["x-content-type-options"] == "nosniff"
+    for path in ("/page/", "/page/page.py", "/page/..%2fpage.py", "/page/..", "/page/%00"):
+        assert served.ask("GET", path).status == 404
+    browser.open(served.url + "/")
+    browser.until("document.getElementById('pair').options.length")
+    assert browser.problems == []
+    with pytest.raises(AssertionError, match="TrustedHTML"):
+        browser.run("document.body.innerHTML = '<b>b</b>'")
+    browser.run("fetch('https://example.org/').catch(() => 0), 0")
+    made = "Object.assign(document.createElement('img'), {src: 'http://127.0.0.2/'})"
+    browser.run(f"document.body.append({made}), 0")
+    browser.settle()
+    assert sum("Content Security Policy" in one for one in browser.problems) >= 2
+    texts = [path.read_text("utf-8") for path in (ROOT / "tmnmt" / "serve" / "static").iterdir()]
+    for unsafe in ("innerHTML", "insertAdjacentHTML", "<style", " style=", "onclick=", "https://"):
+        assert not any(unsafe in text for text in texts), unsafe
+
+
+def test_every_part_of_the_page_is_served_and_ships() -> None:
+    import tomllib
+
+    table: Any = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "serve/static/*" in table["tool"]["setuptools"]["package-data"]["tmnmt"]
+    assert {route.path for route in PAGE.routes} == {"/", "/review", "/page/{name}"}

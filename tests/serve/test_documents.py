@@ -1,0 +1,184 @@
+"""What the page needs beside translation: files read and filled, phrases found, sessions listed,
+reviewed and written as TMX."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from file_units import units
+from places import TESTS
+from serving import Server, tiny_server
+from tiny_model import PAIRS
+
+from tmnmt.files.opening import opened
+from tmnmt.files.texts import text_of
+from tmnmt.formats.reader import read_memory
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.service import Limits
+from tmnmt.serve.tagged import Tags
+
+FILES = sorted(path for path in (TESTS / "data" / "files").iterdir() if path.suffix != ".md")
+PO = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "Save <b>all</b> %s"\nmsgstr ""\n'
+
+
+def post(server: Server, path: str, **body: Any) -> Any:
+    reply = server.ask("POST", path, body)
+    assert reply.status == 200, reply.body
+    return reply.json
+
+
+def coded(content: bytes | str) -> str:
+    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+
+
+def fill(server: Server, content: bytes | str, targets: list[str], name: str = "") -> bytes:
+    body = {"name": name, "content": coded(content), "targets": targets}
+    reply = server.ask("POST", "/v1/documents/fill", body)
+    assert reply.status == 200, reply.body
+    return reply.body
+
+
+def said(server: Server, path: str, **body: Any) -> str:
+    reply = server.ask("POST", path, body)
+    assert 400 <= reply.status < 500, reply.body
+    return str(reply.json["error"]["message"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_codes_of_a_file_are_short_tags_and_these_the_codes_again(path: Path) -> None:
+    for unit in units(opened(path)):
+        tags = Tags(unit.source, unit.target)
+        again = tags.read(tags.source)
+        assert again.plain == unit.source.plain
+        marks = [c.markup for c in unit.source.codes if c.kind != "blank"]
+        assert [c.markup for c in again.codes if c.kind != "blank" and not is_words(c)] == [
+            mark for mark, c in zip(marks, no_blanks(unit), strict=True) if not is_words(c)
+        ]
+        if unit.target is not None:
+            assert tags.read(tags.target(unit.target)).plain == unit.target.plain
+
+
+def no_blanks(unit: Any) -> list[Any]:
+    return [code for code in unit.source.codes if code.kind != "blank"]
+
+
+def is_words(code: Any) -> bool:
+    return code.kind == "placeholder" and not code.form
+
+
+def test_what_looks_like_a_tag_is_a_word_and_tags_may_move() -> None:
+    text = text_of("A <b>file</b> &lt;g1> or <x>\nmore ")
+    tags = Tags(text)
+    assert tags.source == "A <tg1>file</tg1> &amp;lt;g1&gt; or &lt;x&gt; <tx3/>more"
+    assert tags.read(tags.source).written() == text.written()
+    assert tags.read("<tx3/>x <tg1>y</tg1> &lt;g1&gt;").written() == "\nx <b>y</b> <g1> "
+
+
+def test_a_catalogue_is_read_and_filled(served: Server) -> None:
+    sent = {"name": "../../etc/x.po", "content": coded(PO)}
+    found = post(served, "/v1/documents/segments", **sent)
+    (one,) = found["segments"]
+    assert found["kind"] == "po" and one["source"] == "Save <g1>all</g1> %s"
+    assert one["state"] == "new" and one["target"] is None
+    done = fill(served, PO, ["<g1>Tout</g1> &amp; %s"], "x.po").decode()
+    assert done == PO.replace('%s"\nmsgstr ""', '%s"\nmsgstr "<b>Tout</b> & %s"')
+    assert fill(served, PO, [""], "x.po").decode() == PO
+    wrong = {**sent, "targets": ["<g7>Tout</g7>"]}
+    told = said(served, "/v1/documents/fill", **wrong)
+    assert told == "segment 1: <g7> is no tag of this segment; its tags: <g1>, </g1>"
+    assert "1 segment" in said(served, "/v1/documents/fill", **sent, targets=[])
+
+
+def test_lines_are_segments_and_the_others_stay(served: Server) -> None:
+    text = "\ufeff  One <b> & two.\r\n\r\nThree.\n"
+    found = post(served, "/v1/documents/segments", content=coded(text), name="a.txt")
+    sources = [one["source"] for one in found["segments"]]
+    assert found["kind"] == "text" and sources == ["One &lt;b&gt; &amp; two.", "Three."]
+    done = fill(served, text, ["Un &lt;b&gt;.", ""]).decode()
+    assert done == "\ufeff  Un <b>.\r\n\r\nThree.\n"
+    running = {"content": coded("One. Two!\n"), "name": "a.txt", "sentences": True}
+    found = post(served, "/v1/documents/segments", **running)
+    assert [one["source"] for one in found["segments"]] == ["One.", "Two!"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"PK\x03\x04 a zip", "no plain text"),
+        (b"\x1f\x8b\x08\x00", "packed"),
+        (b"\xff\xfe\xff", "not UTF-16"),
+        (b"<xliff version='1.2'><file", "the document"),
+        (b'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "A"\nmsgstr ""\n', "language is de"),
+        (b"", "empty"),
+    ],
+)
+def test_what_cannot_be_read_is_told_without_a_path(
+    served: Server, content: bytes, why: str
+) -> None:
+    name = "x.po" if content.startswith(b"msgid") else "x"
+    told = said(served, "/v1/documents/segments", content=coded(content), name=name)
+    assert why.lower() in told.lower() and tempfile.gettempdir() not in told
+    assert "base64" in said(served, "/v1/documents/segments", content="§")
+
+
+def test_a_document_may_be_larger_than_another_request(folder: Path) -> None:
+    with tiny_server(folder, limits=Limits(body=1000)) as server:
+        text = coded("A line of text.\n" * 200)
+        assert len(post(server, "/v1/documents/segments", content=text)["segments"]) == 200
+        told = said(server, "/v1/documents/segments", content=text * 4)
+        assert "10,000 bytes" in told
+
+
+def test_a_phrase_is_found_in_either_side(served: Server) -> None:
+    path = "/v1/memories/law/concordance"
+    (one,) = post(served, path, text="enter into force")["matches"]
+    assert one["src"] == PAIRS[1][0] and one["places"] == [[22, 38]]
+    found = post(served, path, text="états mem*", **{"in": "target"})
+    assert len(found["matches"]) == 2 and found["in"] == "target"
+    assert "no word" in said(served, path, text=" ")
+
+
+def test_what_was_confirmed_is_reviewed_and_written_as_tmx(served: Server, tmp_path: Path) -> None:
+    begun = post(served, "/v1/sessions", memories=["law"], name="a <b>\nfile")
+    path = f"/v1/sessions/{begun['id']}"
+    pair = {"src": "The <g1>notice</g1> &amp; it.", "tgt": "L’<g1>avis</g1> &amp; lui."}
+    told = {"suggested": "L’avis et lui.", "keys": 7}
+    assert post(served, f"{path}/confirm", format="xml", **pair, **told)["confirmed"] == 1
+    post(served, f"{path}/confirm", src="No.", tgt="Non.", suggested="Nom.")
+    post(served, f"{path}/confirm", src="Two.", tgt="Deux.")
+    post(served, f"{path}/undo")
+    listed = served.get("/v1/sessions")["sessions"][0]
+    assert (listed["id"], listed["name"], listed["confirmed"]) == (begun["id"], "a <b> file", 2)
+    first, second = served.get(f"{path}/review")["segments"]
+    assert (first["src"], first["tgt"]) == ("The notice & it.", "L’avis & lui.")
+    assert (first["edits"], first["tokens"], first["typed"], first["counted"]) == (1, 6, 7, True)
+    assert (second["edits"], second["typed"], second["counted"]) == (1, 2, False)
+    memory = tmp_path / "done.tmx"
+    memory.write_bytes(served.ask("GET", f"{path}/tmx").body)
+    written = list(read_memory(memory, "en", "fr"))
+    assert [(s.src, s.tgt, s.document) for s in written] == [
+        ("The notice & it.", "L’avis & lui.", "a <b> file"),
+        ("No.", "Non.", "a <b> file"),
+    ]
+    assert [code.kind for code in written[0].tgt_codes] == ["open", "close"]
+    assert "no XML" in said(served, f"{path}/confirm", format="xml", src="<g1>a", tgt="b")
+    assert "nothing" in said(served, f"{path}/confirm", format="xml", src="<x1/>", tgt="b")
+
+
+def test_sessions_of_another_tenant_are_not_listed(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    keys = {name: new_key(file, name, "translate", name, ["law"]) for name in ("anna", "bert")}
+    with tiny_server(folder, ("law=law",), keys=Keys.load(file)) as server:
+        begun = server.ask("POST", "/v1/sessions", {}, key=keys["anna"]).json
+        listed = {
+            name: server.ask("GET", "/v1/sessions", key=keys[name]).json["sessions"]
+            for name in keys
+        }
+        assert [one["id"] for one in listed["anna"]] == [begun["id"]] and listed["bert"] == []
+        for tail in ("review", "tmx"):
+            path = f"/v1/sessions/{begun['id']}/{tail}"
+            assert server.ask("GET", path, key=keys["bert"]).status == 404

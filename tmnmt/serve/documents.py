@@ -1,0 +1,208 @@
+"""Files of a translator as the page has them: their segments, and the same bytes with targets.
+
+Nothing of a file stays on the server: whoever reads its segments sends it again to be filled. It
+lies in a folder of its own while it is read, under a name that the server has made."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tmnmt.codes.record import Text
+from tmnmt.counted import counted
+from tmnmt.engine.filling import agree_on_languages
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.files.opening import kind_of
+from tmnmt.files.paragraphs import ParagraphFile
+from tmnmt.files.unit import Filling, TranslatableFile, Unit
+from tmnmt.files.whole import BOM, decoded
+from tmnmt.formats.dates import iso_utc
+from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.text import check_plain
+from tmnmt.formats.tmx_writer import write_tmx
+from tmnmt.segments import Segment
+from tmnmt.serve.markup import markup
+from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.tagged import Tags
+
+MOST = 50_000  # segments of a file
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
+_PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A file as it came. `name` says of which kind it may be, and nothing else. `source`, `target`:
+    languages of the model. `running`: text is cut into sentences."""
+
+    name: str
+    content: str  # base64
+    source: str
+    target: str
+    running: bool = False
+
+
+class Document(ABC):
+    """A file that can be filled."""
+
+    kind: str
+
+    @abstractmethod
+    def units(self) -> list[tuple[str, Unit]]:
+        """Every unit, with the name of its document."""
+
+    @abstractmethod
+    def filled(self, targets: Sequence[Text | None]) -> bytes:
+        """The file with these targets; None leaves a unit as it is."""
+
+
+def segments(sent: Sent) -> dict[str, Any]:
+    """{"kind", "segments": [{"source", "target", "state", "document", "id", "context", "notes",
+    "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises Refused for what is no
+    such file, or is of other languages."""
+    with _opened(sent) as document:
+        found = document.units()
+        if len(found) > MOST:
+            raise Refused(413, "too_large", f"a document may have {MOST:,} segments")
+        return {"kind": document.kind, "segments": [_record(*one) for one in found]}
+
+
+def filled(sent: Sent, targets: Sequence[str]) -> bytes:
+    """The file with these targets, one for every segment, "" where it stays as it is. Raises
+    Refused for a target that cannot be there, by the number of its segment."""
+    with _opened(sent) as document:
+        units = [unit for _, unit in document.units()]
+        if len(units) != len(targets):
+            many = counted(len(units), "segment")
+            raise wrong(f"targets must be one for each of {many}, empty where it stays as it is")
+        pairs = zip(units, targets, strict=True)
+        return document.filled([_target(n, *pair) for n, pair in enumerate(pairs, 1)])
+
+
+def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
+    """A memory of these segments, which has their times to the second."""
+    dated = [
+        replace(s, created=iso_utc(s.created) or "", changed=iso_utc(s.changed) or "")
+        for s in segments
+    ]
+    with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
+        path = Path(folder) / "memory.tmx"
+        write_tmx(path, dated, src_lang, tgt_lang)
+        return path.read_bytes()
+
+
+def _record(name: str, unit: Unit) -> dict[str, Any]:
+    tags = Tags(unit.source, unit.target)
+    return {
+        "source": tags.source,
+        "target": tags.target(unit.target) if unit.target is not None else None,
+        "state": unit.state,
+        "document": name,
+        "id": unit.id,
+        "context": unit.context,
+        "notes": list(unit.notes),
+        "problem": unit.problem,
+    }
+
+
+def _target(number: int, unit: Unit, target: str) -> Text | None:
+    if not target.strip():
+        return None
+    try:
+        return Tags(unit.source, unit.target).read(target)
+    except Refused as refused:
+        raise wrong(f"segment {number:,}: {refused.message}") from refused
+
+
+@contextmanager
+def _opened(sent: Sent) -> Iterator[Document]:
+    data = _bytes(sent.content)
+    suffix = Path(sent.name.replace("\\", "/")).suffix
+    with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
+        path = Path(folder) / f"document{suffix if _SUFFIX.fullmatch(suffix) else ''}"
+        path.write_bytes(data)
+        try:
+            yield _document(path, data, sent)
+        except (FormatError, UsageError) as error:
+            raise wrong(_said(str(error), path)) from error
+
+
+def _said(message: str, path: Path) -> str:
+    """A message about the file without the server's name of it."""
+    return message.replace(str(path), "the document").replace(path.name, "the document")
+
+
+def _bytes(content: str) -> bytes:
+    try:
+        data = base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise wrong("content must be the bytes of the file as base64") from error
+    if data.startswith(_PACKED):
+        raise wrong("the document is packed; unpack it first")
+    return data
+
+
+def _document(path: Path, data: bytes, sent: Sent) -> Document:
+    kind = kind_of(path)
+    if kind is None and not sent.running:
+        return _Lines(path, data)
+    file = (kind or ParagraphFile)(path)
+    agree_on_languages(file, sent.source, sent.target)
+    file.sentences = file.sentences or (sent.running and file.has_running_text)
+    return _Units(file)
+
+
+class _Units(Document):
+    """A file of `tmnmt.files`."""
+
+    def __init__(self, file: TranslatableFile) -> None:
+        self._file, self.kind = file, file.kind
+
+    def units(self) -> list[tuple[str, Unit]]:
+        return [(one.name, unit) for one in self._file.documents() for unit in one.units]
+
+    def filled(self, targets: Sequence[Text | None]) -> bytes:
+        units = [unit for _, unit in self.units()]
+        for number, (unit, target) in enumerate(zip(units, targets, strict=True), 1):
+            if target is not None and (why := self._why_not(unit, target)):
+                raise wrong(f"segment {number:,}: {why}")
+        to = io.BytesIO()
+        self._file.write(
+            to, [None if target is None else Filling(target, "confirmed") for target in targets]
+        )
+        return to.getvalue()
+
+    def _why_not(self, unit: Unit, target: Text) -> str:
+        if unit.state == "locked":
+            return unit.problem or "it is locked"
+        return self._file.refused(unit, target)
+
+
+class _Lines(Document):
+    """Plain text, a segment a line. Raises FormatError for what is none."""
+
+    kind = "text"
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        check_plain(io.BufferedReader(io.BytesIO(data)), path.name)
+        self._encoding = byte_order_mark(data)[0]
+        text = decoded(data, self._encoding, path)
+        self._mark = BOM if text.startswith(BOM) else ""
+        self._text = markup(text.removeprefix(BOM), "text")
+
+    def units(self) -> list[tuple[str, Unit]]:
+        return [("", Unit(Text(str(source)))) for source in self._text.sources]
+
+    def filled(self, targets: Sequence[Text | None]) -> bytes:
+        pairs = zip(targets, self._text.sources, strict=True)
+        texts = [Text(str(source)) if target is None else target for target, source in pairs]
+        return (self._mark + self._text.filled(texts)).encode(self._encoding)

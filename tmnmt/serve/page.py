@@ -1,0 +1,76 @@
+"""The page on which a person translates, and the one that reviews it: files of the package, under a
+policy that lets nothing else in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import Response
+
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.own import refusal
+from tmnmt.serve.refused import unknown
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Service
+
+_FOLDER = Path(__file__).with_name("static")
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+_FILES: Mapping[str, tuple[bytes, str]] = {
+    path.name: (path.read_bytes(), _TYPES[path.suffix])
+    for path in sorted(_FOLDER.iterdir())
+    if path.suffix in _TYPES
+}
+
+
+async def desk(service: Service, asked: Asked) -> Any:
+    """The page on which a document is translated."""
+    return _file("index.html")
+
+
+async def review(service: Service, asked: Asked) -> Any:
+    """The page that shows what was confirmed against what was suggested."""
+    return _file("review.html")
+
+
+async def part(service: Service, asked: Asked) -> Any:
+    """A style, a script or a picture of these pages."""
+    return _file(asked.path["name"])
+
+
+def _file(name: str) -> Response:
+    if name not in _FILES:
+        raise unknown("there is no such address")
+    content, kind = _FILES[name]
+    return Response(content, headers=_HEADERS | {"Content-Type": kind})
+
+
+PAGE = Dialect(
+    "page",
+    ("",),
+    (
+        Route("GET", "/", desk, None),
+        Route("GET", "/review", review, None),
+        Route("GET", "/page/{name}", part, None),
+    ),
+    refusal,
+)

@@ -1,0 +1,50 @@
+"""What was confirmed in a session against what was suggested before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rapidfuzz.distance import Indel, Levenshtein
+
+from tmnmt.engine.confirmed import Done
+from tmnmt.formats.dates import iso_utc
+from tmnmt.text import match_tokens
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A confirmed pair, as the client told of it. `suggested`: what it had shown for the source;
+    None where it does not say. `keys`: keystrokes; None where it did not count them."""
+
+    src: str
+    tgt: str
+    at: str  # ISO 8601 in UTC
+    suggested: str | None = None
+    keys: int | None = None
+
+    @classmethod
+    def of(cls, done: Done, told: Mapping[str, Any]) -> Reviewed:
+        """A pair and what was told of it, {"suggested", "keys"}."""
+        at = iso_utc(done.changed) or ""
+        return cls(done.src, done.tgt, at, told.get("suggested"), told.get("keys"))
+
+    def record(self) -> dict[str, Any]:
+        """With "edits", the least match tokens to be put in, taken out or changed to come from the
+        suggestion to what was confirmed; "tokens" and "characters" of that; and "typed": keys, or
+        where they were not counted the least characters to be typed and deleted."""
+        suggested = self.suggested or ""
+        confirmed = match_tokens(self.tgt)
+        least = Indel.distance(suggested, self.tgt)
+        return {
+            "src": self.src,
+            "suggested": self.suggested,
+            "tgt": self.tgt,
+            "at": self.at,
+            "edits": Levenshtein.distance(match_tokens(suggested), confirmed),
+            "tokens": len(confirmed),
+            "characters": len(self.tgt),
+            "typed": least if self.keys is None else self.keys,
+            "counted": self.keys is not None,
+        }

@@ -1,0 +1,54 @@
+// Requests to the server, with the key where it wants one. The key lives as long as the tab.
+
+const KEPT = "tmnmt-key";
+
+async function sent(method, path, body, signal) {
+  const headers = {};
+  const key = sessionStorage.getItem(KEPT);
+  if (key) headers.Authorization = `Bearer ${key}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  try {
+    return await fetch(path, {method, headers, body: content, signal});
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer. Your text is still here; try again.");
+  }
+}
+
+function asked() {
+  const dialog = document.getElementById("locked"), field = document.getElementById("key");
+  document.getElementById("wrong-key").hidden = !sessionStorage.getItem(KEPT);
+  field.value = "";
+  if (!dialog.open) dialog.showModal();
+  return new Promise((done) => {
+    document.getElementById("unlock").addEventListener("submit", (event) => {
+      event.preventDefault();
+      sessionStorage.setItem(KEPT, field.value.trim());
+      field.value = "";
+      dialog.close();
+      done();
+    }, {once: true});
+    dialog.addEventListener("cancel", (event) => event.preventDefault());
+  });
+}
+
+let asking = null;  // one dialog, however many requests wait for it
+
+async function answered(method, path, body, signal) {
+  for (;;) {
+    const reply = await sent(method, path, body, signal);
+    if (reply.ok) return reply;
+    if (reply.status === 401) {
+      asking ??= asked().finally(() => { asking = null; });
+      await asking;
+      continue;
+    }
+    const told = await reply.json().catch(() => null);
+    throw new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
+  }
+}
+
+export const get = async (path) => (await answered("GET", path)).json();
+export const post = async (path, body, signal) => (await answered("POST", path, body, signal)).json();
+export const bytes = async (path, body) => (await answered(body ? "POST" : "GET", path, body)).blob();

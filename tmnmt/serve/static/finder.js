@@ -1,0 +1,66 @@
+// Where a phrase stands in the memories that the session reads.
+
+import {post} from "./api.js";
+import {el, text} from "./offer.js";
+
+const $ = (id) => document.getElementById(id);
+
+/** use: called with the translation of a pair that is chosen; failed: with an error. */
+export function finder(document, use, failed) {
+  const dialog = $("finder");
+  dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+  $("seek").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const phrase = $("phrase").value.trim();
+    if (!phrase) return;
+    try {
+      show(await found(phrase, $("side").value, document.session.memories), document);
+    } catch (error) {
+      dialog.close();
+      failed(error);
+    }
+  });
+  $("found").addEventListener("click", (event) => {
+    const chosen = event.target.closest("button");
+    if (!chosen) return;
+    dialog.close();
+    use(chosen.closest("li").querySelector(".tgt").textContent);
+  });
+  return (phrase) => {
+    if (phrase) $("phrase").value = phrase;
+    dialog.showModal();
+    $("phrase").select();
+    if (phrase) $("seek").requestSubmit();
+  };
+}
+
+async function found(phrase, side, memories) {
+  const answers = await Promise.all(memories.map((name) =>
+    post(`v1/memories/${encodeURIComponent(name)}/concordance`, {text: phrase, in: side})));
+  return answers.flatMap(({matches}, at) => matches.map((match) => ({...match, memory: memories[at], side})));
+}
+
+function show(pairs, {session}) {
+  $("found-count").textContent = pairs.length ? `${pairs.length} found` : "Not in these memories.";
+  $("found").replaceChildren(...pairs.map((pair) => {
+    const use = el("button", "", "Insert");
+    use.type = "button";
+    use.setAttribute("aria-label", "Insert this translation");
+    const about = el("p", "head", el("span", "quiet", `${pair.memory} · ${pair.document}`), use);
+    const src = text("p", session.source, ...(pair.side === "source" ? marked(pair.src, pair.places) : [pair.src]));
+    const tgt = text("p", session.target, ...(pair.side === "target" ? marked(pair.tgt, pair.places) : [pair.tgt]));
+    tgt.classList.add("tgt");
+    return el("li", "match", about, src, tgt);
+  }));
+}
+
+/** Places count characters as Python does: code points. */
+function marked(line, places) {
+  const signs = [...line], parts = [];
+  let at = 0;
+  for (const [begin, end] of places) {
+    parts.push(signs.slice(at, begin).join(""), el("mark", "", signs.slice(begin, end).join("")));
+    at = end;
+  }
+  return [...parts, signs.slice(at).join("")];
+}

@@ -1,0 +1,150 @@
+// The suggestion word by word, where each comes from, and the matches.
+
+import {diff, plain, shown, traced} from "./texts.js";
+
+const FROM = {
+  memory: "from the memory", cache: "from what you confirmed", term: "a term of the list", model: "from the model",
+};
+const WHOLE = {
+  memory: "An exact match, as it stands.", adapted: "A full match, with the numbers or the case of this text.",
+  confirmed: "As you confirmed it before.",
+};
+const SURE = 0.4;  // a word of the model that was less probable is marked
+const per = (x) => `${Math.round(100 * x)} %`;
+
+export function el(name, kind, ...children) {
+  const made = document.createElement(name);
+  if (kind) made.className = kind;
+  made.append(...children);
+  return made;
+}
+
+/** {text, segment}: what the server suggests; `isOwn`: whether a match was confirmed in this session. */
+export class Offer {
+  constructor(answer, isOwn) {
+    this.text = shown(answer.text);
+    this.plain = plain(answer.text);
+    this.segment = answer.segments[0] ?? {matches: [], tokens: [], checks: [], origin: "", low: false};
+    this.matches = this.segment.matches.map((match) => ({...match, own: isOwn(match), tgt: match.adapted || match.tgt}));
+    this.words = traced(this.text, this.segment.tokens).map((word) => this._word(word));
+  }
+
+  _word(word) {
+    const origins = new Map();
+    for (const {origin} of word.tokens) origins.set(origin, (origins.get(origin) ?? 0) + 1);
+    let [origin] = [...origins].sort((a, b) => b[1] - a[1])[0] ?? [this._whole()];
+    const match = this._read(word.tokens);
+    if (origin === "memory" && (match ?? this._taken())?.own) origin = "cache";
+    const probability = word.tokens.reduce((least, token) => Math.min(least, token.probability), 1);
+    const slots = [...new Set(word.tokens.flatMap((token) => token.slots.map((slot) => slot.text.replaceAll("\u2581", " ").trim())))];
+    return {...word, origin, match, probability, slots, unsure: origin === "model" && word.tokens.length > 0 && probability < SURE};
+  }
+
+  _whole() {
+    return {confirmed: "cache", memory: "memory", adapted: "memory"}[this.segment.origin] ?? "model";
+  }
+
+  /** The match that the whole was taken from. */
+  _taken() {
+    return this.whole ? this.matches[0] : undefined;
+  }
+
+  /** The match that tokens were read from most. */
+  _read(tokens) {
+    const weights = new Map();
+    for (const token of tokens) {
+      for (const {match, weight} of token.sources) weights.set(match, (weights.get(match) ?? 0) + weight);
+    }
+    const [best] = [...weights].sort((a, b) => b[1] - a[1]);
+    return best ? this.matches[best[0]] : undefined;
+  }
+
+  get whole() { return WHOLE[this.segment.origin] ?? ""; }
+
+  /** Where a word comes from, in words. */
+  told(word) {
+    const parts = [FROM[word.origin]];
+    if (word.match && word.origin !== "model") parts.push(`match ${this.matches.indexOf(word.match) + 1}${place(word.match)}`);
+    else if (word.origin === "cache" && word.slots.length) parts.push(`you wrote ${word.slots.slice(0, 3).join(", ")}`);
+    if (word.tokens.length) parts.push(`probability ${per(word.probability)}`);
+    return `${word.text}: ${parts.join(" · ")}`;
+  }
+}
+
+const place = (match) => (match.own ? ", confirmed here" : match.document ? `, ${match.document}` : "");
+const worth = (match) => (match.worth === undefined ? per(match.score) : `${match.worth} %`);
+
+/** Draws the words; `told`: called with what is said of one that is pointed at, "" of none;
+    `take`: with the text up to one that is chosen. */
+export function drawWords(to, offer, told, take) {
+  let before = "";
+  const made = offer.words.flatMap((word, at) => {
+    const one = el("span", `word ${word.origin}${word.unsure ? " unsure" : ""}`, word.text);
+    before += word.blank + word.text;
+    const upTo = before;
+    one.role = "button";
+    one.tabIndex = at ? -1 : 0;
+    one.setAttribute("aria-description", offer.told(word));
+    const tell = () => told(offer.told(word), word);
+    one.addEventListener("pointerenter", tell);
+    one.addEventListener("focus", tell);
+    one.addEventListener("pointerleave", () => told(""));
+    one.addEventListener("blur", () => told(""));
+    one.addEventListener("click", () => take(upTo));
+    one.addEventListener("keydown", (event) => along(event, one, () => take(upTo)));
+    return [word.blank, one];
+  });
+  to.replaceChildren(...made);
+}
+
+function along(event, one, chosen) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const all = [...one.parentElement.children], at = all.indexOf(one);
+  const forth = getComputedStyle(one).direction === "rtl" ? -1 : 1;
+  const next = {ArrowRight: all[at + forth], ArrowLeft: all[at - forth], Home: all[0], End: all.at(-1)}[event.key];
+  if (next) {
+    one.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  } else if (event.key === "Enter" || event.key === " ") chosen();
+  else return;
+  event.preventDefault();
+}
+
+/** Draws the matches; `use`: called with the translation of one. */
+export function drawMatches(to, offer, source, languages, use) {
+  const made = offer.matches.map((match, at) => {
+    const take = el("button", "", "Use ", el("kbd", "", `Ctrl ${at + 1}`));
+    take.type = "button";
+    take.addEventListener("click", () => use(match.tgt));
+    const head = el("p", "head", el("b", match.own ? "cache" : "memory", worth(match)),
+      el("span", "quiet", match.own ? "confirmed here" : match.document), take);
+    const src = text("p", languages.source, ...drawDiff(match.src, source));
+    const tgt = text("p", languages.target, match.tgt);
+    tgt.classList.add("read");
+    return el("li", "match", head, src, tgt);
+  });
+  to.replaceChildren(...(made.length ? made : [el("li", "quiet", "None of the memories has anything like it.")]));
+}
+
+/** Elements for what has to become of one text to be another. */
+export function drawDiff(before, after) {
+  return diff(before, after).map(({kind, text}) => (kind === "same" ? text : el(kind === "out" ? "del" : "ins", "", text)));
+}
+
+export function text(name, language, ...children) {
+  const made = el(name, "text", ...children);
+  made.lang = language;
+  made.dir = "auto";
+  return made;
+}
+
+/** Marks a word where the matches have it. */
+export function pointOut(matches, offer, word) {
+  [...matches.querySelectorAll(".read")].forEach((line, at) => {
+    const match = offer.matches[at];
+    const bare = word && word.match === match ? word.text.replace(/[.,;:!?()«»"]+/g, "") : "";
+    const parts = bare ? match.tgt.split(bare) : [match.tgt];
+    line.replaceChildren(...parts.flatMap((part, n) => (n ? [el("mark", word.origin, bare), part] : [part])));
+  });
+}

@@ -1,0 +1,91 @@
+// What was confirmed against what was suggested, session by session.
+
+import {get} from "./api.js";
+import {drawDiff, el, text} from "./offer.js";
+
+const $ = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 620, HEIGHT = 220, LEFT = 52, BOTTOM = 24, TOP = 8;
+const MEAN = 10;  // segments
+const MOST = 500;  // pairs that are shown
+
+const sum = (values) => values.reduce((total, x) => total + x, 0);
+const per = (x) => `${Math.round(100 * x)} %`;
+
+function svg(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** A picture of values in the order of segments: a line, and dots where they are given. Its height is 0 to `least`
+    or more. */
+function chart(title, line, dots, least, label) {
+  const every = [0, least, ...line, ...dots];
+  const [low, high] = [Math.min(...every), Math.max(...every)];
+  const x = (at) => LEFT + (WIDTH - LEFT - 10) * (line.length > 1 ? at / (line.length - 1) : 0.5);
+  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low) / (high - low));
+  const made = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title});
+  for (const value of [...new Set([low, 0, (low + high) / 2, high])]) {
+    made.append(svg("line", {class: "grid", x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value)}),
+      svg("text", {x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"}, label(value)));
+  }
+  dots.forEach((value, at) => made.append(svg("circle", {class: "dot", cx: x(at), cy: y(value), r: 3})));
+  const points = line.map((value, at) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  made.append(svg("polyline", {class: "line", points}));
+  if (line.length === 1) made.append(svg("circle", {class: "dot", cx: x(0), cy: y(line[0]), r: 4}));
+  made.append(svg("text", {x: LEFT, y: HEIGHT - 6}, "1"),
+    svg("text", {x: WIDTH - 10, y: HEIGHT - 6, "text-anchor": "end"}, `${line.length} segments`));
+  return made;
+}
+
+const rate = (pairs) => sum(pairs.map((one) => one.edits)) / (sum(pairs.map((one) => one.tokens)) || 1);
+
+function show({segments, source, target}) {
+  const pairs = segments.filter((one) => one.suggested !== null);
+  $("none").hidden = pairs.length > 0;
+  for (const section of document.querySelectorAll("section")) section.hidden = !pairs.length;
+  const saved = [];
+  for (const one of pairs) saved.push((saved.at(-1) ?? 0) + one.characters - one.typed);
+  const characters = sum(pairs.map((one) => one.characters));
+  const tiles = [
+    [segments.length.toLocaleString("en"), "segments confirmed"],
+    [per(rate(pairs)), "of the words changed"],
+    [per(pairs.filter((one) => !one.edits).length / pairs.length), "of the segments taken as suggested"],
+    [per((saved.at(-1) ?? 0) / (characters || 1)), "of the keystrokes saved"],
+  ];
+  $("tiles").replaceChildren(...(pairs.length ? tiles : []).map(([number, what]) => el("p", "tile", el("b", "", number), what)));
+  if (!pairs.length) return;
+  const means = pairs.map((_, at) => rate(pairs.slice(Math.max(0, at + 1 - MEAN), at + 1)));
+  const rates = pairs.map((one) => Math.min(1, one.edits / (one.tokens || 1)));
+  $("rate").replaceChildren(chart(`Edit rate: ${per(means.at(-1))} in the last segments`, means, rates, 0.2, per));
+  $("saved").replaceChildren(chart(`Saved keystrokes: ${saved.at(-1)}`, saved, [], 10, (x) => String(Math.round(x))));
+  $("pairs").replaceChildren(...pairs.slice(-MOST).reverse().map((one) => el("li", "",
+    Object.assign(text("p", source, one.src), {className: "text quiet"}), text("p", target, ...drawDiff(one.suggested, one.tgt)),
+    el("p", "quiet", `${one.at.slice(0, 16).replace("T", " ")} · ${one.edits} of ${one.tokens} words changed · ${one.typed} ${one.counted ? "keystrokes" : "keystrokes at least"}`))));
+}
+
+async function shown() {
+  $("problem").textContent = "";
+  const id = $("session").value;
+  try {
+    if (id) show(await get(`v1/sessions/${encodeURIComponent(id)}/review`));
+  } catch (error) {
+    $("problem").textContent = error.message;
+  }
+}
+
+try {
+  const {sessions} = await get("v1/sessions");
+  for (const one of sessions) {
+    const day = new Date(1000 * one.began).toISOString().slice(0, 16).replace("T", " ");
+    $("session").append(new Option(`${one.name || "without a name"} · ${day} · ${one.confirmed}`, one.id));
+  }
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  if (sessions.some((one) => one.id === wanted)) $("session").value = wanted;
+  $("session").addEventListener("change", shown);
+  await shown();
+} catch (error) {
+  $("problem").textContent = error.message;
+}

@@ -1,0 +1,101 @@
+// What is opened, with which model and memories: answers a document and a session of the server.
+
+import {get, post} from "./api.js";
+import {el} from "./offer.js";
+
+const $ = (id) => document.getElementById(id);
+const names = new Intl.DisplayNames(["en"], {type: "language"});
+const HERE = "";  // pairs stay in the session
+
+export function named(code) {
+  try {
+    return names.of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+/** Fills the form; `opened`: called with {name, content, languages, sentences, segments, kind, session}. */
+export async function prepare(opened, failed) {
+  const {models} = await get("v1/models");
+  const {memories} = await get("v1/memories");
+  const pairs = new Map(models.map((model) => [`${model.source} ${model.target}`, model]));
+  for (const [pair, model] of pairs) {
+    const told = `${named(model.source)} to ${named(model.target)} (${model.name})`;
+    $("pair").append(new Option(told, pair));
+  }
+  const choose = () => showMemories(memories, pairs.get($("pair").value));
+  $("pair").addEventListener("change", choose);
+  choose();
+  $("start").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    $("go").disabled = true;
+    try {
+      opened(await begun(pairs.get($("pair").value)));
+    } catch (error) {
+      failed(error);
+    } finally {
+      $("go").disabled = false;
+    }
+  });
+  takeDrops();
+}
+
+function showMemories(memories, model) {
+  const main = (code) => code.split("-")[0];
+  const fit = memories.filter((memory) =>
+    main(memory.source) === main(model.source) && main(memory.target) === main(model.target));
+  $("memories").replaceChildren(...fit.map((memory) => {
+    const tick = el("input");
+    tick.type = "checkbox";
+    tick.checked = true;
+    tick.value = memory.name;
+    const size = memory.segments === null ? "" : ` ${counted(memory.segments)}`;
+    return el("label", "tick", tick, ` ${memory.name}`, el("small", "quiet", size));
+  }), ...(fit.length ? [] : [el("p", "quiet", "None is served for these languages.")]));
+  const writable = fit.filter((memory) => memory.writable);
+  $("write").replaceChildren(new Option("this document alone", HERE), ...writable.map((memory) => new Option(memory.name)));
+}
+
+const counted = (many) => (many === 1 ? "1 segment" : `${many.toLocaleString("en")} segments`);
+
+function takeDrops() {
+  const drop = $("drop");
+  const shownName = () => { drop.firstElementChild.textContent = $("file").files[0]?.name ?? "Choose a file or drop it here"; };
+  $("file").addEventListener("change", shownName);
+  for (const kind of ["dragover", "drop"]) {
+    document.addEventListener(kind, (event) => event.preventDefault());
+  }
+  drop.addEventListener("dragover", () => drop.classList.add("over"));
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    drop.classList.remove("over");
+    if (event.dataTransfer.files.length) $("file").files = event.dataTransfer.files;
+    shownName();
+  });
+}
+
+async function begun(model) {
+  const file = $("file").files[0], text = $("pasted").value;
+  if (!file && !text.trim()) throw new Error("Choose a file, or paste a text.");
+  const sent = {
+    name: file ? file.name : "text.txt",
+    content: await base64(file ?? new Blob([text])),
+    source: model.source, target: model.target, sentences: $("sentences").checked,
+  };
+  const {kind, segments} = await post("v1/documents/segments", sent);
+  if (!segments.length) throw new Error("There is nothing to translate in it.");
+  const ticked = [...$("memories").querySelectorAll("input:checked")].map((tick) => tick.value);
+  const session = await post("v1/sessions", {
+    source: model.source, target: model.target, memories: ticked, name: sent.name,
+    ...($("write").value === HERE ? {} : {write_to: $("write").value}),
+  });
+  return {...sent, kind, segments, session};
+}
+
+async function base64(blob) {
+  const data = new Uint8Array(await blob.arrayBuffer());
+  let binary = "";
+  for (let at = 0; at < data.length; at += 0x8000) binary += String.fromCharCode(...data.subarray(at, at + 0x8000));
+  return btoa(binary);
+}

@@ -1,0 +1,117 @@
+"""Texts of files with their codes as XML with short tags, as a person edits them.
+
+    Click <g1>here</g1>, <x2/> of %s      spans and other codes by their numbers in the source
+
+Words are escaped as XML wants it. Placeholders that are written as they stand, such as %s, have no
+tag, and white space that is no single blank has none either: a target gets its ends from the
+source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import takewhile
+from xml.sax.saxutils import escape
+
+from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs
+from tmnmt.codes.tree import tree
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.serve.refused import wrong
+
+_TAG = re.compile(r"<[^<>]*>")
+
+
+class Tags:
+    """The tags of one unit: those of its source, then what its target has beside them."""
+
+    def __init__(self, source: Text, target: Text | None = None) -> None:
+        self._source = source
+        words = source.plain + (target.plain if target is not None else "")
+        extra = ""
+        while f"<{extra}g" in words or f"<{extra}x" in words:  # words that look like tags
+            extra += "t"
+        self._of_source = _named(source, extra, 1)
+        taken = len(self._of_source) + 1
+        self._of_target = _named(target, extra, taken) if target is not None else []
+        self._codes = dict([*self._of_target, *self._of_source])
+
+    @property
+    def source(self) -> str:
+        """The source with its tags."""
+        return _written(self._source, [name for name, _ in self._of_source])
+
+    def target(self, target: Text) -> str:
+        """That target with its tags: those of the source where the codes are the same."""
+        left = list(self._of_source)
+        names = list[str]()
+        for name, code in self._of_target:
+            alike = [one for one in left if _key(one[1]) == _key(code)]
+            names.append(alike[0][0] if alike else name)
+            left = [one for one in left if one not in alike[:1]]
+        return _written(target, names)
+
+    def read(self, written: str) -> Text:
+        """A target as a person has left it. Raises Refused for a tag that there is not."""
+        parts = [*_edge(self._source), *self._parts(written), *_edge(self._source, last=True)]
+        return clean_codes(joined(parts))[0]
+
+    def _parts(self, written: str) -> Iterator[Part]:
+        at = 0
+        words = ""
+        for tag in _TAG.finditer(written):
+            code = self._codes.get(tag[0])
+            if code is None:
+                allowed = ", ".join(self._codes) or "none"
+                raise wrong(f"{tag[0][:40]} is no tag of this segment; its tags: {allowed}")
+            words = unescape(written[at : tag.start()])
+            at = tag.end()
+            covered = self._covered(code)
+            if covered and not covered.strip():  # a blank that stands beside the tag
+                covered = words[-1:] if words[-1:].isspace() else ""
+                words = words[: len(words) - len(covered)]
+            if words:
+                yield words
+            yield code, covered
+        if words := unescape(written[at:]):
+            yield words
+
+    def _covered(self, code: Code) -> str:
+        return self._source.plain[code.at : code.at + code.covers] if code.covers else ""
+
+
+def _named(text: Text, extra: str, first: int) -> list[tuple[str, Code]]:
+    """Every code that has a tag, and that tag. A half of a span, and spans that cross, stand
+    alone."""
+    codes = inline(text.codes)
+    closes = pairs(codes) if tree(codes) is not None else {}
+    number = {at: first + place for place, at in enumerate(range(len(codes)))}
+    names = [f"<{extra}x{number[at]}/>" for at in range(len(codes))]
+    for begin, end in closes.items():
+        names[begin] = f"<{extra}g{number[begin]}>"
+        names[end] = f"</{extra}g{number[begin]}>"
+    return list(zip(names, codes, strict=True))
+
+
+def _written(text: Text, names: list[str]) -> str:
+    """The text with these tags, without the white space at its ends."""
+    written, left = "", iter(names)
+    for part in text.parts():
+        if isinstance(part, str):
+            written += escape(part)
+        elif part[0].kind == "blank" or is_text(part[0]):
+            written += escape(part[1])
+        else:
+            written += ("" if part[1].strip() else part[1]) + next(left)
+    return written
+
+
+def _edge(text: Text, last: bool = False) -> list[Part]:
+    """The white space at an end that the plain text has in another form."""
+    parts = list(text.parts())[:: -1 if last else 1]
+    found = takewhile(lambda part: not isinstance(part, str) and part[0].kind == "blank", parts)
+    return list(found)[:: -1 if last else 1]
+
+
+def _key(code: Code) -> tuple[str, str, str]:
+    return code.kind, code.form, code.markup
