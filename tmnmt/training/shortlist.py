@@ -74,12 +74,12 @@ def model_1(pairs: Sequence[Encoded], words: int) -> tuple[Int64, Int64, Float64
     starts = np.cumsum(sizes) - sizes  # of every target position
     together, which = np.unique(src * np.int64(words) + tgt, return_inverse=True)
     src, tgt = together // words, together % words
-    likely = np.ones(len(together))
+    likely: Float64 = np.ones(len(together))
     for _ in range(ROUNDS):
         shared = likely[which]
         shared /= np.repeat(np.add.reduceat(shared, starts), sizes)
-        likely = np.bincount(which, shared, len(together))
-        likely /= np.bincount(src, likely)[src]
+        counts = np.bincount(which, shared, len(together))
+        likely = counts / np.bincount(src, counts)[src]
     return src, tgt, likely
 
 
