@@ -140,16 +140,17 @@ def test_links_lead_to_files_that_are_there() -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_of_the_readme_is_made(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["explain", "desk"])
+def test_the_pictures_of_pages_are_made(name: str, tmp_path: Path) -> None:
     """The script finds the word it points at, and the page is as large as the one shown."""
     if chromium() is None:
         absent("browser", f"no Chromium: {INSTALL}")
-    made = tmp_path / "explain.png"
+    made = tmp_path / f"{name}.png"
     subprocess.run(
-        [sys.executable, ROOT / "docs" / "explain_page.py", "--picture", made],
+        [sys.executable, ROOT / "docs" / f"{name}_page.py", "--picture", made],
         check=True,
         timeout=600,
     )
-    shown = (ROOT / "docs" / "explain.png").read_bytes()
+    shown = (ROOT / "docs" / f"{name}.png").read_bytes()
     assert made.read_bytes()[:24] == shown[:24]  # the head of a PNG, with width and height
     assert len(made.read_bytes()) > 0.5 * len(shown)

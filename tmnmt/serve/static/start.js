@@ -19,12 +19,19 @@ export function named(code) {
 export async function prepare(opened, failed) {
   const {models} = await get("v1/models");
   const {memories} = await get("v1/memories");
+  const {terms} = await get("v1/terms");
   const pairs = new Map(models.map((model) => [`${model.source} ${model.target}`, model]));
   for (const [pair, model] of pairs) {
     const told = `${named(model.source)} to ${named(model.target)} (${model.name})`;
     $("pair").append(new Option(told, pair));
   }
-  const choose = () => showMemories(memories, pairs.get($("pair").value));
+  const choose = () => {
+    const model = pairs.get($("pair").value);
+    showMemories(memories.filter((one) => fits(one, model)));
+    const lists = terms.filter((one) => fits(one, model));
+    $("terms").replaceChildren(...lists.map((one) => tick(one.name, counted(one.terms, "term"))));
+    $("terms-set").hidden = !lists.length;
+  };
   $("pair").addEventListener("change", choose);
   choose();
   $("start").addEventListener("submit", async (event) => {
@@ -41,23 +48,26 @@ export async function prepare(opened, failed) {
   takeDrops();
 }
 
-function showMemories(memories, model) {
-  const main = (code) => code.split("-")[0];
-  const fit = memories.filter((memory) =>
-    main(memory.source) === main(model.source) && main(memory.target) === main(model.target));
-  $("memories").replaceChildren(...fit.map((memory) => {
-    const tick = el("input");
-    tick.type = "checkbox";
-    tick.checked = true;
-    tick.value = memory.name;
-    const size = memory.segments === null ? "" : ` ${counted(memory.segments)}`;
-    return el("label", "tick", tick, ` ${memory.name}`, el("small", "quiet", size));
-  }), ...(fit.length ? [] : [el("p", "quiet", "None is served for these languages.")]));
-  const writable = fit.filter((memory) => memory.writable);
+const main = (code) => code.split("-")[0];
+const fits = (one, model) => main(one.source) === main(model.source) && main(one.target) === main(model.target);
+
+function showMemories(memories) {
+  const ticks = memories.map((one) => tick(one.name, one.segments === null ? "" : counted(one.segments, "segment")));
+  $("memories").replaceChildren(...(ticks.length ? ticks : [el("p", "quiet", "None is served for these languages.")]));
+  const writable = memories.filter((memory) => memory.writable);
   $("write").replaceChildren(new Option("this document alone", HERE), ...writable.map((memory) => new Option(memory.name)));
 }
 
-const counted = (many) => (many === 1 ? "1 segment" : `${many.toLocaleString("en")} segments`);
+function tick(name, about) {
+  const box = el("input");
+  box.type = "checkbox";
+  box.checked = true;
+  box.value = name;
+  return el("label", "tick", box, ` ${name}`, el("small", "quiet", ` ${about}`));
+}
+
+const ticked = (id) => [...$(id).querySelectorAll("input:checked")].map((box) => box.value);
+const counted = (many, what) => `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
 
 function takeDrops() {
   const drop = $("drop");
@@ -85,9 +95,8 @@ async function begun(model) {
   };
   const {kind, segments} = await post("v1/documents/segments", sent);
   if (!segments.length) throw new Error("There is nothing to translate in it.");
-  const ticked = [...$("memories").querySelectorAll("input:checked")].map((tick) => tick.value);
   const session = await post("v1/sessions", {
-    source: model.source, target: model.target, memories: ticked, name: sent.name,
+    source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
     ...($("write").value === HERE ? {} : {write_to: $("write").value}),
   });
   return {...sent, kind, segments, session};
