@@ -26,7 +26,7 @@ $(VENV)/.installed-dev: pyproject.toml
 test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
 	$(RUN) okapi/fetch.py || echo "make test: without it the tests that need Okapi are skipped"
-	$(RUN) tests/clients/fetch.py || echo "make test: without it the tests of clients for Node and Java are skipped"
+	$(RUN) tests/fetch_clients.py || echo "make test: without it the tests of clients for Node and Java are skipped"
 	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=
 
 lint: $(VENV)/.installed-dev

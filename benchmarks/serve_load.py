@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ class Server:
                 break
         else:
             raise SystemExit("the server did not start")
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()  # its log
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)

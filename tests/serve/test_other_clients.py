@@ -1,5 +1,5 @@
 """Clients that are no Python packages, run for real: DeepL's library for Node, and Okapi's
-connectors. `python tests/clients/fetch.py` gets them."""
+connectors. `python tests/fetch_clients.py` gets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FETCHED = TESTS.parent / ".cache" / "clients"
 def said(kind: str, folder: str, command: Sequence[str]) -> str:
     """What a client prints."""
     if not (FETCHED / folder).exists():
-        absent(kind, "the clients are not here; python tests/clients/fetch.py gets them")
+        absent(kind, "the clients are not here; python tests/fetch_clients.py gets them")
     if not shutil.which(command[0]):
         absent(kind, f"{command[0]} is not installed")
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -159,8 +159,8 @@ def test_the_real_client_keeps_glossaries(client: deepl.DeepLClient) -> None:
     assert client.update_multilingual_glossary_name(other, "new").name == "new"
     replaced = client.replace_multilingual_glossary_dictionary(other, more)
     assert replaced.entry_count == 1
-    entries: object = client.get_multilingual_glossary_entries(other, "EN", "FR").dictionaries[0].entries
-    assert entries == "Commission\tBehörde\n"
+    entries = client.get_multilingual_glossary_entries(other, "EN", "FR").dictionaries[0].entries
+    assert str(entries) == "Commission\tBehörde\n"
     assert {each.name for each in client.list_multilingual_glossaries()} == {"one", "new"}
     client.delete_multilingual_glossary_dictionary(other, source_lang="en", target_lang="fr")
     assert client.get_multilingual_glossary(other.glossary_id).dictionaries == []

@@ -1,7 +1,7 @@
 """Clients of the server that are no Python packages, for tests: DeepL's library for Node, from npm,
 and Okapi's connectors for Java, from Maven Central; 25 MB.
 
-    python tests/clients/fetch.py        # into .cache/clients; needs npm and mvn
+    python tests/fetch_clients.py        # into .cache/clients; needs npm and mvn
 
 `package-lock.json` and `sha256sums` say what each file's hash has to be."""
 
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent / "clients"
 FOLDER = HERE.parents[1] / ".cache" / "clients"
 NODE, JARS = FOLDER / "node", FOLDER / "jars"
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
