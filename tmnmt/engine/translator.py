@@ -78,7 +78,7 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
-from tmnmt.segments import Match, Translation
+from tmnmt.segments import Alternative, Match, Other, Translation
 from tmnmt.terms.find import Finder
 from tmnmt.terms.read import read_terms
 from tmnmt.terms.term import Term
@@ -491,7 +491,7 @@ class Translator:
             length_penalty=settings.length_penalty,
             keep_states=settings.remembers,
             explain=explain,
-            n_best=settings.cache_best if settings.remembers else 1,
+            n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )
 
     def _put_in_terms(
@@ -563,6 +563,12 @@ class Translator:
         """As `Session.complete` says; without a session, that of none."""
         return (session or self._idle).complete(source, prefix, explain)
 
+    def alternatives(
+        self, source: Source, prefix: str, count: int = 5, session: Session | None = None
+    ) -> list[Alternative]:
+        """As `Session.alternatives` says; without a session, those of none."""
+        return (session or self._idle).alternatives(source, prefix, count)
+
     @cached_property
     def _idle(self) -> Session:
         """A session in which nothing is ever confirmed."""
@@ -624,7 +630,8 @@ class Translator:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
         for cache, best in zip(caches, hypotheses, strict=True):
-            for hypothesis in (*reversed(best.others), best):
+            some = best.others[: self.settings.cache_best - 1]
+            for hypothesis in (*reversed(some), best):
                 if hypothesis.contexts is not None and hypothesis.hiddens is not None:
                     self.write(
                         cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
@@ -667,15 +674,37 @@ class Translator:
         tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
         if self.terms is not None:
             tokens = self.terms.marked(tokens, best.ids, piece.read)
-        text, unknown = self.vocab.decode(best.ids), 0
-        if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
-            unknown = lacking(piece.read, self.vocab)
-            text = copied(self.backbone, self.vocab, piece.read, piece.ids, best.ids, text)
-        text = clean(text)[0]  # single bytes could spell a line end
-        text = piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+        text = self._text(piece, best.ids)
+        unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
         low = best.per_subword < self.low_score
         matches += near.matches(row)
-        return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
+        others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
+        for one in best.others[: self.settings.nbest - 1]:
+            said = self._text(piece, one.ids)
+            others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
+        return Translation(
+            piece.text,
+            text,
+            best.score,
+            matches,
+            tokens,
+            "model",
+            low,
+            unknown,
+            others=tuple(others.values())[1:],
+        )
+
+    def _text(self, piece: Piece, ids: Sequence[int]) -> str:
+        """What the subwords of a translation of a piece say."""
+        text = self.vocab.decode(ids)
+        if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
+            text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
+        text = clean(text)[0]  # single bytes could spell a line end
+        return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+
+    def _lacks(self, piece: Piece) -> bool:
+        """Whether the vocabulary lacks characters of a piece."""
+        return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
 
 
 class _Sessions:
