@@ -78,7 +78,8 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     missing_numbers: those of the source that the model's translation lacks. checks: what is found
     in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
     "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context". One with
-    next best translations has "others", {"tgt", "score"} each."""
+    next best translations has "others", {"tgt", "score"} each. One with tokens, of a model that
+    can say, has "confidence" and "words", {"text", "confidence"} each."""
     is_own = translation.origin == "model"
     line = (where._asdict() if where is not None else {}) | {
         "src": translation.src,
@@ -95,6 +96,12 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     if translation.src_codes or translation.tgt_codes:
         line["src_codes"] = listed(translation.src, translation.src_codes)
         line["tgt_codes"] = listed(translation.tgt, translation.tgt_codes)
+    if translation.confidence is not None:
+        line["confidence"] = _rounded(translation.confidence)
+        line["words"] = [
+            {"text": word.text, "confidence": _rounded(word.confidence)}
+            for word in translation.words
+        ]
     if translation.others:
         line["others"] = [{"tgt": o.tgt, "score": _rounded(o.score)} for o in translation.others]
     return line

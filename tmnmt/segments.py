@@ -139,6 +139,14 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a translation, up to the next blank, and how likely it is right, from 0 to 1."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """A translated segment. `score` is the length-normalised log probability; tokens only when
     explained.
@@ -161,7 +169,10 @@ class Translation:
     `terms`: what is wrong in it with the terms of its source, where there are some to go by.
 
     `others`: the next best translations, best first, where more than one was asked for. None is of
-    a text taken as it stands, or one with a term put into it."""
+    a text taken as it stands, or one with a term put into it.
+
+    `words`, `confidence`: how likely each word is right, and all of it (TER of 0.1 or less), where
+    tokens were asked for and the model can say; of a long segment that of its least sure piece."""
 
     src: str
     tgt: str
@@ -175,3 +186,5 @@ class Translation:
     tgt_codes: tuple[Code, ...] = ()
     terms: tuple[Check, ...] = ()
     others: tuple[Other, ...] = ()
+    words: tuple[Word, ...] = ()
+    confidence: float | None = None

@@ -416,7 +416,8 @@ class Output(Options):
         Help("The same as a page, written beside the output.", metavar="FILE", everyday=True),
     ] = None
     json: Annotated[
-        bool, Help("One line of JSON a segment, with origins of tokens.", everyday=True)
+        bool,
+        Help("One line of JSON a segment: origins of tokens, confidence of words.", everyday=True),
     ] = False
     untranslated: Annotated[
         Untranslated,

@@ -389,7 +389,7 @@ class Sentence:
                 taken = as_it_stands(
                     piece.text, match, piece.matches or (), translator.vocab, explain=True
                 )
-                return self._whole([(taken, 1)], coded)
+                return self._whole([(translator.rated(taken), 1)], coded)
         return None
 
     def _made(self, prefix: str) -> Translation:

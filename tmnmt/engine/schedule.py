@@ -191,7 +191,17 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
     low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
     rest = _others([(part, length) for part, length in parts if length])
     return Translation(
-        text, tgt, score, tuple(matches), tuple(tokens), origin, low, unknown, others=rest
+        text,
+        tgt,
+        score,
+        tuple(matches),
+        tuple(tokens),
+        origin,
+        low,
+        unknown,
+        others=rest,
+        words=tuple(word for part, _ in parts for word in part.words),
+        confidence=min((p.confidence for p, _ in parts if p.confidence is not None), default=None),
     )
 
 

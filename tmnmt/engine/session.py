@@ -111,7 +111,7 @@ class Session:
         source = source_of(text)
         with self.translator.lock:
             found = self.translator.at_work.of(self, source).complete(text_of(prefix))
-        return found if explain else replace(found, tokens=())
+        return found if explain else replace(found, tokens=(), words=(), confidence=None)
 
     def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
         """The words that may stand behind what was typed, the likeliest first, at most `count`;

@@ -35,6 +35,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
+from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
@@ -143,6 +144,7 @@ class Translator:
         )
         self.linker = Linker(self.backbone, self.vocab, device)
         self.at_work = AtWork()
+        self.confidence = Confidence.of(model)
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
         header = header_of(model)
@@ -438,6 +440,7 @@ class Translator:
                 if piece.coded is not None:
                     piece.coded.take(match)
                 taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
+                taken = self.rated(taken)
                 self._remember_as_it_stands(session.cache, match, taken)
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
@@ -682,17 +685,12 @@ class Translator:
         for one in best.others[: self.settings.nbest - 1]:
             said = self._text(piece, one.ids)
             others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
-        return Translation(
-            piece.text,
-            text,
-            best.score,
-            matches,
-            tokens,
-            "model",
-            low,
-            unknown,
-            others=tuple(others.values())[1:],
-        )
+        made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
+        return self.rated(replace(made, others=tuple(others.values())[1:]))
+
+    def rated(self, translation: Translation) -> Translation:
+        """An explained translation with its confidence, where the model can say."""
+        return translation if self.confidence is None else self.confidence.rated(translation)
 
     def _text(self, piece: Piece, ids: Sequence[int]) -> str:
         """What the subwords of a translation of a piece say."""
