@@ -15,7 +15,7 @@ from tmnmt.checks import Check, checks
 from tmnmt.codes.record import Text
 from tmnmt.codes.stored import listed
 from tmnmt.numbers import missing_numbers
-from tmnmt.segments import Match, Token, Translation
+from tmnmt.segments import Alternative, Match, Token, Translation
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
@@ -45,6 +45,18 @@ def token_record(token: Token) -> dict[str, Any]:
     return {name: _rounded(value) for name, value in asdict(token).items()}
 
 
+def alternative_record(one: Alternative) -> dict[str, Any]:
+    """{"text", "probability", "origin": that of the greater part, "tokens": [...]}."""
+    origin = Counter(token.origin for token in one.tokens).most_common(1)[0][0]
+    tokens = [token_record(token) for token in one.tokens]
+    return {
+        "text": one.text,
+        "probability": _rounded(one.probability),
+        "origin": origin,
+        "tokens": tokens,
+    }
+
+
 class Where(NamedTuple):
     """The segment of a file that a translation is of: its line, from 1, and its name there."""
 
@@ -65,7 +77,9 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
 
     missing_numbers: those of the source that the model's translation lacks. checks: what is found
     in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
-    "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context"."""
+    "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context". One with
+    next best translations has "others", {"tgt", "score"} each. One with tokens, of a model that
+    can say, has "confidence" and "words", {"text", "confidence"} each."""
     is_own = translation.origin == "model"
     line = (where._asdict() if where is not None else {}) | {
         "src": translation.src,
@@ -82,6 +96,14 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     if translation.src_codes or translation.tgt_codes:
         line["src_codes"] = listed(translation.src, translation.src_codes)
         line["tgt_codes"] = listed(translation.tgt, translation.tgt_codes)
+    if translation.confidence is not None:
+        line["confidence"] = _rounded(translation.confidence)
+        line["words"] = [
+            {"text": word.text, "confidence": _rounded(word.confidence)}
+            for word in translation.words
+        ]
+    if translation.others:
+        line["others"] = [{"tgt": o.tgt, "score": _rounded(o.score)} for o in translation.others]
     return line
 
 

@@ -119,6 +119,34 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """Another translation that the search has found: its text, its score as that of a
+    `Translation`, and its subwords, </s> included."""
+
+    tgt: str
+    score: float
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A word that may stand at a position: its text, its probability there, and its subwords with
+    their origins."""
+
+    text: str
+    probability: float
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a translation, up to the next blank, and how likely it is right, from 0 to 1."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """A translated segment. `score` is the length-normalised log probability; tokens only when
     explained.
@@ -138,7 +166,13 @@ class Translation:
     `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
     (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders.
 
-    `terms`: what is wrong in it with the terms of its source, where there are some to go by."""
+    `terms`: what is wrong in it with the terms of its source, where there are some to go by.
+
+    `others`: the next best translations, best first, where more than one was asked for. None is of
+    a text taken as it stands, or one with a term put into it.
+
+    `words`, `confidence`: how likely each word is right, and all of it (TER of 0.1 or less), where
+    tokens were asked for and the model can say; of a long segment that of its least sure piece."""
 
     src: str
     tgt: str
@@ -151,3 +185,6 @@ class Translation:
     src_codes: tuple[Code, ...] = ()
     tgt_codes: tuple[Code, ...] = ()
     terms: tuple[Check, ...] = ()
+    others: tuple[Other, ...] = ()
+    words: tuple[Word, ...] = ()
+    confidence: float | None = None

@@ -130,6 +130,18 @@ def test_a_memory_file_needs_a_place_for_its_index_and_a_header(
     assert "set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
+def test_the_next_best_are_told_with_json(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "nbest.txt"
+    text.write_text("The Commission shall inform the Council.\n", encoding="utf-8")
+    assert translate(folder, str(text), "--nbest", "2", "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert len(record["others"]) == 1
+    assert translate(folder, str(text), "--nbest", "2") != 0
+    assert "--nbest is told by --json" in capsys.readouterr().err
+
+
 def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         translate(folder, str(folder / "input.txt"), "--memory", str(folder / "index"), "--json")

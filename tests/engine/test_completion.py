@@ -24,7 +24,7 @@ from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
-from tmnmt.records import spelt
+from tmnmt.records import spelt, translation_record
 from tmnmt.segments import Translation
 
 SOURCE = "The Commission shall inform the Council."
@@ -316,3 +316,78 @@ def test_sentences_at_work_are_forgotten_with_their_session(translator: Translat
     assert any(key[0] is session for key in translator.at_work._kept)
     session.forget_work()
     assert not any(key[0] is session for key in translator.at_work._kept)
+
+
+def test_the_words_that_may_follow_are_the_likeliest(translator: Translator) -> None:
+    """Each is what the search writes there, if it is the first; together they are no more than
+    certain."""
+    for prefix in ("", "La ", "La C", "La Commission ", "Zut a"):
+        some = translator.alternatives(SOURCE, prefix, 4)
+        assert 1 <= len(some) <= 4 and len({one.text for one in some}) == len(some)
+        chances = [one.probability for one in some]
+        assert chances == sorted(chances, reverse=True) and 0 < sum(chances) <= 1 + 1e-5
+        half = prefix.rpartition(" ")[2]
+        for one in some:
+            assert one.text.startswith(half) and " " not in one.text
+            assert "".join(spelt([token.text for token in one.tokens])).strip() == one.text
+            assert {token.origin for token in one.tokens} <= {"model", "memory", "cache"}
+
+
+def test_an_alternative_has_the_probability_that_it_has_where_it_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(folder, decoding=Decoding(verbatim=0, beam=1), threads=1)
+    source, target = PAIRS[1]
+    found = translator.translate([source], explain=True)[0]
+    first = list(itertools.takewhile(lambda t: t == found.tokens[0], found.tokens[:1]))
+    rest = list(itertools.takewhile(lambda t: not t.text.startswith("▁"), found.tokens[1:]))
+    best = translator.alternatives(source, "", 3)[0]
+    assert target.startswith(best.text)
+    assert best.tokens == tuple([*first, *rest])
+
+
+def test_a_long_segment_has_alternatives_in_the_piece_that_is_typed(
+    translator: Translator,
+) -> None:
+    whole = translator.complete(LONG, "").tgt
+    prefix = whole[: whole.rindex(" ") + 1]
+    found = translator.alternatives(LONG, prefix, 5)
+    assert whole.split()[-1].rstrip(".") in {one.text.rstrip(".") for one in found}
+    assert translator.alternatives(" ", "", 5) == []
+
+
+def test_so_many_of_the_best_are_told(folder: Path) -> None:
+    def told(nbest: int) -> Translator:
+        decoding = Decoding(verbatim=0, beam=5, nbest=nbest)
+        return Translator.load(folder, decoding=decoding, threads=1)
+
+    for source in (SOURCE, LONG):
+        (alone,), (found,) = told(1).translate([source]), told(4).translate([source])
+        assert (alone.tgt, alone.score) == (found.tgt, found.score) and not alone.others
+        texts = [found.tgt, *(other.tgt for other in found.others)]
+        assert 2 <= len(set(texts)) == len(texts) <= 4
+        scores = [other.score for other in found.others]
+        assert scores == sorted(scores, reverse=True)
+        assert [one["tgt"] for one in translation_record(found)["others"]] == texts[1:]
+    with pytest.raises(UsageError, match="nbest is 6; a beam of 5"):
+        told(6)
+
+
+def test_others_have_their_placeholders(folder: Path) -> None:
+    decoding = Decoding(verbatim=0, nbest=5)
+    translator = Translator.load(folder, decoding=decoding, threads=1)
+    (found,) = translator.translate(["The Commission shall inform %s."])
+    assert found.others and not any("901" in other.tgt for other in found.others)
+
+
+def test_own_words_are_remembered_of_so_many_as_are_asked_for(folder: Path) -> None:
+    """However many are told."""
+
+    def remembered(nbest: int) -> int:
+        own = Remembering(remember="own", cache=200, cache_overwrite=False, cache_best=1)
+        decoding = Decoding(verbatim=0, nbest=nbest)
+        session = Translator.load(folder, remembering=own, decoding=decoding, threads=1).session()
+        session.translate(SOURCE)
+        return len(session.cache)
+
+    assert remembered(1) == remembered(5) > 0

@@ -66,11 +66,14 @@ def test_options_are_those_of_the_translator(served: Server, folder: Path) -> No
     assert told()[0]["segments"][0]["origin"] == "memory"
     assert told(verbatim=0)[0]["segments"][0]["origin"] == "model"
     assert told(verbatim=0, mode="off")[0]["segments"][0]["matches"] == []
+    others = told(verbatim=0, beam=4, nbest=3)[0]["segments"][0]["others"]
+    assert 1 <= len(others) <= 2 and set(others[0]) == {"tgt", "score"}
     assert told(verbatim=0, beam=1, top_k=1, threshold=0.9)[0]["segments"][0]["matches"]
     for options in (
         {"beam": 0},
         {"beam": 21},
         {"beam": "2"},
+        {"nbest": 6},
         {"beam": True},
         {"batch": 2},
         {"device": "cuda"},
@@ -166,6 +169,15 @@ def test_a_translation_goes_on_from_what_is_typed(served: Server) -> None:
     ):
         assert refused(served, "/v1/complete", status, **wrong_one)
     assert "tmnmt_completions_total" in served.ask("GET", "/metrics").body.decode()
+
+
+def test_the_words_that_may_follow_what_is_typed(served: Server) -> None:
+    body = {"text": TEXTS[0], "prefix": "La Com", "source": "en", "count": 3}
+    found = post(served, "/v1/alternatives", **body)["alternatives"]
+    assert 1 <= len(found) <= 3 and all(one["text"].startswith("Com") for one in found)
+    assert all(one["origin"] and one["tokens"] and 0 <= one["probability"] <= 1 for one in found)
+    assert refused(served, "/v1/alternatives", 400, **body | {"count": 0})
+    assert refused(served, "/v1/alternatives", 404, text="a", session="none")
 
 
 def test_what_is_typed_in_a_session_knows_what_was_confirmed_in_it(served: Server) -> None:

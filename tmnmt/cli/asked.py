@@ -63,6 +63,8 @@ class Asked:
             raise UsageError(f"--mode {mode} needs a --memory to read")
         if self.tag and (self.confirming.confirms or self.model is None):
             raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
+        if self.decoding.nbest > 1 and not self.output.json:
+            raise UsageError("--nbest is told by --json: give both")
         self._check_memories()
         if self.neighbours.neighbours and not self.memory:
             raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")

@@ -307,6 +307,11 @@ class Decoding(Options):
     ] = 32
     length_penalty: LengthPenalty = 1.0
     reference: Annotated[bool, Help("Read the model's reference network, where it has one.")] = True
+    nbest: Annotated[
+        int,
+        whole(1, 1000),
+        Help("So many of the best translations, at most as many as the beam, with --json."),
+    ] = 1
     precision: Annotated[
         Precision,
         Help(
@@ -411,7 +416,8 @@ class Output(Options):
         Help("The same as a page, written beside the output.", metavar="FILE", everyday=True),
     ] = None
     json: Annotated[
-        bool, Help("One line of JSON a segment, with origins of tokens.", everyday=True)
+        bool,
+        Help("One line of JSON a segment: origins of tokens, confidence of words.", everyday=True),
     ] = False
     untranslated: Annotated[
         Untranslated,

@@ -110,8 +110,10 @@ class Coded:
         return self._masked.typed(text)
 
     def shown(self, written: str) -> str:
-        """What the model wrote with the placeholders of its masks."""
-        return self._masked.shown(written)
+        """What the model wrote, with the placeholders of its masks, and in capitals where the
+        source is."""
+        shown = self._masked.shown(written)
+        return shown.upper() if self.in_capitals else shown
 
     @cached_property
     def _is_linked(self) -> bool:
@@ -190,6 +192,7 @@ class Coded:
             src_codes=self.given.codes,
             tgt_codes=codes,
             tokens=tokens,
+            others=tuple(replace(one, tgt=self.shown(one.tgt)) for one in translation.others),
         )
 
     def _placed(self) -> Text:

@@ -11,21 +11,24 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from tmnmt.codes.record import Source, plain_of
-from tmnmt.engine.beam_search import Begun, Hypothesis, SearchSettings, search_on
+from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
+from tmnmt.engine.provenance import Neighbouring, tokens_of
+from tmnmt.engine.rewriting import APOSTROPHES
 from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
 from tmnmt.engine.verbatim import as_it_stands
-from tmnmt.layers.combine import MemoryLayers, Ready
+from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
-from tmnmt.segments import Token, Translation
+from tmnmt.segments import Alternative, Token, Translation
 from tmnmt.vocab import BOS, EOS
 
 if TYPE_CHECKING:
@@ -33,10 +36,11 @@ if TYPE_CHECKING:
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
 
-BEAM = 2  # behind something typed: each keystroke waits for it
+BEAM = 3  # behind something typed: each keystroke waits for it
 KEPT = 32  # sentences at work
 SUGGESTIONS = 16  # of each
 FRESH = 20.0  # seconds, after which they are read anew: others may write to the memories, too
+LONGEST_WORD = 12  # subwords of an alternative
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
 
 
@@ -66,6 +70,12 @@ class AtWork:
         with self._lock:
             for key in [key for key in self._kept if key[0] is session]:
                 del self._kept[key]
+
+
+Ids = tuple[int, ...]
+Chances = tuple[float, ...]
+Traces = tuple[Trace, ...]
+Way = tuple[Ids, Chances, Traces]
 
 
 class Node(NamedTuple):
@@ -154,6 +164,76 @@ class Path:
         )
 
 
+class Words:
+    """What may stand next, one word long."""
+
+    def __init__(self, backbone: Backbone, layers: MemoryLayers, typed: Typed) -> None:
+        self._backbone, self._layers = backbone, layers
+        self._spellings = typed.spellings
+        self._opening = Opening(typed.open, typed.spellings)
+        self._open = len(typed.open)
+        pieces = [typed.spellings.vocab.piece(i) for i in range(len(typed.spellings.vocab))]
+        self._goes_on = torch.tensor([piece[:1].isalnum() for piece in pieces])
+        self._elides = {number for number, piece in enumerate(pieces) if piece in APOSTROPHES}
+
+    def likeliest(self, begun: Begun, count: int) -> Iterator[tuple[Ids, Chances, Traces]]:
+        """The subwords of each, their probabilities, and their traces; `count` beginnings."""
+        step = self._step(begun.prev, begun.state, begun.encoded, begun.memory)
+        first = self._barred(step, [()])
+        best = first[0].topk(min(count, int(first.isfinite().sum())))
+        tried: list[tuple[Way, int]] = [(((int(one),), (), ()), 0) for one in best.indices]
+        while tried:
+            tried = [(self._with(step, row, *way), row) for way, row in tried]
+            ways = [way for way, _ in tried]
+            rows = begun.prev.new_tensor([row for _, row in tried])
+            if len(rows) == len(step.log_probs):  # a state of as many rows would be written over
+                rows = torch.cat([rows, rows[:1]])
+            prev = begun.prev.new_tensor([way[0][-1] for way in ways])
+            prev = torch.cat([prev, prev[: len(rows) - len(prev)]])
+            state = self._backbone.reordered(step.state, rows)
+            step = self._step(prev, state, begun.encoded, step.ready.rows(rows))
+            chances, tried = self._barred(step, [ids for ids, *_ in ways]), []
+            for row, (ids, probabilities, traces) in enumerate(ways):
+                number = int(chances[row].argmax())
+                spelled = sum(map(self._spellings.size, ids)) >= self._open
+                ends = not self._goes_on[number] and number not in self._elides
+                if spelled and (ends or ids[-1] in self._elides or len(ids) == LONGEST_WORD):
+                    yield ids, probabilities, traces
+                else:
+                    tried.append((((*ids, number), probabilities, traces), row))
+
+    def _step(self, prev: Tensor, state: Any, encoded: Encoded, ready: Ready) -> Stepped:
+        if not self._backbone.shares_encoded:
+            encoded = encoded.rows(torch.zeros_like(prev))
+        return self._layers.step(self._backbone, prev, state, encoded, ready, explain=True)
+
+    def _barred(self, step: Stepped, ways: Sequence[Ids]) -> Tensor:
+        """log p (R, V) of what may follow: words, at first, and what spells the rest of what is
+        open."""
+        log_probs = step.log_probs.clone()
+        log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
+        for row, ids in enumerate(ways):
+            done = sum(map(self._spellings.size, ids))
+            if done < self._open:
+                allowed = self._opening.allowed(done).to(log_probs.device)
+                left = log_probs[row, allowed]
+                log_probs[row] = -torch.inf
+                log_probs[row, allowed] = left
+            elif not ids:
+                log_probs[row, EOS] = -torch.inf
+        return log_probs
+
+    @staticmethod
+    def _with(step: Stepped, row: int, ids: Ids, chances: Chances, traces: Traces) -> Way:
+        """A way with what the step says of its last subword."""
+        chance = float(step.log_probs[row, ids[-1]].exp())
+        if step.trace is None:
+            return ids, (*chances, chance), traces
+        device = step.log_probs.device
+        rows, words = torch.tensor([row], device=device), torch.tensor([ids[-1]], device=device)
+        return ids, (*chances, chance), (*traces, step.trace.at(rows, words).chosen(row, 0))
+
+
 class Part:
     """A piece of a sentence at work."""
 
@@ -193,6 +273,30 @@ class Part:
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
         return with_terms if begins else whole  # a term takes no place of what was typed
+
+    @torch.inference_mode()
+    def alternatives(self, typed: Typed, count: int) -> list[Alternative]:
+        """The likeliest words behind what was typed: the likeliest subwords, and what is likeliest
+        to follow each until the word ends. Probabilities of one word spelled in several ways are
+        added."""
+        translator = self._translator
+        self._path.go(typed.decided)
+        words = Words(translator.backbone, translator.layers or MemoryLayers(), typed)
+        before = typed.decided
+        merged = dict[str, Alternative]()
+        for ids, probabilities, traces in words.likeliest(self._path.begun(), 2 * count):
+            text = translator.vocab.decode([*before, *ids])
+            text = text[len(translator.vocab.decode(before)) :].strip()
+            found = Hypothesis(ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces)
+            near = Neighbouring(self._collated.asked, len(self.piece.matches or ()))
+            tokens = tokens_of(found, translator.vocab, self._collated, 0, near)
+            chance = math.prod(probabilities)
+            if text in merged:
+                same = merged[text]
+                merged[text] = replace(same, probability=same.probability + chance)
+            elif text:
+                merged[text] = Alternative(text, chance, tokens)
+        return sorted(merged.values(), key=lambda one: -one.probability)[:count]
 
     @torch.inference_mode()
     def closed(self, text: str) -> Hypothesis:
@@ -250,6 +354,20 @@ class Sentence:
                 self._suggested.pop(next(key for key in self._suggested if key))
         return replace(found, tokens=self._marked(found.tokens, prefix))
 
+    def alternatives(self, prefix: str, count: int) -> list[Alternative]:
+        """The words that may stand behind `prefix`."""
+        left = self._as_read(prefix) if self._pieces else ""
+        for _, part, is_last in self._decoders() if self._pieces else ():
+            if part is None:
+                continue
+            typed = self._typed(left)
+            words = None if is_last or self._capitals else part.ends_within(typed)
+            if words is None:
+                found, coded = part.alternatives(typed, count), self._pieces[0].coded
+                return [replace(one, text=coded.shown(one.text)) if coded else one for one in found]
+            _, left = _cut(left, words)
+        return []
+
     def _known(self, prefix: str) -> Translation | None:
         """What was suggested for a beginning of `prefix` and still begins with it; of several what
         was suggested for the longest."""
@@ -271,7 +389,7 @@ class Sentence:
                 taken = as_it_stands(
                     piece.text, match, piece.matches or (), translator.vocab, explain=True
                 )
-                return self._whole([(taken, 1)], coded)
+                return self._whole([(translator.rated(taken), 1)], coded)
         return None
 
     def _made(self, prefix: str) -> Translation:

@@ -11,7 +11,7 @@ from itertools import islice
 from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.segments import Match, Translation
+from tmnmt.segments import Match, Other, Translation
 
 AHEAD = 32  # sentences, at least, that are retrieved for together
 SORTED_BATCHES = 2  # this many batches are read before sentences are sorted by length
@@ -189,4 +189,32 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
     origin = next((part.origin for part, _ in parts if part.origin), "")
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
     low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
-    return Translation(text, tgt, score, tuple(matches), tuple(tokens), origin, low, unknown)
+    rest = _others([(part, length) for part, length in parts if length])
+    return Translation(
+        text,
+        tgt,
+        score,
+        tuple(matches),
+        tuple(tokens),
+        origin,
+        low,
+        unknown,
+        others=rest,
+        words=tuple(word for part, _ in parts for word in part.words),
+        confidence=min((p.confidence for p, _ in parts if p.confidence is not None), default=None),
+    )
+
+
+def _others(parts: Sequence[tuple[Translation, int]]) -> tuple[Other, ...]:
+    """The next best of a segment in pieces: each has one other piece than the best."""
+    total, size = sum(part.score * length for part, length in parts), sum(n for _, n in parts)
+    found = []
+    for at, (part, length) in enumerate(parts):
+        for other in part.others:
+            texts = [one.tgt for one, _ in parts]
+            texts[at] = other.tgt
+            changed = total - part.score * length + other.score * other.length
+            new = size - length + other.length
+            found.append(Other(" ".join(filter(None, texts)), changed / new, new))
+    most = max((len(part.others) for part, _ in parts), default=0)
+    return tuple(sorted(found, key=lambda other: -other.score)[:most])

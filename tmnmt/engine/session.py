@@ -23,7 +23,7 @@ from tmnmt.index.pairs import copies
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.cache_file import Saved, load_caches, save_caches
-from tmnmt.segments import Translation
+from tmnmt.segments import Alternative, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
@@ -111,7 +111,16 @@ class Session:
         source = source_of(text)
         with self.translator.lock:
             found = self.translator.at_work.of(self, source).complete(text_of(prefix))
-        return found if explain else replace(found, tokens=())
+        return found if explain else replace(found, tokens=(), words=(), confidence=None)
+
+    def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
+        """The words that may stand behind what was typed, the likeliest first, at most `count`;
+        where that ends within a word, those that begin so. Raises UsageError for what is no
+        text."""
+        source = source_of(text)
+        with self.translator.lock:
+            at_work = self.translator.at_work.of(self, source)
+            return at_work.alternatives(text_of(prefix), count)
 
     def forget_work(self) -> None:
         """What the sentence at work has read is not so any more, or the session ends."""

@@ -92,6 +92,10 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
             f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at "
             "most"
         )
+    if settings.nbest > settings.beam:
+        raise UsageError(
+            f"nbest is {settings.nbest}; a beam of {settings.beam} finds that many at most"
+        )
     if not settings.remembers and settings.cache_best > 1:
         raise UsageError(
             "cache-best is of a session cache of the model's own words, and there is none: "

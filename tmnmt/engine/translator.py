@@ -35,6 +35,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
+from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
@@ -78,7 +79,7 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
-from tmnmt.segments import Match, Translation
+from tmnmt.segments import Alternative, Match, Other, Translation
 from tmnmt.terms.find import Finder
 from tmnmt.terms.read import read_terms
 from tmnmt.terms.term import Term
@@ -143,6 +144,7 @@ class Translator:
         )
         self.linker = Linker(self.backbone, self.vocab, device)
         self.at_work = AtWork()
+        self.confidence = Confidence.of(model)
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
         header = header_of(model)
@@ -438,6 +440,7 @@ class Translator:
                 if piece.coded is not None:
                     piece.coded.take(match)
                 taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
+                taken = self.rated(taken)
                 self._remember_as_it_stands(session.cache, match, taken)
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
@@ -491,7 +494,7 @@ class Translator:
             length_penalty=settings.length_penalty,
             keep_states=settings.remembers,
             explain=explain,
-            n_best=settings.cache_best if settings.remembers else 1,
+            n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )
 
     def _put_in_terms(
@@ -563,6 +566,12 @@ class Translator:
         """As `Session.complete` says; without a session, that of none."""
         return (session or self._idle).complete(source, prefix, explain)
 
+    def alternatives(
+        self, source: Source, prefix: str, count: int = 5, session: Session | None = None
+    ) -> list[Alternative]:
+        """As `Session.alternatives` says; without a session, those of none."""
+        return (session or self._idle).alternatives(source, prefix, count)
+
     @cached_property
     def _idle(self) -> Session:
         """A session in which nothing is ever confirmed."""
@@ -624,7 +633,8 @@ class Translator:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
         for cache, best in zip(caches, hypotheses, strict=True):
-            for hypothesis in (*reversed(best.others), best):
+            some = best.others[: self.settings.cache_best - 1]
+            for hypothesis in (*reversed(some), best):
                 if hypothesis.contexts is not None and hypothesis.hiddens is not None:
                     self.write(
                         cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
@@ -667,15 +677,32 @@ class Translator:
         tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
         if self.terms is not None:
             tokens = self.terms.marked(tokens, best.ids, piece.read)
-        text, unknown = self.vocab.decode(best.ids), 0
-        if UNK in piece.ids and isinstance(self.vocab, PairVocabulary):
-            unknown = lacking(piece.read, self.vocab)
-            text = copied(self.backbone, self.vocab, piece.read, piece.ids, best.ids, text)
-        text = clean(text)[0]  # single bytes could spell a line end
-        text = piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+        text = self._text(piece, best.ids)
+        unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
         low = best.per_subword < self.low_score
         matches += near.matches(row)
-        return Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
+        others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
+        for one in best.others[: self.settings.nbest - 1]:
+            said = self._text(piece, one.ids)
+            others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
+        made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
+        return self.rated(replace(made, others=tuple(others.values())[1:]))
+
+    def rated(self, translation: Translation) -> Translation:
+        """An explained translation with its confidence, where the model can say."""
+        return translation if self.confidence is None else self.confidence.rated(translation)
+
+    def _text(self, piece: Piece, ids: Sequence[int]) -> str:
+        """What the subwords of a translation of a piece say."""
+        text = self.vocab.decode(ids)
+        if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
+            text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
+        text = clean(text)[0]  # single bytes could spell a line end
+        return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+
+    def _lacks(self, piece: Piece) -> bool:
+        """Whether the vocabulary lacks characters of a piece."""
+        return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
 
 
 class _Sessions:

@@ -41,12 +41,14 @@ CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
 SHORTLIST_FILE = "shortlist.safetensors"
 VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
+CONFIDENCE_FILE = "confidence.json"
 REFERENCE_FILE = "reference.safetensors"
 CHECKED = (
     "base.safetensors",
     REFERENCE_FILE,
     "memory.safetensors",
     SHORTLIST_FILE,
+    CONFIDENCE_FILE,
     *VOCABULARY_FILES,
 )
 LARGEST = 1 << 14  # of every size in config.toml

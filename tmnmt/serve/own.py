@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +14,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 
 from tmnmt.codes.record import Source
 from tmnmt.engine.confirmed import Done, confirmable
+from tmnmt.engine.session import Session
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.formats.clean import clean_name
-from tmnmt.records import match_record, translation_record
-from tmnmt.segments import Match, Segment
+from tmnmt.records import alternative_record, match_record, translation_record
+from tmnmt.segments import Alternative, Match, Segment, Translation
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.desk import DESK
 from tmnmt.serve.fields import Field, read
@@ -58,8 +59,8 @@ _TERMS = Field("terms", "texts", "Names of lists of terms, or ids; not given, al
 _OPTIONS = Field(
     "options",
     "object",
-    "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, top_k, threshold, "
-    "short_threshold.",
+    "Options of tmnmt translate by name: mode, verbatim, beam, length_penalty, nbest, top_k, "
+    "threshold, short_threshold.",
     default={},
 )
 TRANSLATE = (
@@ -103,6 +104,10 @@ COMPLETE = (
     TARGET,
     _MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
+)
+ALTERNATIVES = (
+    *COMPLETE,
+    Field("count", "whole", "At most so many words.", default=5, least=1, most=20),
 )
 CONFIRM = (
     SRC,
@@ -328,21 +333,46 @@ async def in_session(service: Service, asked: Asked) -> Any:
 async def complete(service: Service, asked: Asked) -> Any:
     """Goes on from what is typed of a translation: the best whole one that begins with it."""
     fields = read(asked.body, COMPLETE)
-    pair, typed = (fields["source"], fields["target"]), (fields["text"], fields["prefix"])
-    if fields["session"] is None:
-        model, session = service.idle(*pair, fields["memories"], asked.caller)
-        done = await service.completed(model, session, *typed)
-    else:
-        one = await service.session(fields["session"], asked.caller)
-        model = one.model
-        if fields["memories"] is not None:
-            raise wrong("a session has its memories: leave memories out")
-        if any(pair) and service.model(*pair) is not model:
-            raise wrong("the session is of other languages")
-        done = await service.completed(
-            model, one.session, *typed, lambda: service.sessions.follow(one)
-        )
+    fields = read(asked.body, COMPLETE)
+    model, session, follow = await _at_work(service, fields, asked.caller)
+    given = fields["text"], fields["prefix"]
+
+    def work() -> Translation:
+        follow()
+        return session.complete(*given, explain=True)
+
+    done = await service.at_work(model, *given, work)
     return {"model": model.name, "text": done.tgt} | translation_record(done)
+
+
+async def alternatives(service: Service, asked: Asked) -> Any:
+    """The likeliest words behind what is typed of a translation, with the origin of every token."""
+    fields = read(asked.body, ALTERNATIVES)
+    model, session, follow = await _at_work(service, fields, asked.caller)
+    given = fields["text"], fields["prefix"]
+
+    def work() -> list[Alternative]:
+        follow()
+        return session.alternatives(*given, fields["count"])
+
+    some = await service.at_work(model, *given, work)
+    return {"model": model.name, "alternatives": [alternative_record(one) for one in some]}
+
+
+async def _at_work(
+    service: Service, fields: Mapping[str, Any], caller: Caller
+) -> tuple[Model, Session, Callable[[], None]]:
+    """The model and the session of a text that somebody types the translation of, and what is done
+    first, as of a `Job`."""
+    pair = fields["source"], fields["target"]
+    if fields["session"] is None:
+        return *service.idle(*pair, fields["memories"], caller), lambda: None
+    one = await service.session(fields["session"], caller)
+    if fields["memories"] is not None:
+        raise wrong("a session has its memories: leave memories out")
+    if any(pair) and service.model(*pair) is not one.model:
+        raise wrong("the session is of other languages")
+    return one.model, one.session, lambda: service.sessions.follow(one)
 
 
 async def confirm(service: Service, asked: Asked) -> Any:
@@ -444,6 +474,7 @@ OWN = Dialect(
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
         Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE),
         Route("POST", "/v1/complete", complete, "translate", COMPLETE),
+        Route("POST", "/v1/alternatives", alternatives, "translate", ALTERNATIVES),
         Route("GET", "/v1/models", models, "read"),
         Route("GET", "/v1/languages", languages, "read"),
         Route("GET", "/v1/memories", memories, "read"),

@@ -38,8 +38,17 @@ WRITERS = 4  # threads that write, which is mostly waiting for the disk
 MOST_WRITES = 512  # that wait for one of them
 VIEWS = 256  # translators for sets of memories and options that are kept
 # The options of a translation that a request may set, and the most that it may ask for.
-OPTIONS = {"mode", "verbatim", "beam", "length_penalty", "top_k", "threshold", "short_threshold"}
-MOST = {"beam": 20, "top_k": 32}
+OPTIONS = {
+    "mode",
+    "verbatim",
+    "beam",
+    "length_penalty",
+    "nbest",
+    "top_k",
+    "threshold",
+    "short_threshold",
+}
+MOST = {"beam": 20, "nbest": 20, "top_k": 32}
 AGAIN = 0.5  # seconds after which a job that was refused comes again
 Result = TypeVar("Result")
 InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
@@ -235,25 +244,15 @@ class Service:
         model = self.model(source, target)
         return model, self._view(model, caller, self.given(model, caller, memories))[1]
 
-    async def completed(
-        self,
-        model: Model,
-        session: Session,
-        text: str,
-        prefix: str,
-        follow: Callable[[], None] = lambda: None,
-    ) -> Translation:
-        """A translation that begins with `prefix`; given up where nobody waits for it. `follow`: as
-        of `Job`."""
+    async def at_work(
+        self, model: Model, text: str, prefix: str, work: Callable[[], Result]
+    ) -> Result:
+        """What is done, in the thread of a model, with a text whose translation somebody types;
+        given up where nobody waits for it."""
         if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
             raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
         self.counts["completions",] += 1
-
-        def done() -> Translation:
-            follow()
-            return session.complete(text, prefix, explain=True)
-
-        return await self._answered(model.queue.call(done))
+        return await self._answered(model.queue.call(work))
 
     def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
@@ -431,6 +430,8 @@ def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
         raise wrong("option mode: this model does not serve it")
     if 2 * settings.beam > len(translator.vocab):
         raise wrong(f"option beam: at most {len(translator.vocab) // 2}")
+    if settings.nbest > settings.beam:
+        raise wrong("option nbest: at most as many as the beam")
     if not settings.top_k:
         raise wrong("option top_k: at least 1; mode off reads no memory")
     return settings

@@ -1,0 +1,197 @@
+"""How many keys a translator needs who types the reference and takes what is suggested, and how
+long each key takes.
+
+    python eval/keystrokes.py --memory INDEX [--test TSV] [--model DIR] [--segments N]
+    [--output FILE.json]
+
+A user types the reference of every kept-out segment, in order, and confirms it. Each key costs 1:
+
+    a letter    where the suggestion goes on wrongly
+    Tab         takes the next word of the suggestion, where it is that of the reference
+    Enter       takes all that is left of it, where that is right; or drops what is left over
+
+"Base" has no memory and no session. Beside these stands what it costs to paste the best match, or
+to take the whole suggestion, and to edit it: one key for it, and one for each character that is
+inserted, deleted or replaced; getting from one place to the next costs nothing. "With places" a key
+is added for every place that is edited.
+
+Latency is the CPU time of one thread from a letter to the new suggestion, for sources of 20 to 30
+words; where nothing else runs it is the time that passes. Told are the letters above, where
+suggestions go on wrongly; and all letters of the reference, for a user who types every one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import torch
+from rapidfuzz.distance import Levenshtein
+
+from tmnmt.engine.session import Session
+from tmnmt.engine.translator import Translator
+from tmnmt.formats import read_memory
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.text import words
+
+ROOT = Path(__file__).resolve().parent.parent
+WORD = re.compile(r"\s*\S+")
+OF_LENGTH = range(20, 31)  # words of a source whose latency is told
+
+
+@dataclass
+class Tally:
+    """What one way of working took."""
+
+    keys: Counter[str] = field(default_factory=Counter)  # letter, Tab, Enter; edit, place
+    # of each letter, in sources OF_LENGTH: where the suggestion was wrong, and where it was right
+    wrong: list[float] = field(default_factory=list)
+    right: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)  # of the first suggestion of these
+
+    def edited(self, text: str, reference: str) -> None:
+        """A text that is taken whole and edited."""
+        edits = [edit for edit in Levenshtein.opcodes(text, reference) if edit.tag != "equal"]
+        self.keys["Enter"] += bool(text)
+        self.keys["edit"] += Levenshtein.distance(text, reference)
+        self.keys["place"] += len(edits)
+
+    def typed(self, session: Session, source: str, reference: str) -> None:
+        """A reference that is typed."""
+        done, suggested = "", self._asked(self.first, session, source, "")
+        while done != reference:
+            left, offered = reference[len(done) :], suggested[len(done) :]
+            word, wanted = WORD.match(offered), WORD.match(left)
+            if offered == left:
+                self.keys["Enter"] += 1
+                self._agreed(session, source, done, left)
+                return
+            if word is not None and wanted is not None and word[0] == wanted[0]:
+                self.keys["Tab"] += 1
+                self._agreed(session, source, done, word[0])
+                done += word[0]
+                continue
+            self.keys["letter"] += 1
+            done += left[0]
+            suggested = self._asked(self.wrong, session, source, done)
+        self.keys["Enter"] += suggested != reference
+
+    def _agreed(self, session: Session, source: str, done: str, left: str) -> None:
+        """The letters of what is right, as somebody types them."""
+        for end in range(1, len(left) + 1) if words(source) in OF_LENGTH else ():
+            self._asked(self.right, session, source, done + left[:end])
+
+    @staticmethod
+    def _asked(seconds: list[float], session: Session, source: str, done: str) -> str:
+        start = time.process_time()
+        found = session.complete(source, done).tgt
+        if words(source) in OF_LENGTH:
+            seconds.append(time.process_time() - start)
+        return found
+
+    def told(self, characters: int) -> dict[str, object]:
+        total = sum(count for key, count in self.keys.items() if key != "place")
+        told: dict[str, object] = {
+            "keys": total,
+            "keys of a character": round(total / characters, 3),
+            **self.keys,
+        }
+        if self.keys["place"]:
+            told["with places"] = total + self.keys["place"]
+        every = [*self.wrong, *self.right]
+        for name, some in (("first", self.first), ("wrong", self.wrong), ("every", every)):
+            if some:
+                p50, p95 = np.percentile(some, [50, 95]) * 1000
+                told[f"ms, {name}"] = {
+                    "p50": round(p50, 1),
+                    "p95": round(p95, 1),
+                    "n": len(some),
+                }
+        return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    test = ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz"
+    parser.add_argument("--test", type=Path, default=test)
+    parser.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
+    parser.add_argument("--memory", type=Path, required=True)
+    parser.add_argument("--segments", type=int, default=200, help="about so many")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    documents = taken(list(read_memory(options.test, "en", "fr")), options.segments)
+    base = Translator.load(options.model, threads=1)
+    translator = Translator.load(options.model, [options.memory], threads=1)
+    for each in (base, translator):  # what is made once
+        each.complete("One.", "U")
+    ways = {
+        name: Tally()
+        for name in (
+            "typed, base",
+            "typed, memories",
+            "best match, edited",
+            "base, edited",
+            "memories, edited",
+        )
+    }
+    done = list[Segment]()
+    with Progress("typing", "segments", sum(map(len, documents))) as progress:
+        for number, document in enumerate(documents, 1):
+            session = translator.session()
+            for segment in document:
+                one(base, session, segment, ways)
+                done.append(segment)
+                progress.advance()
+            told = so_far(number, done, ways)
+            if options.output:
+                options.output.write_text(told + "\n", encoding="utf-8")
+    print(told)
+
+
+def so_far(documents: int, done: Sequence[Segment], ways: dict[str, Tally]) -> str:
+    characters = sum(len(segment.tgt) for segment in done)
+    told = {
+        "segments": len(done),
+        "documents": documents,
+        "characters": characters,
+        "ways": {name: tally.told(characters) for name, tally in ways.items()},
+    }
+    return json.dumps(told, indent=1)
+
+
+def taken(segments: Sequence[Segment], wanted: int) -> list[list[Segment]]:
+    """The first segments of every document, as many of each as make about `wanted` of all."""
+    documents = [list(some) for _, some in groupby(segments, lambda segment: segment.document)]
+    most = 1
+    while sum(min(len(one), most) for one in documents) < min(wanted, len(segments)):
+        most += 1
+    return [one[:most] for one in documents]
+
+
+def one(base: Translator, session: Session, segment: Segment, ways: dict[str, Tally]) -> None:
+    """One segment in every way; then it is confirmed."""
+    source, reference = segment.src, segment.tgt
+    alone = base.session()
+    ways["typed, base"].typed(alone, source, reference)
+    ways["base, edited"].edited(alone.complete(source, "").tgt, reference)
+    ways["typed, memories"].typed(session, source, reference)
+    found = session.complete(source, "")
+    ways["memories, edited"].edited(found.tgt, reference)
+    match = max(found.matches, key=lambda one: one.score, default=None)
+    ways["best match, edited"].edited(match.tgt if match is not None else "", reference)
+    session.confirm(source, reference)
+
+
+if __name__ == "__main__":
+    main()

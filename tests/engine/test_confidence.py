@@ -1,0 +1,133 @@
+"""How likely words and segments are right: the regression, its file, and who tells it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_model import PAIRS, segments, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.config.options import Decoding
+from tmnmt.engine.confidence import SEGMENT, WORD, Confidence, by_words, word_signs
+from tmnmt.errors import ModelError
+from tmnmt.index import build
+from tmnmt.models.folder import load_model, stamp
+from tmnmt.records import translation_record
+from tmnmt.segments import Translation
+
+SOURCE = "The Commission shall inform the Council."
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = write_tiny_model(tmp_path / "model")
+    build(tmp_path / "index", segments(), "en", "fr")
+    put(folder)
+    return folder
+
+
+def put(folder: Path, **other: Any) -> None:
+    """A confidence.json by the log probability alone."""
+    told: dict[str, Any] = {
+        "format": 1,
+        "model": load_model(folder).hash,
+        "least": 0.5,
+        "words": {"bias": 1.0} | dict.fromkeys(WORD, 0.0) | {"log_prob": 2.0},
+        "segment": {"bias": 0.5} | dict.fromkeys(SEGMENT, 0.0) | {"logit_min": 1.0},
+    }
+    (folder / "confidence.json").write_text(json.dumps(told | other), encoding="utf-8")
+    stamp(folder)
+
+
+def explained(folder: Path, source: str, **decoding: Any) -> Translation:
+    memory = [folder.parent / "index"]
+    translator = Translator.load(folder, memory, decoding=Decoding(**decoding), threads=1)
+    return translator.translate([source], explain=True)[0]
+
+
+def test_every_word_is_rated_by_what_the_decoder_did(folder: Path) -> None:
+    found = explained(folder, SOURCE)
+    assert [word.text for word in found.words] == found.tgt.split()
+    logits = []
+    for word, tokens in zip(found.words, by_words(found.tokens), strict=True):
+        mean = sum(math.log(token.probability) for token in tokens) / len(tokens)
+        logits.append(1 + 2 * mean)
+        assert word.confidence == pytest.approx(1 / (1 + math.exp(-logits[-1])), abs=1e-6)
+    assert found.confidence == pytest.approx(1 / (1 + math.exp(-0.5 - min(logits))), abs=1e-6)
+
+
+def test_a_text_that_a_memory_holds_is_rated_as_such(folder: Path) -> None:
+    found = explained(folder, PAIRS[0][0])
+    signs = word_signs(found, by_words(found.tokens))
+    assert found.origin == "memory" and {one["taken"] for one in signs} == {1.0}
+    assert {one["in_matches"] for one in signs} == {0.25} and signs[0]["best"] == 1
+    assert found.confidence is not None and len(found.words) == len(found.tgt.split())
+
+
+def test_a_long_segment_is_as_sure_as_its_least_sure_piece(folder: Path) -> None:
+    long = " ".join(src for src, _ in PAIRS)
+    found = explained(folder, long, verbatim=0)
+    assert [word.text for word in found.words] == found.tgt.split()
+    least = min(word.confidence for word in found.words)
+    logit = math.log(least / (1 - least)) + 0.5
+    assert found.confidence == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-6)
+
+
+def test_json_tells_it_where_tokens_are_told(folder: Path) -> None:
+    found = explained(folder, SOURCE)
+    record = translation_record(found)
+    assert record["confidence"] == pytest.approx(found.confidence, abs=1e-8)
+    assert [word["text"] for word in record["words"]] == found.tgt.split()
+    (plain,) = Translator.load(folder, threads=1).translate([SOURCE])
+    assert plain.confidence is None and "confidence" not in translation_record(plain)
+
+
+def test_a_translation_that_goes_on_from_what_is_typed_has_it(folder: Path) -> None:
+    translator = Translator.load(folder, [folder.parent / "index"], threads=1)
+    found = translator.complete(SOURCE, "Les É", explain=True)
+    assert [word.text for word in found.words] == found.tgt.split()
+    assert found.confidence is not None
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"format": 2}, "format 2"),
+        ({"model": "0" * 16}, "'0000000000000000'"),
+        ({"words": {"bias": 1.0}}, "other signs"),
+        ({"segment": []}, "other signs"),
+        ({"least": "1"}, "'1' is no number"),
+        ({"words": {"bias": True} | dict.fromkeys(WORD, 0.0)}, "True is no number"),
+    ],
+)
+def test_a_file_that_is_none_is_told_on_one_line(
+    folder: Path, other: dict[str, Any], why: str
+) -> None:
+    put(folder, **other)
+    with pytest.raises(ModelError) as raised:
+        Confidence.of(load_model(folder))
+    said = str(raised.value)
+    assert said.startswith(f"{folder / 'confidence.json'}: ") and why in said and "\n" not in said
+
+
+def test_a_file_that_was_changed_is_told(folder: Path) -> None:
+    (folder / "confidence.json").write_text("{}")
+    with pytest.raises(ModelError, match="damaged, or another file"):
+        Translator.load(folder)
+
+
+def test_the_model_that_ships_can_say() -> None:
+    shipped = Path(__file__).parents[2] / "models" / "law.en-fr"
+    found = Confidence.of(load_model(shipped))
+    assert found is not None and 0 < found.least < 1
+    assert found.words["fuzzy"] > 0 and found.segment["log_prob"] > 0

@@ -1,0 +1,207 @@
+"""How likely every word of a translation is right, and the whole of it: a logistic regression over
+what the decoder did, fitted on text that it has not learned (`eval/confidence.py`).
+
+    p = 1 / (1 + exp(-(b + w x)))
+
+A word is right where TER's alignment finds it in the reference, a segment where TER is 0.1 or less.
+What is looked at, x, are the `WORD` and `SEGMENT` signs below; their weights lie beside the model,
+in confidence.json."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tmnmt.errors import ModelError, shown
+from tmnmt.models.folder import CHECKSUMS, CONFIDENCE_FILE, Model, read_checked, reason_of
+from tmnmt.records import spelt
+from tmnmt.segments import Token, Translation, Word
+
+FORMAT = 1
+MOST_BYTES = 1 << 14
+LEAST = 1e-6  # of probabilities, before their logarithm is taken
+AROUND = 2  # words before and behind that are looked at
+Signs = dict[str, float]
+
+WORD = (
+    "log_prob",  # mean of the subwords
+    "log_prob_min",
+    "prob_min",
+    "plain",  # mean log probability of the base
+    "copied",  # share of the probability that is copied from pairs
+    "recalled",  # and from the session cache
+    "copy_gate",
+    "q",  # of the position that is read most
+    "fuzzy",  # mean fuzzy score of what is read
+    "copied_fuzzy",
+    "before",  # mean log probability of the words before
+    "behind",
+    "segment",  # mean log probability of all subwords
+    "best",  # fuzzy score of the best match
+    "copied_best",
+    "gate_best",
+    "in_matches",  # share of four matches whose translation has the word
+    "taken",  # 1 of a text that a memory holds
+)
+SEGMENT = ("log_prob", "log_prob_min", "logit", "logit_min", "copied", "best", "length", "taken")
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The weights of both regressions; "bias" is b. `least`: segments of at least so much can be
+    released, at 90 % precision on the text that it was fitted on."""
+
+    words: Mapping[str, float]
+    segment: Mapping[str, float]
+    least: float
+
+    @classmethod
+    def of(cls, model: Model) -> Confidence | None:
+        """That of a model; None where it has none. Raises ModelError where its file is damaged, or
+        was made for another base."""
+        if CONFIDENCE_FILE not in model.config[CHECKSUMS]:
+            return None
+        path = model.folder / CONFIDENCE_FILE
+        content = read_checked(path, model.config, MOST_BYTES, "no confidence of a model is")
+        try:
+            told = json.loads(content)
+            if told["format"] != FORMAT or told["model"] != model.hash:
+                raise ValueError(
+                    f"format {shown(told['format'])} of model {shown(told['model'])}, wanted: "
+                    f"{FORMAT} of {model.hash}"
+                )
+            return cls(
+                _weights(told["words"], WORD),
+                _weights(told["segment"], SEGMENT),
+                _number(told["least"]),
+            )
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise ModelError(f"{path}: no confidence of this model: {reason_of(error)}") from error
+
+    def rated(self, translation: Translation) -> Translation:
+        """An explained translation with its words, and the confidence of all."""
+        groups = by_words(translation.tokens)
+        if not groups:
+            return translation
+        logits = [logit(self.words, signs) for signs in word_signs(translation, groups)]
+        whole = logit(self.segment, segment_signs(translation, groups, logits))
+        texts = spelt([token.text for token in translation.tokens])
+        words, at = list[Word](), 0
+        for group, one in zip(groups, logits, strict=True):
+            text = "".join(texts[at : at + len(group)]).strip(" ")
+            words.append(Word(text, probability(one)))
+            at += len(group)
+        return replace(translation, words=tuple(words), confidence=probability(whole))
+
+
+def _weights(told: Any, names: Sequence[str]) -> dict[str, float]:
+    """Raises ValueError where they are not of these signs."""
+    if not isinstance(told, dict) or set(told) != {"bias", *names}:
+        raise ValueError("its weights are those of other signs")
+    return {name: _number(value) for name, value in told.items()}
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"{shown(value)} is no number")
+    return float(value)
+
+
+def by_words(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The subwords of every word: a word ends where a blank follows."""
+    words = list[list[Token]]()
+    for token in tokens:
+        if not words or token.text.startswith("▁"):
+            words.append([])
+        words[-1].append(token)
+    return words
+
+
+def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> list[Signs]:
+    """The signs of every word."""
+    logs = [[_log(token.probability) for token in word] for word in words]
+    means = [_mean(some) for some in logs]
+    whole = _mean([one for some in logs for one in some])
+    matches = [match.segment.tgt.split() for match in translation.matches]
+    best, taken = _best(translation), float(translation.origin != "model")
+    found = list[Signs]()
+    for at, word in enumerate(words):
+        text = "".join(spelt([token.text for token in word])).strip()
+        copied, gate = _copied(word), _mean([token.copy_gate for token in word])
+        fuzzy = _mean([_fuzzy(token, translation) for token in word])
+        found.append(
+            {
+                "log_prob": means[at],
+                "log_prob_min": min(logs[at]),
+                "prob_min": math.exp(min(logs[at])),
+                "plain": _mean([_log(token.plain) for token in word]),
+                "copied": copied,
+                "recalled": _mean([t.recalled / max(t.probability, LEAST) for t in word]),
+                "copy_gate": gate,
+                "q": _mean([max((s.weight for s in t.attention), default=0.0) for t in word]),
+                "fuzzy": fuzzy,
+                "copied_fuzzy": copied * fuzzy,
+                "before": _mean(means[max(0, at - AROUND) : at]),
+                "behind": _mean(means[at + 1 : at + 1 + AROUND]),
+                "segment": whole,
+                "best": best,
+                "copied_best": copied * best,
+                "gate_best": gate * best,
+                "in_matches": sum(text in match for match in matches[:4]) / 4,
+                "taken": taken,
+            }
+        )
+    return found
+
+
+def segment_signs(
+    translation: Translation, words: Sequence[Sequence[Token]], logits: Sequence[float]
+) -> Signs:
+    """The signs of the whole; `logits` are those of its words."""
+    logs = [_log(token.probability) for word in words for token in word]
+    return {
+        "log_prob": _mean(logs),
+        "log_prob_min": min(logs),
+        "logit": _mean(logits),
+        "logit_min": min(logits),
+        "copied": _mean([_copied(word) for word in words]),
+        "best": _best(translation),
+        "length": math.log(len(words)),
+        "taken": float(translation.origin != "model"),
+    }
+
+
+def logit(weights: Mapping[str, float], signs: Signs) -> float:
+    """b + w x"""
+    return weights["bias"] + sum(weights[name] * value for name, value in signs.items())
+
+
+def probability(logit: float) -> float:
+    """1 / (1 + exp(-x))"""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+def _log(p: float) -> float:
+    return math.log(max(p, LEAST))
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0
+
+
+def _copied(word: Sequence[Token]) -> float:
+    return _mean([token.copied / max(token.probability, LEAST) for token in word])
+
+
+def _fuzzy(token: Token, translation: Translation) -> float:
+    """Of what a token has read."""
+    known = translation.matches
+    read = [s for s in token.attention if s.match < len(known)]
+    return sum(s.weight * known[s.match].score for s in read)
+
+
+def _best(translation: Translation) -> float:
+    return max((match.score for match in translation.matches), default=0.0)
