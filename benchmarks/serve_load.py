@@ -127,7 +127,8 @@ class Run:
                 self.seconds[kind].append(time.monotonic() - start)
                 if kind == "confirm":
                     self.confirmed[pair["src"]] = pair["tgt"]
-            await asyncio.sleep(draw.expovariate(1 / self.pause))
+            pause = draw.expovariate(1 / self.pause)
+            await asyncio.sleep(max(0, min(pause, until - time.monotonic())))
 
 
 def lost(folder: Path, confirmed: dict[str, str]) -> int:
