@@ -93,7 +93,7 @@ def test_a_pipe_named_as_a_file_is_read_once(
     ("name", "content", "why"),
     [
         ("m.tsv", "one\tun\n", "a memory (TSV): `tmnmt translate --memory`"),
-        ("m.docx", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
+        ("m.odt", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
     ],
 )
 def test_what_is_no_plain_text_is_refused_with_what_reads_it(

@@ -149,8 +149,8 @@ def test_the_command_prints_a_table_or_json(
 def test_a_file_that_is_no_text_and_a_memory_without_languages_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.docx").write_bytes(b"PK\x03\x04")
-    assert run(["analyse", str(tmp_path / "a.docx")]) == 1
+    (tmp_path / "a.odt").write_bytes(b"PK\x03\x04")
+    assert run(["analyse", str(tmp_path / "a.odt")]) == 1
     assert "saves it as plain text" in capsys.readouterr().err
     (tmp_path / "a.txt").write_text("a\n")
     (tmp_path / "m.tsv").write_text("src\ttgt\na\tb\n")

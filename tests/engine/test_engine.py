@@ -288,7 +288,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
     cache, translator = (
         CacheContents(3, 1, 1),
-        Translator.load(folder, remembering=Remembering(cache=3, remember="own")),
+        Translator.load(folder, remembering=Remembering(cache=3, remember="own", cache_best=2)),
     )
     translator._remember([cache], [best])
     assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [

@@ -168,12 +168,14 @@ def test_a_folder_names_the_kind_and_gives_the_same_model_back(
         assert torch.equal(value, loaded.state_dict()[name]), name
     toml = (tmp_path / "config.toml").read_text().replace('"transformer"', '"transformers"')
     (tmp_path / "config.toml").write_text(toml)
-    with pytest.raises(ModelError, match="kind 'transformers' is none of rnnsearch, transformer"):
+    with pytest.raises(
+        ModelError, match="kind 'transformers' is none of rnnsearch, deeplau, transformer"
+    ):
         load_model(tmp_path)
 
 
 def test_a_kind_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match="kind 'lstm' is none of rnnsearch, transformer"):
+    with pytest.raises(ValueError, match="kind 'lstm' is none of rnnsearch, deeplau, transformer"):
         make(10, {"kind": "lstm"})
 
 
@@ -199,7 +201,7 @@ def test_a_configuration_names_the_kind_of_its_model(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="unknown key `heads`"):
         read(tmp_path, "heads = 2")
-    with pytest.raises(UsageError, match="'lstm' is none of rnnsearch, transformer"):
+    with pytest.raises(UsageError, match="'lstm' is none of rnnsearch, deeplau, transformer"):
         read(tmp_path, 'kind = "lstm"')
     with pytest.raises(UsageError, match="it must be an even multiple of heads, 3"):
         read(tmp_path, 'kind = "transformer"\nheads = 3')

@@ -159,7 +159,7 @@ def test_keys_alone_are_enough(desk: Desk) -> None:
     desk.type("enter into force")
     desk.press("Enter")
     desk.until("document.querySelector('#found mark')")
-    assert desk.texts("#found mark") == ["enter into force"]
+    assert set(desk.texts("#found mark")) == {"enter into force"}  # in one memory, or in both
     desk.press("Escape")
     assert desk.focused() == "target"
     desk.press("Enter", "Control")
