@@ -13,7 +13,7 @@ venv: $(VENV)/.installed
 # faiss-cpu, not faiss-gpu: the two extras exclude each other (both are the module `faiss`).
 $(VENV)/.installed: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --editable '.[faiss-cpu]'
+	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,server]'
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml
