@@ -8,8 +8,16 @@ docs/design.md tells how a sentence travels and where things live.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# Threads of GNU OpenMP, which torch computes with, wait for each other by counting; some 300,000
+# times before they sleep. Where another program has a core, the one that is waited for cannot run
+# meanwhile: a translation of 5 s takes 60. Nothing is lost by sleeping early. Read when torch is
+# imported.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
     from tmnmt.codes.record import Code

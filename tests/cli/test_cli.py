@@ -485,3 +485,23 @@ def test_a_command_that_says_more_about_an_interruption_keeps_which_it_was(
         assert "raise KeyboardInterrupt(" not in path.read_text(encoding="utf-8"), (
             f"{path}: add a note instead"
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "counts"),
+    [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "None")],
+)
+def test_threads_that_wait_sleep_early_unless_said_otherwise(
+    given: dict[str, str], counts: str
+) -> None:
+    asked = "import os, tmnmt; print(os.environ.get('GOMP_SPINCOUNT'))"
+    names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    others = {name: value for name, value in os.environ.items() if name not in names}
+    told = subprocess.run(
+        [sys.executable, "-c", asked],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=others | given,
+    )
+    assert told.stdout.strip() == counts
