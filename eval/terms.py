@@ -75,11 +75,11 @@ def main() -> None:
         told[f"none, scored by {name} terms"] = before
         for mode in ("soft", "hard"):
             finder = Own(sources, terms)
-            translator.terms = TermList(
+            translator.decoder.terms = TermList(
                 finder, translator.vocab, mode == "hard", translator.tgt_lang
             )
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
-        translator.terms = None
+        translator.decoder.terms = None
     print(json.dumps(told, indent=1))
     if options.output:
         options.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -858,13 +858,13 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
         translator.longest < len(translator.vocab.encode(long)) <= translator.lookup.longest_whole
     )
     decoded: list[tuple[str, int]] = []
-    decode = translator.decode
+    decode = translator.decoder.decode
 
     def noted(pieces: Sequence[Piece], memory: Collated, explain: bool = False) -> list[Hypothesis]:
         decoded.extend((piece.text, len(piece.matches or ())) for piece in pieces)
         return decode(pieces, memory, explain)
 
-    translator.decode = noted  # type: ignore[method-assign, assignment]
+    translator.decoder.decode = noted  # type: ignore[method-assign, assignment]
     documents = [[long, PAIRS[0][0][:-4]]]
     found = list(translator.stream(documents, True, [[None, None]] if in_order else None))
     assert [t.src for t in found] == documents[0] and sorted(text for text, _ in decoded) == sorted(

@@ -240,8 +240,10 @@ class Part:
     @torch.inference_mode()
     def __init__(self, translator: Translator, piece: Piece, session: Session) -> None:
         self.piece, self._translator = piece, translator
-        self._collated = translator.collated([piece], [session.cache])
-        self._encoded, self._ready, (self._longest,) = translator.read_in([piece], self._collated)
+        self._collated = translator.decoder.collated([piece], [session.cache])
+        self._encoded, self._ready, (self._longest,) = translator.decoder.read_in(
+            [piece], self._collated
+        )
         for_beam = translator.backbone.for_beam(self._encoded)
         layers = translator.layers or MemoryLayers()
         self._path = Path(translator.backbone, layers, for_beam, self._ready)
@@ -268,7 +270,7 @@ class Part:
                 translator.backbone, translator.layers, begun, [self._longest], settings, lead
             )
             whole = self._path.whole(found)
-            (with_terms,) = translator.with_terms(
+            (with_terms,) = translator.decoder.with_terms(
                 [self.piece], [whole], self._encoded, self._ready, settings
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
@@ -27,11 +28,12 @@ def narrowed(
     any of them once each has retrieved for its own, where their settings and terms are the same.
 
     Raises UsageError where neighbours are read: those are of all memories."""
-    if translator.datastore is not None:
+    if translator.decoder.datastore is not None:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     other = copy.copy(translator)
     other.__dict__.pop("_idle", None)  # a session of the memories of the first
     other.settings = settings
-    other.writable, other.terms = writable, terms
+    other.writable = writable
+    other.decoder = replace(translator.decoder, settings=settings, terms=terms)
     other.read(indexes, trust)
     return other

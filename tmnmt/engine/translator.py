@@ -10,9 +10,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,12 +31,13 @@ from tmnmt.config.options import (
     Threads,
     option,
 )
-from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
+from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.links import Array, Linker, with_same_words
+from tmnmt.engine.decoder import Decoded, Decoder
+from tmnmt.engine.links import Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
 from tmnmt.engine.named_memories import (
     Named,
@@ -50,7 +50,6 @@ from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.rewriting import Lead, Part
 from tmnmt.engine.schedule import InOrder, Piece, by_length, joined, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
@@ -63,17 +62,13 @@ from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import Index, WritableIndex, primary
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.worth import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.pair_keys import PairKeyStore, padded
-from tmnmt.layers.cache import CacheContents, collate_caches
-from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import MemoryLayers, Ready
+from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.layers.cache import CacheContents
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import Asked, Voters
-from tmnmt.models.base import Backbone, Encoded
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
@@ -83,20 +78,11 @@ from tmnmt.segments import Alternative, Match, Other, Translation
 from tmnmt.terms.find import Finder
 from tmnmt.terms.read import read_terms
 from tmnmt.terms.term import Term
-from tmnmt.text import match_tokens, nfc
-from tmnmt.vocab import EOS, UNK, PairVocabulary
+from tmnmt.vocab import UNK, PairVocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 HELD = 8  # batches, at most, that wait for so many
 LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
-
-
-class Decoded(NamedTuple):
-    """The best hypothesis of a piece, and the row of what the memory layers read for it."""
-
-    best: Hypothesis
-    collated: Collated
-    row: int
 
 
 class Translator:
@@ -138,11 +124,6 @@ class Translator:
         self.tgt_lang = model.config["tgt_lang"]
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
-        self.shortlist = Shortlist.load(model) if settings.shortlist else None
-        self.terms = (
-            TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None
-        )
-        self.linker = Linker(self.backbone, self.vocab, device)
         self.at_work = AtWork()
         self.confidence = Confidence.of(model)
         self._spellings = dict[bool, Spellings]()
@@ -159,14 +140,31 @@ class Translator:
         self.longest = longest(model)
         self.longest_whole = longest_whole(model)
         self.read(indexes, trust)
-        self.knn = knn_of(settings, model, device)
-        neighbours = settings.neighbours > 0
-        self.datastore = (
-            Datastore.open(indexes, model.hash, torch.get_num_threads()) if neighbours else None
+        self.decoder = Decoder(
+            backbone=self.backbone,
+            layers=layers,
+            settings=settings,
+            device=device,
+            tally=self.tally,
+            linker=Linker(self.backbone, self.vocab, device),
+            shortlist=Shortlist.load(model) if settings.shortlist else None,
+            terms=TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None,
+            datastore=self._datastore(indexes) if settings.neighbours else None,
+            knn=knn_of(settings, model, device),
         )
-        for search in self.datastore.searches if self.datastore is not None else ():
-            search.files.check_words(search.files.ids, len(self.vocab))
         self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
+
+    @property
+    def terms(self) -> TermList | None:
+        """The list of words whose translations must come."""
+        return self.decoder.terms
+
+    def _datastore(self, indexes: Sequence[Index]) -> Datastore:
+        """The keys of all memories, which neighbours are found in."""
+        datastore = Datastore.open(indexes, self.model_hash, torch.get_num_threads())
+        for search in datastore.searches:
+            search.files.check_words(search.files.ids, len(self.vocab))
+        return datastore
 
     def read(self, indexes: Sequence[Index], trust: Sequence[Trust] = ()) -> None:
         """From now on these memories are read, as the settings say."""
@@ -396,13 +394,7 @@ class Translator:
             done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
             left = [row for row in range(len(batch)) if row not in done]
             pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
-            decoded = list[Decoded]()
-            for at in range(0, len(left), self.settings.batch):
-                some = slice(at, at + self.settings.batch)
-                collated = self.collated(pieces[some], caches[some])
-                found = self.decode(pieces[some], collated, explain)
-                decoded += [Decoded(best, collated, row) for row, best in enumerate(found)]
-            self._put_in_terms(pieces, caches, decoded, explain)
+            decoded = self.decoder.decoded(pieces, caches, explain)
             self._remember(caches, [one.best for one in decoded])
             done |= zip(left, map(self._translated, pieces, decoded), strict=True)
             for row, piece in enumerate(batch):
@@ -421,7 +413,9 @@ class Translator:
         with self.lock, self.tally.timed("links"):
             for at in range(0, len(wanted), LINKED_AT_ONCE):
                 some = wanted[at : at + LINKED_AT_ONCE]
-                found = self.linker.attention([(read, written) for *_, read, written in some])
+                found = self.decoder.linker.attention(
+                    [(read, written) for *_, read, written in some]
+                )
                 for (coded, part, read, written), links in zip(some, found, strict=True):
                     coded.linked(part, with_same_words(links, read, written))
 
@@ -454,111 +448,11 @@ class Translator:
             else None
         )
 
-    def collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
-        """What the memory layers read for these pieces: pairs, session caches, neighbours."""
-        pairs = None
-        if self.settings.mode != "off":
-            keys, scores = [list(piece.keys) for piece in pieces], map(self._scores, pieces)
-            pairs = collate(keys, list(scores), self.device)
-        asked = self._asked(pieces)
-        voters = Voters(asked, self.knn) if asked is not None and self.knn is not None else None
-        return Collated(
-            pairs=pairs,
-            slots=collate_caches(list(caches), self.device),
-            neighbours=asked if voters is None else None,
-            voters=voters,
-        )
-
     def retrieve(self, pieces: Sequence[Piece], sessions: Sequence[Session] = ()) -> list[Piece]:
         """The pieces with what the memories have for them, as `Lookup.of` says. `sessions`: of
         every piece, whose confirmed pairs are searched, too."""
         with self.lock:
             return self.lookup.of(pieces, [session.confirmed.similar for session in sessions])
-
-    def decode(
-        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
-    ) -> list[Hypothesis]:
-        """The best hypothesis for each piece by beam search, with what the session cache will want
-        of it."""
-        if not pieces:
-            return []
-        with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, longest = self.read_in(pieces, collated)
-            compared, search = self._limited(pieces, collated), self._search(explain)
-            return beam_search(compared, self.layers, encoded, ready, longest, search)
-
-    def _search(self, explain: bool) -> SearchSettings:
-        settings = self.settings
-        return SearchSettings(
-            beam=settings.beam,
-            length_penalty=settings.length_penalty,
-            keep_states=settings.remembers,
-            explain=explain,
-            n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
-        )
-
-    def _put_in_terms(
-        self,
-        pieces: Sequence[Piece],
-        caches: Sequence[CacheContents],
-        decoded: list[Decoded],
-        explain: bool,
-    ) -> None:
-        """Writes those translations anew that lack terms: all of these pieces at once, as a product
-        with weights takes as long for ten rows as for many."""
-        if self.terms is None:
-            return
-        rows = [*self.terms.lacking([p.read for p in pieces], [one.best for one in decoded])]
-        if not rows:
-            return
-        some = [pieces[row] for row in rows]
-        said = [decoded[row].best for row in rows]
-        collated = self.collated(some, [caches[row] for row in rows])
-        with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, _ = self.read_in(some, collated)
-            found = self.with_terms(some, said, encoded, ready, self._search(explain))
-        for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
-            if best is not before:
-                decoded[row] = Decoded(best, collated, at)
-
-    def read_in(
-        self, pieces: Sequence[Piece], collated: Collated
-    ) -> tuple[Encoded, Ready, list[int]]:
-        """The pieces encoded, what the layers read for them, and the longest translation of each,
-        </s> included."""
-        with torch.inference_mode():
-            ids = [[*piece.ids, EOS] for piece in pieces]
-            src_len = torch.tensor([len(row) for row in ids], device=self.device)
-            encoded = self.backbone.encode(padded(ids, self.device), src_len)
-            ready = Ready()
-            if self.layers is not None:
-                ready = self.layers.ready(collated, self.backbone, self.settings.mode)
-            return encoded, ready, [2 * len(row) + 10 for row in ids]
-
-    def with_terms(
-        self,
-        pieces: Sequence[Piece],
-        found: list[Hypothesis],
-        encoded: Encoded,
-        ready: Ready,
-        search: SearchSettings,
-    ) -> list[Hypothesis]:
-        """The translations with the terms that they lack, where a list was given."""
-        if (terms := self.terms) is None:
-            return found
-
-        def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
-            some = torch.tensor(rows, device=self.device)
-            left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
-            lead = Lead(parts, terms.spelling, self.backbone, self.layers)
-            return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
-
-        def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
-            some = encoded.rows(torch.tensor(rows, device=self.device))
-            read = [nfc(pieces[row].read) for row in rows]
-            return self.linker.along(some, [*zip(read, said, strict=True)])
-
-        return terms.put_in([piece.read for piece in pieces], found, again, linked)
 
     def complete(
         self, source: Source, prefix: str, session: Session | None = None, explain: bool = False
@@ -584,16 +478,6 @@ class Translator:
         if capitals not in self._spellings:
             self._spellings[capitals] = Spellings(self.vocab, capitals)
         return self._spellings[capitals]
-
-    def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
-        """The backbone that compares only what the sources' words may become, and what their pairs
-        and session caches say, where there is a shortlist."""
-        if self.shortlist is None:
-            return self.backbone
-        read = [part.ids.cpu() for part in (collated.pairs, collated.slots) if part is not None]
-        sources = chain([EOS], *(piece.ids for piece in pieces))
-        words = self.shortlist.words(sources, read)
-        return self.backbone.limited_to(words.to(self.device))
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed
@@ -648,23 +532,6 @@ class Translator:
             src = match.segment.src if taken.tgt == match.segment.tgt else taken.src
             keys = self.keys.keys_of([[(src, taken.tgt)]])[0][0]
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
-
-    def _asked(self, pieces: Sequence[Piece]) -> Asked | None:
-        """What is asked of the whole memory at every word; None where nothing is."""
-        if self.datastore is None or not pieces:
-            return None
-        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces]
-        sources = [piece.text for piece in pieces]
-        return Asked(self.datastore, self.settings.neighbours, sources, pairs)
-
-    def _scores(self, piece: Piece) -> list[float]:
-        """The fuzzy score of every match: what the gates have learned to read, whatever the matches
-        are ranked by."""
-        matches = piece.matches or ()
-        if self.settings.selection.similarity == "fuzzy":
-            return [match.score for match in matches]
-        tokens = match_tokens(piece.whole)
-        return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
 
     def _translated(self, piece: Piece, one: Decoded) -> tuple[Translation, int]:
         """What the best hypothesis says, and its length."""

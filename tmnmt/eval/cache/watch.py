@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.decoder import Decoder
 from tmnmt.engine.schedule import Piece, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
@@ -74,6 +75,20 @@ class Watched:
     matrix: Matrix | None = None  # of the sentence seen last
 
 
+@dataclass
+class _Watched(Decoder):
+    """A decoder that shows what it has decoded."""
+
+    seen: Callable[[Sequence[Piece], Collated, Sequence[Hypothesis]], None]
+
+    def decode(
+        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
+    ) -> list[Hypothesis]:
+        hypotheses = super().decode(pieces, collated, explain)
+        self.seen(pieces, collated, hypotheses)
+        return hypotheses
+
+
 class Watching(Translator):
     """A translator without translation memory that fills `watched`; documents go side by side even
     without a cache, so that times compare.
@@ -86,6 +101,7 @@ class Watching(Translator):
     ) -> None:
         super().__init__(model, layers, [], settings)
         self.frequent, self.watched = frequent, Watched()
+        self.decoder = _Watched(**vars(self.decoder), seen=self._seen)
         self._latest: Sequence[list[int]] = ()
 
     def batches(
@@ -99,15 +115,13 @@ class Watching(Translator):
         self._latest = [session.cache.latest for session in sessions]
         return super().translate_batch(batch, sessions, explain)
 
-    def decode(
-        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
-    ) -> list[Hypothesis]:
-        hypotheses = super().decode(pieces, collated, explain)
+    def _seen(
+        self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
+    ) -> None:
         cache = self.layers.cache if self.layers is not None else None
         if cache is not None and collated.slots is not None:
             with self.tally.timed("watch"), torch.inference_mode():
                 self._watch(pieces, hypotheses, cache, collated.slots)
-        return hypotheses
 
     def _watch(
         self,

@@ -1,0 +1,198 @@
+"""Pieces -> the best hypotheses: what the memory layers read for them is brought together, the
+source is encoded, and a beam search decodes with all of it; terms that are lacking are put in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
+
+import torch
+
+from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
+from tmnmt.engine.links import Array, Linker
+from tmnmt.engine.rewriting import Lead, Part
+from tmnmt.engine.schedule import Piece
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.tally import Tally
+from tmnmt.engine.terms import TermList
+from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.keys.datastore import Datastore
+from tmnmt.keys.pair_keys import padded
+from tmnmt.layers.cache import CacheContents, collate_caches
+from tmnmt.layers.collated import collate
+from tmnmt.layers.combine import MemoryLayers, Ready
+from tmnmt.layers.contract import Collated
+from tmnmt.layers.knn import KNN, AdaptiveKNN
+from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.models.base import Backbone, Encoded
+from tmnmt.models.shortlist import Shortlist
+from tmnmt.text import match_tokens, nfc
+from tmnmt.vocab import EOS
+
+
+class Decoded(NamedTuple):
+    """The best hypothesis of a piece, and the row of what the memory layers read for it."""
+
+    best: Hypothesis
+    collated: Collated
+    row: int
+
+
+@dataclass
+class Decoder:
+    """A model with its memory layers. `shortlist`, `terms`, `datastore`, `knn`: None where nothing
+    of that kind was asked for."""
+
+    backbone: Backbone
+    layers: MemoryLayers | None
+    settings: Settings
+    device: str
+    tally: Tally
+    linker: Linker
+    shortlist: Shortlist | None
+    terms: TermList | None
+    datastore: Datastore | None
+    knn: KNN | AdaptiveKNN | None
+
+    def collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
+        """What the memory layers read for these pieces: pairs, session caches, neighbours."""
+        pairs = None
+        if self.settings.mode != "off":
+            keys, scores = [list(piece.keys) for piece in pieces], map(self._scores, pieces)
+            pairs = collate(keys, list(scores), self.device)
+        asked = self._asked(pieces)
+        voters = Voters(asked, self.knn) if asked is not None and self.knn is not None else None
+        return Collated(
+            pairs=pairs,
+            slots=collate_caches(list(caches), self.device),
+            neighbours=asked if voters is None else None,
+            voters=voters,
+        )
+
+    def decoded(
+        self, pieces: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
+    ) -> list[Decoded]:
+        """The translations of pieces, each with its document's cache. Those that lack terms are
+        written once more together."""
+        done, size = list[Decoded](), self.settings.batch
+        for at in range(0, len(pieces), size):
+            some = slice(at, at + size)
+            collated = self.collated(pieces[some], caches[some])
+            found = self.decode(pieces[some], collated, explain)
+            done += [Decoded(best, collated, row) for row, best in enumerate(found)]
+        self.put_in_terms(pieces, caches, done, explain)
+        return done
+
+    def decode(
+        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
+    ) -> list[Hypothesis]:
+        """The best hypothesis for each piece by beam search, with what the session cache will want
+        of it."""
+        if not pieces:
+            return []
+        with self.tally.timed("decode"), torch.inference_mode():
+            encoded, ready, longest = self.read_in(pieces, collated)
+            compared, search = self._limited(pieces, collated), self._search(explain)
+            return beam_search(compared, self.layers, encoded, ready, longest, search)
+
+    def put_in_terms(
+        self,
+        pieces: Sequence[Piece],
+        caches: Sequence[CacheContents],
+        decoded: list[Decoded],
+        explain: bool,
+    ) -> None:
+        """Writes those translations anew that lack terms: all of these pieces at once, as a product
+        with weights takes as long for ten rows as for many."""
+        if self.terms is None:
+            return
+        rows = [*self.terms.lacking([p.read for p in pieces], [one.best for one in decoded])]
+        if not rows:
+            return
+        some = [pieces[row] for row in rows]
+        said = [decoded[row].best for row in rows]
+        collated = self.collated(some, [caches[row] for row in rows])
+        with self.tally.timed("decode"), torch.inference_mode():
+            encoded, ready, _ = self.read_in(some, collated)
+            found = self.with_terms(some, said, encoded, ready, self._search(explain))
+        for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
+            if best is not before:
+                decoded[row] = Decoded(best, collated, at)
+
+    def read_in(
+        self, pieces: Sequence[Piece], collated: Collated
+    ) -> tuple[Encoded, Ready, list[int]]:
+        """The pieces encoded, what the layers read for them, and the longest translation of each,
+        </s> included."""
+        with torch.inference_mode():
+            ids = [[*piece.ids, EOS] for piece in pieces]
+            src_len = torch.tensor([len(row) for row in ids], device=self.device)
+            encoded = self.backbone.encode(padded(ids, self.device), src_len)
+            ready = Ready()
+            if self.layers is not None:
+                ready = self.layers.ready(collated, self.backbone, self.settings.mode)
+            return encoded, ready, [2 * len(row) + 10 for row in ids]
+
+    def with_terms(
+        self,
+        pieces: Sequence[Piece],
+        found: list[Hypothesis],
+        encoded: Encoded,
+        ready: Ready,
+        search: SearchSettings,
+    ) -> list[Hypothesis]:
+        """The translations with the terms that they lack, where a list was given."""
+        if (terms := self.terms) is None:
+            return found
+
+        def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
+            some = torch.tensor(rows, device=self.device)
+            left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
+            lead = Lead(parts, terms.spelling, self.backbone, self.layers)
+            return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
+
+        def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
+            some = encoded.rows(torch.tensor(rows, device=self.device))
+            read = [nfc(pieces[row].read) for row in rows]
+            return self.linker.along(some, [*zip(read, said, strict=True)])
+
+        return terms.put_in([piece.read for piece in pieces], found, again, linked)
+
+    def _search(self, explain: bool) -> SearchSettings:
+        settings = self.settings
+        return SearchSettings(
+            beam=settings.beam,
+            length_penalty=settings.length_penalty,
+            keep_states=settings.remembers,
+            explain=explain,
+            n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
+        )
+
+    def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
+        """The backbone that compares only what the sources' words may become, and what their pairs
+        and session caches say, where there is a shortlist."""
+        if self.shortlist is None:
+            return self.backbone
+        read = [part.ids.cpu() for part in (collated.pairs, collated.slots) if part is not None]
+        sources = chain([EOS], *(piece.ids for piece in pieces))
+        words = self.shortlist.words(sources, read)
+        return self.backbone.limited_to(words.to(self.device))
+
+    def _asked(self, pieces: Sequence[Piece]) -> Asked | None:
+        """What is asked of the whole memory at every word; None where nothing is."""
+        if self.datastore is None or not pieces:
+            return None
+        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces]
+        sources = [piece.text for piece in pieces]
+        return Asked(self.datastore, self.settings.neighbours, sources, pairs)
+
+    def _scores(self, piece: Piece) -> list[float]:
+        """The fuzzy score of every match: what the gates have learned to read, whatever the matches
+        are ranked by."""
+        matches = piece.matches or ()
+        if self.settings.selection.similarity == "fuzzy":
+            return [match.score for match in matches]
+        tokens = match_tokens(piece.whole)
+        return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
