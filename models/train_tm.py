@@ -92,9 +92,7 @@ def train(config_file: Path, folder: Path, run: Path, every: int, resume: bool) 
         told.checkpoint_every,
         digest_of(base),
     )
-    if trainer.path("last").exists() and resume:
-        trainer.restore()
-    trainer.run()
+    trainer.run_from(resume, "a trained TM")
     MemoryLayers(tm).save(run / "tm.safetensors")
 
 

@@ -138,9 +138,7 @@ def _trained(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> t
     trainer = PartTrainer(
         part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from
     )
-    if trainer.path("last").exists() and trainer.restore():
-        log.info("%s: going on at update %d", part.name, trainer.standing.update)
-    trainer.run()
+    trainer.run_from(True, "neighbours that were learned")  # `adapt_knn` has asked for --resume
     shares = zip((0, *part.module.counts), part.shares(), strict=True)
     log.info(
         "neighbours that are read, on average: %s",

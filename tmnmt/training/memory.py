@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from tmnmt.durable import make_folder
-from tmnmt.errors import UsageError
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TMKind, TranslationMemory
@@ -234,16 +233,7 @@ def _train(
     trainer = PartTrainer(
         part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from
     )
-    if trainer.path("last").exists():
-        if not resume:
-            raise UsageError(
-                f"{folder}: holds trained memories already; go on with --resume, or name another "
-                "folder"
-            )
-        if trainer.restore():
-            log.info("%s: going on at update %d", part.name, trainer.standing.update)
-    trainer.run()
-    standing = trainer.standing
+    standing = trainer.run_from(resume, "trained memories")
     shown = (
         f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}"
         for name, value in standing.at_best.items()

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from tmnmt.errors import DataError
+from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import held
 from tmnmt.progress import Progress
 from tmnmt.training import checkpoint
@@ -111,6 +111,20 @@ class PartTrainer:
     def path(self, which: str) -> Path:
         """The checkpoint `which`: "last" or "best"."""
         return self.folder / f"memory-{self.part.name}-{which}.safetensors"
+
+    def run_from(self, resume: bool, what: str) -> Standing:
+        """Goes on from the checkpoint, where there is one, to the end. Raises UsageError where
+        there is one and `resume` is not given; `what` says what the folder then holds."""
+        if self.path("last").exists():
+            if not resume:
+                raise UsageError(
+                    f"{self.folder}: holds {what} already; go on with --resume, or name another "
+                    "folder"
+                )
+            if self.restore():
+                log.info("%s: going on at update %d", self.part.name, self.standing.update)
+        self.run()
+        return self.standing
 
     def run(self) -> None:
         """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C

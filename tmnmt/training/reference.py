@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.durable import make_folder
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
 from tmnmt.models.local_coding import LocalCoding, spread
@@ -306,13 +306,4 @@ def _run(
         config.checkpoint_every,
         begun_from,
     )
-    if trainer.path("last").exists():
-        if not resume:
-            raise UsageError(
-                f"{folder}: holds a trained reference network already; go on with --resume, or "
-                "name another folder"
-            )
-        if trainer.restore():
-            log.info("%s: going on at update %d", part.name, trainer.standing.update)
-    trainer.run()
-    return trainer.standing
+    return trainer.run_from(resume, "a trained reference network")

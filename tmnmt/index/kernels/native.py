@@ -69,12 +69,14 @@ class Native:
     def begin(self) -> None:
         """Has another process compile it, where it is not kept; the first call waits for that."""
         if self._begun is None and self._kept() is None and _folder() is not None:
-            self._begun = subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__, self._module, self._name, *self._arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            compiles = [sys.executable, "-P", "-m", __name__, self._module, self._name]
+            with suppress(OSError):  # no process to be had: the first call compiles it
+                self._begun = subprocess.Popen(
+                    compiles + list(self._arguments),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
 
     def _prepared(self) -> Callable[..., int]:
         with _compiling:
