@@ -32,6 +32,8 @@ class Desk:
         self.until = browser.until
         browser.send("Emulation.clearDeviceMetricsOverride")
         browser.send("Emulation.setEmulatedMedia", features=[])
+        kept = {"origin": server.url, "storageTypes": "indexeddb"}
+        browser.send("Storage.clearDataForOrigin", **kept)
         browser.open(server.url + "/")
         self.until("document.getElementById('pair').options.length")
 
@@ -307,6 +309,78 @@ def test_five_thousand_segments_stay_fluid(desk: Desk) -> None:
     assert desk.text(".active .number") == "21"
     for steps in (scrolled, moved):
         assert sorted(steps)[len(steps) // 2] < FRAME, (scrolled, moved)
+
+
+def kept(desk: Desk) -> list[str]:
+    """The documents that the page offers to go on with."""
+    desk.browser.open(desk.server.url + "/")
+    desk.until("document.getElementById('pair').options.length")
+    return desk.texts("#kept-list li > span")
+
+
+def test_a_tab_that_is_closed_loses_nothing(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    desk.paste("All is void.\nIt shall apply.\nAll is void.")
+    assert kept(desk) == []  # nothing was done
+    desk.paste("All is void.\nIt shall apply.\nAll is void.")
+    desk.type("Nul.")
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    desk.type("N'est")
+    session = desk.session
+    assert kept(desk) == ["text.txt"]
+    desk.run("document.querySelector('#kept-list button').click()")
+    desk.until_suggested(2)
+    assert desk.session == session and desk.field == "N'est" and desk.text("#count") == "1 of 3"
+    desk.press("Enter", "Control", "Shift")  # takes back what was confirmed before
+    desk.until_suggested(1)
+    assert desk.field == "Nul." and desk.text("#count") == "0 of 3"
+    desk.press("Enter", "Control")
+    desk.until_suggested(2)
+    assert desk.server.ask("DELETE", f"/v1/sessions/{session}").status == 204
+    assert kept(desk) == ["text.txt"]
+    desk.run("document.querySelector('#kept-list button').click()")
+    desk.until_suggested(2)
+    assert desk.session != session and desk.text("#count") == "1 of 3"
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(3)
+    assert desk.text("#offer") == "Nul."  # the new session knows it
+    assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 1
+    assert kept(desk) == ["text.txt"]
+    desk.run("document.querySelector('#kept-list button').click()")
+    desk.until_suggested(2)
+    to = str(tmp_path / "out")
+    desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
+    desk.press("s", "Control")
+    assert downloaded(tmp_path / "out" / "text.fr.txt").startswith("Nul.\n")
+    assert kept(desk) == []
+
+
+def test_a_kept_document_is_forgotten_when_a_person_says_so(desk: Desk) -> None:
+    desk.paste("All is void.")
+    desk.type("Nul.")
+    assert kept(desk) == ["text.txt"]
+    desk.run("document.querySelectorAll('#kept-list button')[1].click()")
+    desk.until("document.getElementById('kept').hidden")
+    assert kept(desk) == []
+
+
+def test_words_that_are_likely_wrong_are_marked(desk: Desk) -> None:
+    token = {"origin": "memory", "probability": 0.9, "sources": [], "slots": []}
+    tokens = [{**token, "text": f"\u2581{text}"} for text in ("Tout", "est", "nul.")]
+    rated = [{"text": "Tout", "confidence": c} for c in (0.9, 0.3, 0.6)]
+    segment = {"matches": [], "tokens": tokens, "origin": "model", "low": False, "checks": []}
+
+    def marked(segment: dict[str, Any]) -> list[Any]:
+        given = json.dumps({"text": "Tout est nul.", "segments": [segment]})
+        offer = f"import('/page/offer.js').then(({{Offer}}) => new Offer({given}, () => false))"
+        read = "[o.words.map((word) => word.unsure), o.told(o.words[1]), o.sure]"
+        return list(desk.run(f"{offer}.then((o) => {read})"))
+
+    unsure, told, sure = marked({**segment, "words": rated, "confidence": 0.42})
+    assert unsure == [False, True, False] and sure == "likely right: 42 %"
+    assert told == "est: from the memory · likely right: 30 %"
+    assert marked(segment) == [[False] * 3, "est: from the memory · probability 90 %", ""]
 
 
 def test_texts_go_to_the_server_as_they_are_shown(desk: Desk) -> None:

@@ -1,5 +1,7 @@
 // Requests to the server, with the key where it wants one. The key lives as long as the tab.
 
+import {el} from "./elements.js";
+
 const KEPT = "tmnmt-key";
 
 async function sent(method, path, body, signal) {
@@ -17,18 +19,24 @@ async function sent(method, path, body, signal) {
 }
 
 function asked() {
-  const dialog = document.getElementById("locked"), field = document.getElementById("key");
-  document.getElementById("wrong-key").hidden = !sessionStorage.getItem(KEPT);
-  field.value = "";
-  if (!dialog.open) dialog.showModal();
+  const field = el("input"), wrong = el("p", "quiet", "The server does not know that key.");
+  const go = el("button", "main", "Go on");
+  const form = el("form", "", el("label", "", "Key ", field), " ", go);
+  const dialog = el("dialog", "", el("h2", "", "This server needs a key"), form, wrong,
+    el("p", "quiet", "It is kept until this tab is closed."));
+  dialog.id = "locked";
+  dialog.ariaLabel = "This server needs a key";
+  Object.assign(field, {id: "key", type: "password", autocomplete: "off"});
+  Object.assign(wrong, {id: "wrong-key", role: "alert", hidden: !sessionStorage.getItem(KEPT)});
+  document.body.append(dialog);
+  dialog.showModal();
   return new Promise((done) => {
-    document.getElementById("unlock").addEventListener("submit", (event) => {
+    form.addEventListener("submit", (event) => {
       event.preventDefault();
       sessionStorage.setItem(KEPT, field.value.trim());
-      field.value = "";
-      dialog.close();
+      dialog.remove();
       done();
-    }, {once: true});
+    });
     dialog.addEventListener("cancel", (event) => event.preventDefault());
   });
 }
@@ -45,7 +53,8 @@ async function answered(method, path, body, signal) {
       continue;
     }
     const told = await reply.json().catch(() => null);
-    throw new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
+    const error = new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
+    throw Object.assign(error, {status: reply.status});
   }
 }
 

@@ -2,8 +2,9 @@
 
 import {bytes, post} from "./api.js";
 import {Editor} from "./editor.js";
+import {el} from "./elements.js";
 import {finder} from "./finder.js";
-import {Offer, drawMatches, drawWords, el, pointOut} from "./offer.js";
+import {Offer, drawMatches, drawWords, pointOut} from "./offer.js";
 import {prepare} from "./start.js";
 import {escaped, marked, plain, shown, tagsOf} from "./texts.js";
 
@@ -15,6 +16,7 @@ const PAUSE = 120;  // milliseconds without typing after which the model goes on
 const LONG = 400;  // milliseconds after which it is said that the model works
 
 let open = null;  // the document: what start.js gives, with units, done and at
+let kept = null;  // what the browser has of it
 let offer = null;
 let asking = null;  // the request for a suggestion
 let find = null;
@@ -41,11 +43,15 @@ const trying = (work) => async (...given) => {
 
 // The list
 
-function begin(document_) {
+/** A document that start.js gives; `before`: where the browser kept it, `work`: what was done with it. */
+function begin(document_, before, work) {
   const units = document_.segments.map((one) => ({...one, tags: tagsOf(one.source).concat(tagsOf(one.target ?? ""))}));
-  open = {...document_, units, done: [], at: -1, saved: true};
+  for (const {at, ...did} of work.units) Object.assign(units[at], did);
+  open = {...document_, units, done: work.done, at: -1, saved: !work.done.length};
+  kept = before;
+  if (work.units.length) keep(kept.unit(work.units[0].at, open));
   find = finder(open, (text) => editor.insert(text, 1), failed);
-  $("start").hidden = true;
+  $("start").hidden = $("kept").hidden = true;
   for (const id of ["about", "list", "find", "undo", "save", "tmx"]) $(id).hidden = false;
   $("name").textContent = open.name;
   document.title = `${open.name} – tmnmt`;
@@ -104,6 +110,13 @@ function next(after) {
   return found >= 0 ? found : open.units.findIndex(isOpen);
 }
 
+// What the browser keeps
+
+/** Where it cannot, the page asks before it is closed. */
+function keep(written) {
+  written.catch(() => { open.lost = true; });
+}
+
 // The segment at work
 
 function go(at, text) {
@@ -135,12 +148,18 @@ function leave() {
   clearTimeout(typing);
   const unit = open.units[open.at];
   if (!unit) return;
-  unit.draft = editor.text === shown(unit.target ?? "") ? undefined : editor.text;
+  takeDraft(unit);
   unit.row.classList.remove("active");
   unit.row.firstElementChild.ariaCurrent = null;
   $("work").hidden = true;
   document.querySelector("main").append($("work"));
   open.at = -1;
+}
+
+function takeDraft(unit) {
+  const before = unit.draft;
+  unit.draft = editor.text === shown(unit.target ?? "") ? undefined : editor.text;
+  if (unit.draft !== before) keep(kept.unit(open.at, open));
 }
 
 function clear() {
@@ -178,6 +197,7 @@ function typed() {
   buttons();
   clearTimeout(typing);
   const unit = open?.units[open.at];
+  if (unit) takeDraft(unit);
   if (!offer || !editor.wants || unit.tags.length) return;
   typing = setTimeout(() => trying(goOn)(unit), PAUSE);
 }
@@ -206,7 +226,9 @@ function drawOffer(unit, goesOn = false) {
   drawMatches($("matches"), offer, plain(unit.source), open.session, (text) => editor.replace(text));
   told("");
   const {low, checks} = offer.segment;
-  $("sure").hidden = !low;
+  $("sure").textContent = low ? "the model is unsure" : offer.sure;
+  $("sure").classList.toggle("low", low);
+  $("sure").hidden = !$("sure").textContent;
   $("checks").replaceChildren(...checks.map((check) => el("li", "", check.what)));
   $("checks").hidden = !checks.length;
   if (goesOn || unit.state === "new" || !editor.text) editor.offer(offer.text);
@@ -229,9 +251,11 @@ const confirm = trying(async () => {
       src: unit.source, tgt: target, format: "xml", keys: editor.keys,
       ...(unit.suggested === undefined ? {} : {suggested: unit.suggested}),
     });
-    open.done.push({at, before: {state: unit.state, target: unit.target}, ...pair});
+    open.done.push({at, before: {state: unit.state, target: unit.target}, ...pair, sent: {src: unit.source, tgt: target}});
+    keep(kept.done(open));
   }
   [unit.state, unit.target, unit.draft, open.saved] = ["confirmed", target, undefined, false];
+  keep(kept.unit(at, open));
   editor.open(text);
   draw(unit, at);
   progress();
@@ -243,9 +267,11 @@ const undo = trying(async () => {
   if (!last) return;
   await post(`v1/sessions/${open.session.id}/undo`, {});
   open.done.pop();
+  keep(kept.done(open));
   const unit = open.units[last.at], text = shown(unit.target);
   Object.assign(unit, last.before, {draft: undefined});
   leave();
+  keep(kept.unit(last.at, open));
   draw(unit, last.at);
   progress();
   go(last.at, text);
@@ -260,6 +286,7 @@ const save = trying(async () => {
   const isText = open.kind === "text" || open.kind === "paragraphs";
   download(file, isText ? name.replace(/(\.[^.]*)?$/, `.${session.target}$1`) : name);
   open.saved = true;
+  keep(kept.forget());
 });
 
 const saveTmx = trying(async () => {
@@ -320,7 +347,7 @@ for (const [id, work] of Object.entries({confirm, undo, save, tmx: saveTmx, all:
 }
 $("keys").addEventListener("click", () => $("help").showModal());
 addEventListener("beforeunload", (event) => {
-  if (open && !open.saved) event.preventDefault();
+  if (open && !open.saved && open.lost) event.preventDefault();
 });
 
 prepare(begin, failed).catch(failed);

@@ -1,7 +1,7 @@
 // Where a phrase stands in the memories that the session reads.
 
 import {post} from "./api.js";
-import {el, text} from "./offer.js";
+import {el, text} from "./elements.js";
 
 const $ = (id) => document.getElementById(id);
 

@@ -1,5 +1,6 @@
 // The suggestion word by word, where each comes from, and the matches.
 
+import {el, text} from "./elements.js";
 import {diff, plain, shown, traced} from "./texts.js";
 
 const FROM = {
@@ -9,15 +10,9 @@ const WHOLE = {
   memory: "An exact match, as it stands.", adapted: "A full match, with the numbers or the case of this text.",
   confirmed: "As you confirmed it before.",
 };
-const SURE = 0.4;  // a word of the model that was less probable is marked
+const SURE = 0.5;  // a word that is less likely to be right is marked
+const PROBABLE = 0.4;  // where that is not known, a word of the model that was less probable
 const per = (x) => `${Math.round(100 * x)} %`;
-
-export function el(name, kind, ...children) {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  made.append(...children);
-  return made;
-}
 
 /** {text, segment}: what the server suggests; `isOwn`: whether a match was confirmed in this session. */
 export class Offer {
@@ -26,7 +21,7 @@ export class Offer {
     this.plain = plain(answer.text);
     this.segment = answer.segments[0] ?? {matches: [], tokens: [], checks: [], origin: "", low: false};
     this.matches = this.segment.matches.map((match) => ({...match, own: isOwn(match), tgt: match.adapted || match.tgt}));
-    this.words = traced(this.text, this.segment.tokens).map((word) => this._word(word));
+    this.words = traced(this.text, this.segment.tokens, this.segment.words).map((word) => this._word(word));
   }
 
   _word(word) {
@@ -37,7 +32,7 @@ export class Offer {
     if (origin === "memory" && (match ?? this._taken())?.own) origin = "cache";
     const probability = word.tokens.reduce((least, token) => Math.min(least, token.probability), 1);
     const slots = [...new Set(word.tokens.flatMap((token) => token.slots.map((slot) => slot.text.replaceAll("\u2581", " ").trim())))];
-    return {...word, origin, match, probability, slots, unsure: origin === "model" && word.tokens.length > 0 && probability < SURE};
+    return {...word, origin, match, probability, slots, unsure: isUnsure(word, origin, probability)};
   }
 
   _whole() {
@@ -59,6 +54,12 @@ export class Offer {
     return best ? this.matches[best[0]] : undefined;
   }
 
+  /** How likely all of it is right, in words; "" where that is not known. */
+  get sure() {
+    const {confidence} = this.segment;
+    return confidence === undefined ? "" : `likely right: ${per(confidence)}`;
+  }
+
   get whole() { return WHOLE[this.segment.origin] ?? ""; }
 
   /** Where a word comes from, in words. */
@@ -66,9 +67,15 @@ export class Offer {
     const parts = [FROM[word.origin]];
     if (word.match && word.origin !== "model") parts.push(`match ${this.matches.indexOf(word.match) + 1}${place(word.match)}`);
     else if (word.origin === "cache" && word.slots.length) parts.push(`you wrote ${word.slots.slice(0, 3).join(", ")}`);
-    if (word.tokens.length) parts.push(`probability ${per(word.probability)}`);
+    if (word.confidence !== undefined) parts.push(`likely right: ${per(word.confidence)}`);
+    else if (word.tokens.length) parts.push(`probability ${per(word.probability)}`);
     return `${word.text}: ${parts.join(" · ")}`;
   }
+}
+
+function isUnsure({tokens, confidence}, origin, probability) {
+  if (confidence !== undefined) return confidence < SURE;
+  return origin === "model" && tokens.length > 0 && probability < PROBABLE;
 }
 
 const place = (match) => (match.own ? ", confirmed here" : match.document ? `, ${match.document}` : "");
@@ -130,13 +137,6 @@ export function drawMatches(to, offer, source, languages, use) {
 /** Elements for what has to become of one text to be another. */
 export function drawDiff(before, after) {
   return diff(before, after).map(({kind, text}) => (kind === "same" ? text : el(kind === "out" ? "del" : "ins", "", text)));
-}
-
-export function text(name, language, ...children) {
-  const made = el(name, "text", ...children);
-  made.lang = language;
-  made.dir = "auto";
-  return made;
 }
 
 /** Marks a word where the matches have it. */

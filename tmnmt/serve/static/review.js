@@ -1,7 +1,8 @@
 // What was confirmed against what was suggested, session by session.
 
 import {get} from "./api.js";
-import {drawDiff, el, text} from "./offer.js";
+import {el, text} from "./elements.js";
+import {drawDiff} from "./offer.js";
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";

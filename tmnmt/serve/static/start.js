@@ -1,7 +1,8 @@
 // What is opened, with which model and memories: answers a document and a session of the server.
 
 import {get, post} from "./api.js";
-import {el} from "./offer.js";
+import {el} from "./elements.js";
+import {Kept, documents} from "./kept.js";
 
 const $ = (id) => document.getElementById(id);
 const names = new Intl.DisplayNames(["en"], {type: "language"});
@@ -15,8 +16,10 @@ export function named(code) {
   }
 }
 
-/** Fills the form; `opened`: called with {name, content, languages, sentences, segments, kind, session}. */
+/** Fills the form; `opened`: called with {name, content, source, target, sentences, segments, kind, session}, where the
+    browser keeps it, and what was done with it. */
 export async function prepare(opened, failed) {
+  showKept(await documents(), opened, failed);
   const {models} = await get("v1/models");
   const {memories} = await get("v1/memories");
   const {terms} = await get("v1/terms");
@@ -38,7 +41,8 @@ export async function prepare(opened, failed) {
     event.preventDefault();
     $("go").disabled = true;
     try {
-      opened(await begun(pairs.get($("pair").value)));
+      const document_ = await begun(pairs.get($("pair").value));
+      opened(document_, new Kept(document_.session.id), {units: [], done: []});
     } catch (error) {
       failed(error);
     } finally {
@@ -46,6 +50,48 @@ export async function prepare(opened, failed) {
     }
   });
   takeDrops();
+}
+
+// Documents of before
+
+function showKept(found, opened, failed) {
+  $("kept").hidden = !found.length;
+  $("kept-list").replaceChildren(...found.map((one) => {
+    const line = el("li", "");
+    const go = el("button", "main", "Go on"), forget = el("button", "", "Forget");
+    go.type = forget.type = "button";
+    go.setAttribute("aria-label", `Go on with ${one.name}`);
+    forget.setAttribute("aria-label", `Forget ${one.name}`);
+    go.addEventListener("click", () => goOn(one, opened).catch(failed));
+    forget.addEventListener("click", () => new Kept(one.session.id).forget().then(() => {
+      line.remove();
+      $("kept").hidden = !$("kept-list").children.length;
+    }).catch(failed));
+    const day = new Date(one.at).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
+    line.append(el("span", "", one.name), el("small", "quiet", counted(one.segments.length, "segment") + `, ${day}`), go, forget);
+    return line;
+  }));
+}
+
+/** A document that is kept, in its session, or in a new one where the server has forgotten that. */
+async function goOn(document_, opened) {
+  const before = new Kept(document_.session.id), work = await before.work();
+  const session = await get(`v1/sessions/${before.id}`).catch((error) => {
+    if (error.status !== 404) throw error;
+    return null;
+  });
+  if (session) return opened({...document_, session}, before, work);
+  const again = await begunAgain(document_, work);
+  opened({...document_, session: again}, new Kept(again.id), work);
+  return before.forget();
+}
+
+async function begunAgain({name, session}, work) {
+  const {source, target, memories, terms, write_to} = session;
+  const again = await post("v1/sessions", {source, target, memories, terms, name, ...(write_to ? {write_to} : {})});
+  if (write_to) work.done = [];  // that memory has them
+  for (const {sent} of work.done) await post(`v1/sessions/${again.id}/confirm`, {...sent, format: "xml"});
+  return again;
 }
 
 const main = (code) => code.split("-")[0];

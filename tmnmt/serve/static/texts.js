@@ -87,11 +87,14 @@ function spelt(pieces) {
   return new TextDecoder().decode(new Uint8Array(parts.flat())).trim();
 }
 
-/** The words of a shown text, with the blanks before them, and the tokens of each where it has some. */
-export function traced(text, tokens) {
+/** The words of a shown text, with the blanks before them, the tokens of each where it has some, and how likely it is
+    right, where `rated` tells. */
+export function traced(text, tokens, rated = []) {
   const chunks = [...text.matchAll(/(\s*)(\S+)/g)].map(([, blank, word]) => ({blank, text: word, tokens: []}));
   const known = words(tokens);
   const bare = chunks.map((chunk) => chunk.text.replace(/<\/?[a-z]+\d+\/?>/g, ""));
-  for (const [at, of] of common(bare, known.map((word) => word.text))) chunks[at].tokens = known[of].tokens;
+  for (const [at, of] of common(bare, known.map((word) => word.text))) {
+    Object.assign(chunks[at], {tokens: known[of].tokens, confidence: rated[of]?.confidence});
+  }
   return chunks;
 }
