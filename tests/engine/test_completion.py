@@ -208,6 +208,15 @@ def test_codes_are_placed_behind_what_was_typed(translator: Translator) -> None:
     assert found.tgt.startswith("La Comm") and len(found.tgt_codes) == 1
 
 
+@pytest.mark.parametrize("prefix", ["  La  Commission", "Les\u00a0 ", "Zzz. Les Zzz "])
+def test_codes_stay_where_the_words_are_another_s(translator: Translator, prefix: str) -> None:
+    text = Text(SOURCE, (Code(4, "open", "<b>", "1", "x"), Code(14, "close", "</b>", "1", "x")))
+    found = translator.complete(text, prefix)
+    assert found.tgt.startswith(prefix) and found.tgt != prefix
+    assert [code.markup for code in found.tgt_codes] == ["<b>", "</b>"]
+    Text(found.tgt, found.tgt_codes)  # in order, within the text
+
+
 def test_a_long_segment_is_gone_on_with_piece_by_piece(translator: Translator) -> None:
     pieces = translator.preparation.pieces
     assert len(pieces(LONG, 0, InOrder())) > 1

@@ -245,6 +245,38 @@ def test_the_model_goes_on_from_what_is_written(desk: Desk) -> None:
     assert one["suggested"] == suggested and one["tgt"] == " ".join(offered.split()[:2])
 
 
+def test_the_model_goes_on_in_a_segment_with_tags(desk: Desk, tmp_path: Path) -> None:
+    po = 'msgid ""\nmsgstr ""\n\nmsgid "It shall <b>apply</b> from 3 May."\nmsgstr ""\n'
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    desk.choose(tmp_path / "a.po")
+    desk.type("Les <g1")  # no end of it: nothing is asked for
+    desk.type(">")
+    desk.until("document.getElementById('offer').textContent.startsWith('Les <g1>')")
+    offered = desk.text("#offer")
+    assert desk.text("#ghost .rest") == offered.removeprefix("Les <g1>")
+    assert offered.count("<g1>") == offered.count("</g1>") == 1
+    desk.press("Enter", "Alt")
+    desk.press("Enter", "Control")
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+
+
+def test_tags_that_were_typed_stand_once(desk: Desk) -> None:
+    tags = ["<g1>", "</g1>", "<x2/>"]
+    cases = [
+        ("A ", "<g1>A</g1> b &amp; c<x2/>.", "A <g1></g1>b & c<x2/>."),
+        ("A <g1>b", "A b <g1>c</g1> d<x2/>", "A <g1>b c</g1> d<x2/>"),
+        ("A<x2/> & ", "A &amp; <g1>c</g1>", "A<x2/> & <g1>c</g1>"),
+        ("", "a <g1>b</g1>", "a <g1>b</g1>"),
+        ("a <g1>b</g1>", "a <g1>b</g1>", "a <g1>b</g1>"),
+    ]
+    told = json.dumps([case[:2] for case in cases])
+    found = desk.run(
+        "import('/page/texts.js').then((t) => "
+        f"{told}.map(([typed, xml]) => t.continued(typed, xml, {tags})))"
+    )
+    assert found == [case[2] for case in cases]
+
+
 def test_a_wrong_tag_is_told_and_nothing_is_lost(desk: Desk) -> None:
     desk.paste("All is void.")
     desk.run("fetch = () => Promise.reject(new TypeError('gone'))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,14 @@ def test_a_translation_goes_on_from_what_is_typed(served: Server) -> None:
         assert found["tokens"][0]["origin"] == "typed"
     assert post(served, "/v1/complete", text=" ", prefix="x")["text"] == "x"
     assert told("Les", memories=[])["matches"] == []
+    body = {"text": "It <b>shall</b> &amp; may <x/> apply.", "format": "xml"}
+    for prefix in ("", "Les & "):
+        tagged = post(served, "/v1/complete", prefix=prefix, **body)["text"]
+        assert sorted(re.findall("<[^>]*>", tagged)) == ["</b>", "<b>", "<x/>"]
+        assert unescape(re.sub("<[^>]*>", "", tagged)).startswith(prefix)
+    assert post(served, "/v1/complete", text="<x/>", format="xml")["text"] == "<x/>"
+    assert post(served, "/v1/alternatives", prefix="Les ", **body)["alternatives"]
+    assert "no XML" in refused(served, "/v1/complete", 400, text="<b>", format="xml")
     for status, wrong_one in (
         (400, {"prefix": "x"}),
         (400, {"text": TEXTS[0], "prefix": 1}),

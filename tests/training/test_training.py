@@ -101,6 +101,12 @@ def test_the_mean_of_the_last_validations_is_taken_where_dev_likes_it(
     run.take_best()
     for name, value in run.model.state_dict().items():
         assert torch.allclose(value, longer.model.state_dict()[name], atol=1e-6), name
+    run.restore("best")
+    best = run.progress
+    run.save("best", replace(best, best_bleu=101.0))  # its text is better, whatever the loss
+    run.take_best()
+    assert dev_loss(run.model, run.dev, config.batch_tokens) == pytest.approx(best.best)
+    run.save("best", best)
     for file in files:  # worse than the best checkpoint
         save_file({n: torch.zeros_like(value) for n, value in run.model.state_dict().items()}, file)
     run.take_best()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Source, plain_of
+from tmnmt.codes.record import Code, Source, plain_of
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.rewriting import APOSTROPHES
@@ -423,7 +423,9 @@ class Sentence:
         if whole.tgt.startswith(prefix):
             return whole
         behind = coded.shown(behind) if coded is not None else behind
-        return replace(whole, tgt=prefix + behind, tgt_codes=())
+        return replace(
+            whole, tgt=prefix + behind, tgt_codes=_moved(whole, prefix, len(prefix + behind))
+        )
 
     def _whole(self, done: Sequence[tuple[Translation, int]], coded: Coded | None) -> Translation:
         """The translation of the segment from those of its pieces."""
@@ -466,6 +468,15 @@ class Sentence:
             left -= spelt_size(token.text)
             marked.append(replace(token, origin="typed") if left >= 0 else token)
         return tuple(marked)
+
+
+def _moved(whole: Translation, prefix: str, size: int) -> tuple[Code, ...]:
+    """The codes of a translation where it got another beginning, and is `size` characters long:
+    they keep their distance from its end, as far as that is behind `prefix`. What covers words is
+    written in them."""
+    later = size - len(whole.tgt)
+    codes = (code for code in whole.tgt_codes if not code.covers)
+    return tuple(replace(code, at=max(len(prefix), code.at + later)) for code in codes)
 
 
 def _cut(text: str, words: int) -> tuple[str, str]:

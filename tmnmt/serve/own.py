@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from tmnmt.codes.record import Source
+from tmnmt.codes.record import Source, Text
 from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.engine.session import Session
 from tmnmt.errors import TmnmtError, UsageError
@@ -99,6 +99,13 @@ COMPLETE = (
         "text",
         "What is typed of its translation; its last word may be half a word.",
         default="",
+    ),
+    Field(
+        "format",
+        "text",
+        "What the text is; what is typed has no tags.",
+        default="text",
+        choices=("text", "xml"),
     ),
     SOURCE,
     TARGET,
@@ -333,29 +340,35 @@ async def in_session(service: Service, asked: Asked) -> Any:
 async def complete(service: Service, asked: Asked) -> Any:
     """Goes on from what is typed of a translation: the best whole one that begins with it."""
     fields = read(asked.body, COMPLETE)
-    fields = read(asked.body, COMPLETE)
     model, session, follow = await _at_work(service, fields, asked.caller)
-    given = fields["text"], fields["prefix"]
+    text, prefix, form = fields["text"], fields["prefix"], fields["format"]
+    source = _text(text, form)
 
     def work() -> Translation:
         follow()
-        return session.complete(*given, explain=True)
+        return session.complete(source, prefix, explain=True)
 
-    done = await service.at_work(model, *given, work)
-    return {"model": model.name, "text": done.tgt} | translation_record(done)
+    done = await service.at_work(model, text, prefix, work)
+    written = done.tgt
+    if form != "text":
+        read_as = markup(text, form)
+        targets = [Text(done.tgt, done.tgt_codes)] if read_as.sources else []
+        written = read_as.filled(targets)
+    return {"model": model.name, "text": written} | translation_record(done)
 
 
 async def alternatives(service: Service, asked: Asked) -> Any:
     """The likeliest words behind what is typed of a translation, with the origin of every token."""
     fields = read(asked.body, ALTERNATIVES)
     model, session, follow = await _at_work(service, fields, asked.caller)
-    given = fields["text"], fields["prefix"]
+    text, prefix = fields["text"], fields["prefix"]
+    source = _text(text, fields["format"])
 
     def work() -> list[Alternative]:
         follow()
-        return session.alternatives(*given, fields["count"])
+        return session.alternatives(source, prefix, fields["count"])
 
-    some = await service.at_work(model, *given, work)
+    some = await service.at_work(model, text, prefix, work)
     return {"model": model.name, "alternatives": [alternative_record(one) for one in some]}
 
 

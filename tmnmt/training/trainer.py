@@ -224,8 +224,9 @@ class Trainer:
         self.progress = then
 
     def take_best(self) -> None:
-        """The finished model: the best checkpoint, or the mean of the last ones where its dev loss
-        is lower."""
+        """The finished model: the best checkpoint, or the mean of the last ones where its BLEU on
+        dev is higher, or as high at a lower loss. A checkpoint of the lowest loss may run on in
+        repetitions that a mean does not have."""
         last = self.progress.update
         self.restore("best")
         if self.config.average == 1:
@@ -234,12 +235,13 @@ class Trainer:
         mean, count = averaging.average(self.folder, last)
         self.model.load_state_dict(mean)
         loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
-        better = loss < self.progress.best
+        bleu = dev_bleu(self.model, self.dev, self.vocab)
+        better = (bleu, -loss) > (self.progress.best_bleu, -self.progress.best)
         log.info(
             "mean of the last %d: dev loss %.4f, BLEU %.2f%s",
             count,
             loss,
-            dev_bleu(self.model, self.dev, self.vocab),
+            bleu,
             "" if better else "; the best checkpoint is kept",
         )
         if not better:

@@ -6,7 +6,7 @@ import {el} from "./elements.js";
 import {finder} from "./finder.js";
 import {Offer, drawMatches, drawWords, pointOut} from "./offer.js";
 import {prepare} from "./start.js";
-import {escaped, marked, plain, shown, tagsOf} from "./texts.js";
+import {continued, marked, plain, shown, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
@@ -198,20 +198,24 @@ function typed() {
   clearTimeout(typing);
   const unit = open?.units[open.at];
   if (unit) takeDraft(unit);
-  if (!offer || !editor.wants || unit.tags.length) return;
+  if (!offer || !editor.wants || isInTag(editor.text, unit)) return;
   typing = setTimeout(() => trying(goOn)(unit), PAUSE);
 }
+
+const isInTag = (text, unit) => unit.tags.length > 0 && /<[^<>]*$/.test(text);
 
 /** A suggestion that begins with what is typed, where the one that there is does not. */
 async function goOn(unit) {
   if (!editor.wants) return;
   asking?.abort();
   asking = new AbortController();
-  const {signal} = asking, prefix = editor.text;
-  const body = {text: plain(unit.source), prefix, session: open.session.id};
+  const {signal} = asking, text = editor.text;
+  const prefix = plain(marked(text, unit.tags));
+  const body = {text: unit.source, format: "xml", prefix, session: open.session.id};
   const done = await post("v1/complete", body, signal);
-  if (signal.aborted || editor.text !== prefix || !editor.wants) return;
-  offer = new Offer({text: escaped(done.text), segments: [done]}, isOwn);
+  if (signal.aborted || editor.text !== text || !editor.wants) return;
+  const whole = continued(text, done.text, unit.tags);
+  offer = new Offer({text: marked(whole, unit.tags), segments: [done]}, isOwn);
   drawOffer(unit, true);
 }
 

@@ -25,6 +25,25 @@ export function marked(text, tags) {
   return parts.map((part, at) => (at % 2 ? part : escaped(part))).join("");
 }
 
+/** What was typed of a translation, with its tags, and what a whole one adds that begins with its words: the words that
+    follow, and the tags that were not typed, where it has them. */
+export function continued(typed, xml, tags) {
+  const begun = marked(typed, tags), left = tagsOf(begun);
+  let made = "", skipped = plain(begun).length;
+  for (const part of xml.split(/(<[^<>]*>)/)) {
+    if (part[0] === "<") {
+      const had = left.indexOf(part);
+      if (had < 0) made += part;
+      else left.splice(had, 1);
+    } else {
+      const words = shown(part);
+      made += words.slice(skipped);
+      skipped = Math.max(0, skipped - words.length);
+    }
+  }
+  return typed + made;
+}
+
 /** Without its tags. */
 export const plain = (xml) => shown(xml.replace(/<[^<>]*>/g, ""));
 
