@@ -167,7 +167,14 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
             "--segments is 0; it must be a whole number of at least 1",
         ),
         (["search", "--index", "x", "-k", "0"], "-k is 0; it must be a whole number of at least 1"),
-        (["build-index", "--shards", "0"], "Invalid value for '--shards': must be at least 1"),
+        (
+            ["build-index", "--shards", "0"],
+            "Invalid value for '--shards': must be a whole number of at least 1",
+        ),
+        (
+            ["build-index", "--shards", "x"],
+            "Invalid value for '--shards': 'x' must be a whole number of at least 1",
+        ),
     ],
 )
 def test_wrong_usage_is_exit_2_and_says_what_is_allowed(

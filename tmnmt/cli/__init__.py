@@ -48,9 +48,8 @@ from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
-LIBRARY_S = "Value error, "  # what stands before typer's word on a choice that there is none of
-# Its word on a number out of range: it names one end, and to NaN the wrong one.
-ONE_END = re.compile(r"Input should be (?:greater|less) than or equal to \S+$")
+# Typer's words on a number out of range, and on what is none.
+RANGE = re.compile(r"\S+ is not in the range \S+\.$|is not a valid (?:int|float) range\.$")
 
 app = typer.Typer(
     name="tmnmt",
@@ -206,8 +205,7 @@ def _with_notes(error: BaseException, message: str | None = None) -> str:
 def _one_line(error: Exception) -> str:
     """What is wrong, on one line; an OSError as `path: reason`."""
     if isinstance(error, typer.TyperException):
-        message = error.format_message().replace(LIBRARY_S, "")
-        message = ONE_END.sub(_range(getattr(error, "param", None)), message)
+        message = RANGE.sub(_range(getattr(error, "param", None)), error.format_message())
     elif isinstance(error, OSError) and error.strerror:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
@@ -217,8 +215,12 @@ def _one_line(error: Exception) -> str:
 
 def _range(option: object) -> str:
     """What an option that is a number takes."""
-    low, high = getattr(option, "min", None), getattr(option, "max", None)
-    return f"must be at least {low}" if high is None else f"must be from {low} to {high}"
+    kind = getattr(option, "type", None)
+    low, high = getattr(kind, "min", None), getattr(kind, "max", None)
+    number = "a whole number" if getattr(kind, "name", "") == "int range" else "a number"
+    return f"must be {number} " + (
+        f"of at least {low}" if high is None else f"from {low} to {high}"
+    )
 
 
 def _replace_closed_streams() -> None:
