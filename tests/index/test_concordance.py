@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import permutations, product
+from itertools import cycle, permutations, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from brute_force import real_segments
 from damaged import BYTES, damaged
@@ -23,6 +24,7 @@ from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.index.embedded import positions
 from tmnmt.index.embedded.manifest import FORMAT, read_manifest, write_manifest
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
@@ -153,6 +155,41 @@ def test_an_index_finds_what_brute_force_finds(embedded: MemoryIndex) -> None:
     for number, phrase in enumerate(phrases(real_segments(), 36, 1)):
         k = (3, 20, 5000)[number % 3]
         assert embedded.concordance(phrase, k) == occurrences(phrase, real_segments(), k), phrase
+
+
+@pytest.fixture(scope="module")
+def answered() -> list[tuple[Phrase, int, list[Occurrence]]]:
+    """Phrases, how many segments are asked for, and what brute force finds."""
+    twice = [Phrase("entry entry"), Phrase("the the"), Phrase("of, of* the THE", within=30)]
+    asked = zip([*twice, *phrases(real_segments(), 15, 5)], cycle((3, 20, 5000)))
+    return [(phrase, k, occurrences(phrase, real_segments(), k)) for phrase, k in asked]
+
+
+@pytest.mark.parametrize("newest", [0, 40, 1 << 15])
+@pytest.mark.parametrize("many", [0, 1, 16, 1 << 20])
+def test_every_way_to_look_finds_the_same(
+    embedded: MemoryIndex,
+    answered: list[tuple[Phrase, int, list[Occurrence]]],
+    monkeypatch: pytest.MonkeyPatch,
+    many: int,
+    newest: int,
+) -> None:
+    """Words of any frequency with bits and without; the newest segments first, and all in turn."""
+    monkeypatch.setattr(positions, "MANY", many)
+    monkeypatch.setattr(positions, "NEWEST", newest)
+    for phrase, k, expected in answered:
+        assert embedded.concordance(phrase, k) == expected, phrase
+
+
+def test_positions_of_64_bits_are_read_alike(tmp_path: Path) -> None:
+    build(tmp_path / "m", real_segments(), "en", "fr")
+    folder = read_manifest(tmp_path / "m").postings_dir(tmp_path / "m")
+    parts = {path.stem: np.load(path) for path in folder.glob("*.npy")}
+    wide = parts | {"positions": parts["positions"].astype(np.int64)}
+    for asked in ("the", "of the", "committee", "p* t*", "regulation (e*"):
+        narrow = positions.WordPositions(parts, "").newest(Phrase(asked), 50, None)
+        assert positions.WordPositions(wide, "").newest(Phrase(asked), 50, None) == narrow
+        assert narrow
 
 
 def test_a_server_answers_alike(embedded: MemoryIndex, elastic: ElasticIndex) -> None:

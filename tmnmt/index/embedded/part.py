@@ -4,7 +4,7 @@ fetched from."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +46,13 @@ class Part(NamedTuple):
 
     def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
         """The `k` newest segments that are not dead and have the phrase."""
-        dead, kept = np.array([*self.dead], np.int64), self.kept
-
-        def meant(ids: NDArray[Any]) -> NDArray[np.bool_]:
-            alive = np.isin(ids, dead, invert=True)
-            return alive if kept is None else alive & kept.of_ids[ids]
-
-        every = kept is None and not self.dead
-        ids = self.postings.with_phrase(phrase, k, None if every else meant)
-        return self._fetched(ids)
+        meant, size = None if self.kept is None else self.kept.of_ids, k
+        while True:
+            ids = self.postings.with_phrase(phrase, size, meant)
+            alive = [number for number in ids if number not in self.dead][:k]
+            if len(alive) == k or len(ids) < size:
+                return self._fetched(alive)
+            size *= 2
 
     def hits(
         self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int

@@ -6,24 +6,29 @@ in case stand side by side, and so do all that begin alike. Each has its positio
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.concordance import Phrase, Word, spelling
+from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, FOUND_RANKS, Sought, newest_with
 
 POSITION_START, POSITIONS = "position_start", "positions"
 TARGET = "target_"  # before the names of a part that is of the targets
 _LAST = "\U0010ffff"  # no token has it
-_FEW = 16  # lists that are looked into one by one; more are put together
-_BITMAP = 1 << 15  # so many positions are looked up in a list one by one, more in a bit each
+# A word is rare where there are so many times as many segments; and a word is looked for by halving
+# its lists where it stands so many times as often, for each of them.
+MANY = 16
+NEWEST = 1 << 15  # segments that are looked at one by one, before all are as they lie
 
 Int64 = NDArray[np.int64]
-Positions = NDArray[Any]  # ascending
+UInt8 = NDArray[np.uint8]
+Lists = Sequence[tuple[Int64, Int64]]  # of every word: where its lists begin and end
 
 
 def order_of(word: str) -> tuple[str, str]:
@@ -42,108 +47,77 @@ class WordPositions:
         self._offsets, self._members = parts[f"{prefix}member_offsets"], parts[f"{prefix}members"]
         self._ids = parts[f"{prefix}ids"]
 
-    def newest(
-        self, phrase: Phrase, k: int, is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]] | None
-    ) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `is_meant`: which of some ids
-        count; None: all."""
-        groups = self._groups(phrase)
-        counts = self._offsets[groups + 1] - self._offsets[groups]
-        before = np.cumsum(counts) - counts
-        at = np.arange(counts.sum()) + np.repeat(self._offsets[groups] - before, counts)
-        ranks = self._members[at]
-        if is_meant is not None:
-            ranks = ranks[is_meant(self._ids[ranks])]
-        if len(ranks) > k:
-            ranks = np.partition(ranks, k - 1)[:k]
+    def newest(self, phrase: Phrase, k: int, meant: NDArray[np.bool_] | None) -> list[int]:
+        """The ids of the `k` newest segments that have the phrase. `meant`: which ids count; None:
+        all. Raises ValueError and IndexError where what is read is damaged."""
+        lists = [self._lists(word, phrase.match_case) for word in phrase.words]
+        counts = [int((ends - begins).sum()) for begins, ends in lists]
+        k = min(k, len(self._ids))
+        if not k or not all(counts):
+            return []
+        kept = None if meant is None else meant[self._ids].view(np.uint8)
+        ranks = self._ranks(phrase, lists, counts, k, kept)
         found: list[int] = self._ids[np.sort(ranks)].tolist()
         return found
 
-    def _groups(self, phrase: Phrase) -> Int64:
-        """The sequences that have the phrase, ascending."""
-        numbers = [self._meant(word, phrase.match_case) for word in phrase.words]
-        counts = [int((self._start[of + 1] - self._start[of]).sum()) for of in numbers]
-        if not all(counts):
-            return np.empty(0, np.int64)
+    def _ranks(
+        self, phrase: Phrase, lists: Lists, counts: Sequence[int], k: int, kept: UInt8 | None
+    ) -> Int64:
+        """The ranks of the `k` newest, in no order."""
         rarest = counts.index(min(counts))
-        first = self._of(numbers[rarest]).astype(np.int64)
-        others = [at for at in sorted(range(len(counts)), key=counts.__getitem__) if at != rarest]
-        if phrase.within is None:
-            found = first - rarest
-            for at in others:
-                found = found[self._has(numbers[at], found + at)]
-            found = self._in_one(found, len(phrase.words)) if others else found
-        else:
-            found = self._near(first, [numbers[at] for at in others], phrase.within)
-        groups = self._group_of(found)[0]
-        return groups[np.flatnonzero(np.diff(groups, prepend=-1))]
+        is_rare = MANY * counts[rarest] < len(self._members)
+        bits = {
+            word: np.zeros(len(self._positions) // 64 + 4, np.uint64)
+            for word, (begins, _), count in zip(phrase.words, lists, counts, strict=True)
+            if not is_rare
+            or (word != phrase.words[rarest] and len(begins) * MANY * counts[rarest] > count)
+        }
+        bits_at = np.array(
+            [bits[word].ctypes.data if word in bits else 0 for word in phrase.words], np.int64
+        )
+        range_start = np.cumsum([0, *(len(begins) for begins, _ in lists)])
+        ranges = np.concatenate([np.column_stack(one) for one in lists])
+        stretches, group_of = self._stretches, self._group_of
+        seen, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
+        sought = Sought(
+            words=len(lists),
+            rarest=rarest,
+            is_rare=is_rare,
+            within=phrase.within or 0,
+            positions=self._positions.ctypes.data,
+            size=len(self._positions),
+            is_wide=self._positions.itemsize == 8,
+            stretches=stretches.starts.ctypes.data,
+            lengths=stretches.lengths.ctypes.data,
+            stretches_count=len(stretches.lengths),
+            first_groups=stretches.first_groups.ctypes.data,
+            stretch_at=stretches.of_blocks.ctypes.data,
+            member_offsets=self._offsets.ctypes.data,
+            groups=len(seen),
+            members=self._members.ctypes.data,
+            segments=len(self._members),
+            group_of=group_of.ctypes.data,
+            range_start=range_start.ctypes.data,
+            ranges=ranges.ctypes.data,
+            ranges_count=len(ranges),
+            bits_at=bits_at.ctypes.data,
+            words_of_bits=len(self._positions) // 64 + 4,
+            kept=0 if kept is None else kept.ctypes.data,
+            seen=seen.ctypes.data,
+            best=best.ctypes.data,
+            k=k,
+            newest=NEWEST,
+        )
+        job = array("q", sought)
+        newest_with(job.buffer_info()[0])
+        if job[FOUND_RANKS] == DAMAGE:
+            raise ValueError("names a text or a segment that is not there")
+        return best[: job[FOUND_RANKS]]
 
-    def _in_one(self, found: Int64, size: int) -> Int64:
-        """Those after which `size` tokens are of one sequence."""
-        found = found[found >= 0]
-        _, begins, lengths = self._group_of(found)
-        return found[found + size <= begins + lengths]
-
-    def _near(self, found: Int64, others: Sequence[Int64], within: int) -> Int64:
-        """Those that have all others near them: a stretch of `within` + 1 tokens has them all.
-
-        Of every word it is noted in a number of 64 bits where it stands around the position."""
-        _, begins, lengths = self._group_of(found)
-        low = np.maximum(found - within, begins)
-        high = np.minimum(found + within, begins + lengths - 1)
-        masks = [self._bits(of, found, low, high, within) for of in others]
-        stretch, is_near = (1 << within + 1) - 1, np.zeros(len(found), bool)
-        for shift in range(within + 1):
-            window = np.uint64(stretch << shift)
-            has = ((mask & window) != 0 for mask in masks)
-            is_near |= reduce(np.logical_and, has, np.ones(len(found), bool))
-        return found[is_near]
-
-    def _bits(
-        self, numbers: Int64, found: Int64, low: Int64, high: Int64, within: int
-    ) -> NDArray[np.uint64]:
-        """For every position where these words stand from `low` to `high`: bit `within` is the
-        position itself."""
-        places = self._of(numbers)
-        at, end = np.searchsorted(places, low), np.searchsorted(places, high, "right")
-        bits = np.zeros(len(found), np.uint64)
-        rows = np.flatnonzero(at < end)
-        while len(rows):
-            shift = places[at[rows]].astype(np.int64) - found[rows] + within
-            bits[rows] |= np.uint64(1) << shift.astype(np.uint64)
-            at[rows] += 1
-            rows = rows[at[rows] < end[rows]]
-        return bits
-
-    def _has(self, numbers: Int64, wanted: Int64) -> NDArray[np.bool_]:
-        """At which of these positions one of the words stands."""
-        if len(numbers) <= _FEW and len(wanted) < _BITMAP:
-            lists = (self._of(numbers[i : i + 1]) for i in range(len(numbers)))
-            return reduce(np.logical_or, (_are_in(places, wanted) for places in lists))
-        if len(wanted) >= _BITMAP:
-            stands = np.zeros(len(self._positions) + 1, bool)
-            for number in numbers.tolist():
-                stands[self._positions[self._start[number] : self._start[number + 1]]] = True
-            outside = (wanted < 0) | (wanted >= len(self._positions))
-            return stands[np.where(outside, len(self._positions), wanted)]
-        return _are_in(self._of(numbers), wanted)
-
-    def _of(self, numbers: Int64) -> Positions:
-        """The positions of all of these words."""
-        lists = [self._positions[self._start[n] : self._start[n + 1]] for n in numbers.tolist()]
-        if len(lists) == 1:
-            return lists[0]
-        # Timsort: each list is a run that ascends
-        return np.sort(np.concatenate(lists), kind="stable")
-
-    def _group_of(self, positions: Int64) -> tuple[Int64, Int64, Int64]:
-        """The sequence that every position (ascending) is in, where that begins, and its length."""
-        counts = np.diff(np.searchsorted(positions, self._token_start))
-        lengths = np.repeat(np.arange(len(counts)), counts)
-        inside = positions - self._token_start[lengths]
-        order = inside // np.maximum(lengths, 1)
-        begins = self._token_start[lengths] + order * lengths
-        return self._length_start[lengths] + order, begins, lengths
+    def _lists(self, word: Word, match_case: bool) -> tuple[Int64, Int64]:
+        """Where the lists of positions of the words that are meant begin and end."""
+        numbers = self._meant(word, match_case)
+        return self._start[numbers], self._start[numbers + 1]
 
     def _meant(self, word: Word, match_case: bool) -> Int64:
         """The numbers of the words that are meant."""
@@ -155,6 +129,27 @@ class WordPositions:
             numbers_of = [n for n in numbers if word.is_in(spelling(self._word(n), True))]
             return np.array(numbers_of, np.int64)
         return np.arange(first, end)
+
+    @cached_property
+    def _group_of(self) -> NDArray[np.int32]:
+        """The sequence of every segment, by rank."""
+        counts = np.diff(self._offsets)
+        found = np.full(len(self._members), -1, np.int32)
+        found[self._members] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return found
+
+    @cached_property
+    def _stretches(self) -> _Stretches:
+        counts = np.diff(self._length_start)
+        lengths = np.flatnonzero(counts * np.arange(len(counts)))
+        starts = np.append(self._token_start[lengths], len(self._positions))
+        if not np.array_equal(np.diff(starts), counts[lengths] * lengths):
+            raise ValueError("does not fit the lengths of the texts")
+        if np.any(self._offsets[1:] == self._offsets[:-1]):
+            raise ValueError("has a text without a segment")
+        blocks = np.arange(0, len(self._positions) + (1 << BLOCK_BITS), 1 << BLOCK_BITS)
+        at = np.minimum(np.searchsorted(starts, blocks, "right"), len(lengths)) - 1
+        return _Stretches(starts, lengths, self._length_start[lengths], at.astype(np.int32))
 
     @cached_property
     def _ends(self) -> Int64:
@@ -170,12 +165,13 @@ class WordPositions:
         return _Spellings(self._word, len(self._start) - 1)
 
 
-def _are_in(places: Positions, wanted: Int64) -> NDArray[np.bool_]:
-    """Which of the positions wanted are among these."""
-    if not len(places):
-        return np.zeros(len(wanted), bool)
-    at = np.searchsorted(places, wanted)
-    return np.asarray(places[np.minimum(at, len(places) - 1)] == wanted)
+class _Stretches(NamedTuple):
+    """Where the sequences of one length lie end to end, those of every length."""
+
+    starts: Int64  # (stretches + 1,)
+    lengths: Int64
+    first_groups: Int64
+    of_blocks: NDArray[np.int32]  # that of every first one of so many positions
 
 
 class _Spellings(Sequence[str]):

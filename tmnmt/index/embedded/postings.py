@@ -171,16 +171,13 @@ class Postings:
         return POSITIONS in self._parts and TARGET + POSITIONS in self._parts
 
     def with_phrase(
-        self,
-        phrase: Phrase,
-        k: int,
-        is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]] | None = None,
+        self, phrase: Phrase, k: int, meant: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `is_meant`: which of some ids
-        count; None: all."""
+        """The ids of the `k` newest segments that have the phrase. `meant`: which ids count; None:
+        all."""
         side, name = (self._sources, "") if phrase.side == "source" else (self._targets, TARGET)
         try:
-            return side.newest(phrase, k, is_meant)
+            return side.newest(phrase, k, meant)
         except (IndexError, ValueError) as error:
             raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
 

@@ -70,7 +70,47 @@ class Job(NamedTuple):
 QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, FOUND, NEEDED = range(
     len(Job._fields)
 )
+
+
+class Sought(NamedTuple):
+    """What `newest_with` is told, as 64-bit numbers: a phrase, and where the words of a side stand;
+    and how it went. All but numbers are addresses."""
+
+    words: int  # of the phrase
+    rarest: int  # which of them is gone through
+    is_rare: int  # the positions of that one are gone through; else all words have bits
+    within: int  # tokens that words near each other may be apart; 0: they stand in a row
+    positions: int
+    size: int  # of the positions
+    is_wide: int  # they have 64 bits, not 32
+    stretches: int  # (stretches + 1,) where those of sequences of one length begin
+    lengths: int  # (stretches,) of their sequences
+    stretches_count: int
+    first_groups: int  # (stretches,)
+    stretch_at: int  # (size >> BLOCK_BITS, + 1) the stretch of every so many positions
+    member_offsets: int
+    groups: int
+    members: int
+    segments: int
+    group_of: int  # (segments,) by rank
+    range_start: int  # (words + 1,) of `ranges`
+    ranges: int  # (ranges, 2): where a list or several of a word begin and end
+    ranges_count: int
+    bits_at: int  # (words,): the addresses of bits that are all 0; 0: the word has none
+    words_of_bits: int  # of 64 bits each
+    kept: int  # a byte a rank: 0 where the segment is left out; 0: all are kept
+    seen: int  # a byte a group, 0
+    best: int  # (k,) the ranks that are found
+    k: int
+    newest: int  # segments that are looked at one by one, where no word is rare
+    found: int = 0  # or DAMAGE
+
+
+BLOCK_BITS = 8
+DAMAGE = -1  # what was read names something that is not there
+FOUND_RANKS = Sought._fields.index("found")
 best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
+newest_with = Native("phrases", "newest_with", "concordance", "int64")
 _place_all = Native("tokens", "place_all", "table of words", *("int64",) * 5)
 
 

@@ -1,0 +1,375 @@
+"""Where a phrase stands, compiled: the newest segments whose sequence has its words.
+
+The words come as lists of positions (`index/embedded/positions.py`). Where one is rare, its
+positions are gone through, and it is looked up whether the other words stand beside each. A word
+that is far more frequent has one bit for every position of the side; another is looked for in its
+lists by halving. A sequence whose newest segment is older than the k newest found is not looked at.
+
+Where no word is rare, all have bits, and the sequences are gone through: first those of the newest
+segments, which mostly give k at once; else all, as they lie.
+
+Nothing here allocates; what is read from a disk is looked at before it leads anywhere. Python calls
+`newest_with`, kept as machine code (`native.py`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.index.kernels.addresses import array_of
+from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, FOUND_RANKS, Sought
+from tmnmt.index.kernels.compiling import hot, inner, part
+from tmnmt.index.kernels.lanes import lowest_set
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+UInt8 = NDArray[np.uint8]
+UInt64 = NDArray[np.uint64]
+FIELDS = len(Sought._fields)
+_ONE, _ALL, _WORD = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(63)
+_PAD = 64  # bits before the first position, so that what is around it can be read
+
+
+class Side(NamedTuple):
+    """What is told of a side of the memory, and where its words of the phrase stand."""
+
+    positions32: Int32  # one of the two has the positions
+    positions64: Int64
+    is_wide: bool
+    stretches: Int64
+    lengths: Int64
+    first_groups: Int64
+    stretch_at: Int32
+    member_offsets: Int32
+    members: Int32
+    group_of: Int32  # of every rank
+    range_start: Int64  # (words + 1,) first range of every word
+    ranges: Int64  # (ranges, 2), flat: begins and ends in the positions
+    bits_at: Int64  # (words,) the address of the bits of every word; 0: it has none
+    words_of_bits: int
+
+
+class Asked(NamedTuple):
+    """Of a phrase: how many words, which of them is gone through, and how far apart they may be."""
+
+    words: int
+    rarest: int
+    within: int  # tokens; 0: the words stand in a row
+    all_kept: bool
+    newest: int  # segments that are looked at one by one
+
+
+@inner
+def position(side: Side, at: int) -> int:
+    if side.is_wide:
+        return int(side.positions64[at])
+    return int(side.positions32[at])
+
+
+@part
+def mark(side: Side, word: int, size: int) -> bool:
+    """Sets the bits of a word; False where a position is none of the side."""
+    bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
+    for row in range(side.range_start[word], side.range_start[word + 1]):
+        for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
+            at = position(side, i)
+            if at < 0 or at >= size:
+                return False
+            bits[(at + _PAD) >> 6] |= _ONE << (np.uint64(at) & _WORD)
+    return True
+
+
+@inner
+def first_from(side: Side, begin: int, end: int, wanted: int) -> int:
+    """The first place of a list [begin, end) whose position is `wanted` or later."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) >> 1
+        if position(side, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def stands_at(side: Side, word: int, at: int) -> bool:
+    """Whether a word stands at a position of the side."""
+    if side.bits_at[word] != 0:
+        bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
+        return bool((bits[(at + _PAD) >> 6] >> (np.uint64(at) & _WORD)) & _ONE != 0)
+    for row in range(side.range_start[word], side.range_start[word + 1]):
+        end = side.ranges[2 * row + 1]
+        place = first_from(side, side.ranges[2 * row], end, at)
+        if place < end and position(side, place) == at:
+            return True
+    return False
+
+
+@inner
+def bits_from(side: Side, word: int, low: int) -> np.uint64:
+    """The bits of a word at 64 positions from `low` on."""
+    bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
+    at = low + _PAD
+    shift = np.uint64(at) & _WORD
+    found: np.uint64 = bits[at >> 6] >> shift
+    if shift != 0:
+        found |= bits[(at >> 6) + 1] << (np.uint64(64) - shift)
+    return found
+
+
+@inner
+def around(side: Side, word: int, low: int, begin: int, end: int) -> np.uint64:
+    """Where a word stands from `low` on, in 64 bits; what is not in [begin, end) is left out."""
+    found = np.uint64(0)
+    if side.bits_at[word] != 0:
+        found = bits_from(side, word, low)
+        if begin > low:
+            found &= _ALL << np.uint64(begin - low)
+        if end - low < 64:
+            found &= (_ONE << np.uint64(end - low)) - _ONE
+        return found
+    first, last = max(low, begin), min(low + 64, end)
+    for row in range(side.range_start[word], side.range_start[word + 1]):
+        list_end = side.ranges[2 * row + 1]
+        place = first_from(side, side.ranges[2 * row], list_end, first)
+        while place < list_end and position(side, place) < last:
+            found |= _ONE << np.uint64(position(side, place) - low)
+            place += 1
+    return found
+
+
+@hot
+def is_near(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
+    """Whether a stretch of `within` + 1 tokens of the sequence [begin, end) has the position `at`
+    and all words."""
+    within = phrase.within
+    starts = (_ONE << np.uint64(within + 1)) - _ONE  # of stretches that have `at`
+    for word in range(phrase.words):
+        if word != phrase.rarest:
+            # of stretches that have the word: where it stands, and `within` places before
+            covered, width = around(side, word, at - within, begin, end), 1
+            while 2 * width <= within + 1:
+                covered |= covered >> np.uint64(width)
+                width *= 2
+            covered |= covered >> np.uint64(within + 1 - width)
+            starts &= covered
+            if starts == 0:
+                return False
+    return True
+
+
+@hot
+def is_in_a_row(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
+    """Whether the words stand side by side in the sequence [begin, end), the rarest at `at`."""
+    first = at - phrase.rarest
+    if first < begin or first + phrase.words > end:
+        return False
+    for word in range(phrase.words):
+        if word != phrase.rarest and not stands_at(side, word, first + word):
+            return False
+    return True
+
+
+@inner
+def put(best: Int64, count: int, rank: int) -> int:
+    """Puts a rank among the smallest, a heap with the greatest first; how many there are then."""
+    if count < best.size:
+        at = count
+        while at > 0 and best[(at - 1) >> 1] < rank:
+            best[at] = best[(at - 1) >> 1]
+            at = (at - 1) >> 1
+        best[at] = rank
+        return count + 1
+    at, size = 0, best.size
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and best[child + 1] > best[child]:
+            child += 1
+        if best[child] <= rank:
+            break
+        best[at] = best[child]
+        at = child
+    best[at] = rank
+    return count
+
+
+@part
+def put_all(side: Side, phrase: Asked, group: int, kept: UInt8, best: Int64, found: int) -> int:
+    """Puts the segments of a sequence among the newest `found` ones; how many there are then, or
+    DAMAGE."""
+    for j in range(side.member_offsets[group], side.member_offsets[group + 1]):
+        rank = side.members[j]
+        if rank < 0 or rank >= side.members.size:
+            return DAMAGE
+        if found == best.size and rank >= best[0]:
+            break
+        if phrase.all_kept or kept[rank] != 0:
+            found = put(best, found, rank)
+    return found
+
+
+@inner
+def is_there(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
+    """Whether the sequence [begin, end) has the phrase with its rarest word at a position."""
+    if phrase.words == 1:
+        return True
+    if phrase.within == 0:
+        return is_in_a_row(side, phrase, at, begin, end)
+    return is_near(side, phrase, at, begin, end)
+
+
+@hot
+def has_phrase(side: Side, phrase: Asked, begin: int, end: int) -> bool:
+    """Whether the sequence [begin, end) has the phrase, all of whose words have bits."""
+    rarest, at = phrase.rarest, begin
+    if phrase.within == 0:  # where the rarest can stand so that all others are inside
+        at, end = begin + rarest, end - phrase.words + 1 + rarest
+    while at < end:
+        some = bits_from(side, rarest, at)
+        if end - at < 64:
+            some &= (_ONE << np.uint64(end - at)) - _ONE
+        if phrase.within == 0:
+            for word in range(phrase.words):
+                if some != 0 and word != rarest:
+                    some &= bits_from(side, word, at + word - rarest)
+            if some != 0:
+                return True
+        while some != 0:
+            place = at + lowest_set(some)
+            if is_near(side, phrase, place, begin, end):
+                return True
+            some &= some - _ONE
+        at += 64
+    return False
+
+
+@inner
+def stretch_of(side: Side, group: int) -> int:
+    """The stretch that a sequence lies in."""
+    low, high = 0, side.first_groups.size
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if side.first_groups[middle] <= group:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@part
+def newest_first(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
+    """Looks at the newest segments one by one; how many of the k newest it has found, or DAMAGE.
+    `seen`: what is known of every sequence."""
+    found = 0
+    for rank in range(min(phrase.newest, side.group_of.size)):
+        group = side.group_of[rank]
+        if group < 0 or group >= seen.size:
+            return DAMAGE
+        if seen[group] == 0:
+            stretch = stretch_of(side, group)
+            length = side.lengths[stretch]
+            begin = side.stretches[stretch] + (group - side.first_groups[stretch]) * length
+            has = group >= side.first_groups[stretch] and has_phrase(
+                side, phrase, begin, begin + length
+            )
+            seen[group] = 1 if has else 2
+        if seen[group] == 1 and (phrase.all_kept or kept[rank] != 0):
+            best[found] = rank
+            found += 1
+            if found == best.size:
+                break
+    return found
+
+
+@part
+def in_their_order(side: Side, phrase: Asked, kept: UInt8, best: Int64) -> int:
+    """Looks at all sequences; how many segments it has found, or DAMAGE."""
+    found, oldest = 0, side.members.size
+    for stretch in range(side.lengths.size):
+        length, group = side.lengths[stretch], side.first_groups[stretch]
+        begin, last = side.stretches[stretch], side.stretches[stretch + 1]
+        while begin < last:
+            newest = side.members[side.member_offsets[group]]
+            if newest < oldest and has_phrase(side, phrase, begin, begin + length):
+                found = put_all(side, phrase, group, kept, best, found)
+                if found == DAMAGE:
+                    return DAMAGE
+                if found == best.size:
+                    oldest = best[0]
+            begin += length
+            group += 1
+    return found
+
+
+@part
+def by_positions(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
+    """Looks at the positions of the rarest word; how many segments it has found, or DAMAGE."""
+    found, oldest, begin, end, group, is_open = 0, side.members.size, 0, 0, 0, False
+    rows = side.range_start[phrase.rarest], side.range_start[phrase.rarest + 1]
+    for row in range(rows[0], rows[1]):
+        for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
+            at = position(side, i)
+            if at < begin or at >= end:
+                if at < 0 or at >= side.positions64.size:
+                    return DAMAGE
+                stretch = np.int64(side.stretch_at[at >> BLOCK_BITS])
+                while at >= side.stretches[stretch + 1]:
+                    stretch += 1
+                length, inside = side.lengths[stretch], at - side.stretches[stretch]
+                order = inside // length
+                begin = side.stretches[stretch] + order * length
+                group, end = side.first_groups[stretch] + order, begin + length
+                newest = side.members[side.member_offsets[group]]
+                is_open = newest < oldest and seen[group] == 0
+            if is_open and is_there(side, phrase, at, begin, end):
+                seen[group], is_open = 1, False
+                found = put_all(side, phrase, group, kept, best, found)
+                if found == DAMAGE:
+                    return DAMAGE
+                if found == best.size:
+                    oldest = best[0]
+    return found
+
+
+def newest_with(job_address: int) -> int:
+    """Writes the ranks of the k newest segments with the phrase of a `Sought`, in no order, and how
+    many there are; or that what it reads is damaged."""
+    job = array_of(job_address, FIELDS, np.int64)
+    words, size, stretches, groups, segments = job[0], job[5], job[9], job[13], job[15]
+    phrase = Asked(words, job[1], job[3], job[22] == 0, job[26])
+    side = Side(
+        array_of(job[4], size, np.int32),
+        array_of(job[4], size, np.int64),
+        job[6] != 0,
+        array_of(job[7], stretches + 1, np.int64),
+        array_of(job[8], stretches, np.int64),
+        array_of(job[10], stretches, np.int64),
+        array_of(job[11], (size >> BLOCK_BITS) + 1, np.int32),
+        array_of(job[12], groups + 1, np.int32),
+        array_of(job[14], segments, np.int32),
+        array_of(job[16], segments, np.int32),
+        array_of(job[17], words + 1, np.int64),
+        array_of(job[18], 2 * job[19], np.int64),
+        array_of(job[20], words, np.int64),
+        job[21],
+    )
+    kept, seen = array_of(job[22], segments, np.uint8), array_of(job[23], groups, np.uint8)
+    best, found = array_of(job[24], job[25], np.int64), 0
+    for word in range(words):
+        is_new = side.bits_at[word] != 0
+        for before in range(word):
+            is_new = is_new and side.bits_at[before] != side.bits_at[word]
+        if is_new and not mark(side, word, size):
+            job[FOUND_RANKS] = DAMAGE
+            return 0
+    if job[2] != 0:
+        found = by_positions(side, phrase, kept, seen, best)
+    else:
+        found = newest_first(side, phrase, kept, seen, best)
+        if 0 <= found < best.size and segments > phrase.newest:
+            found = in_their_order(side, phrase, kept, best)
+    job[FOUND_RANKS] = found
+    return 0
