@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import cycle, permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tmnmt.index.concordance import Occurrence, Phrase, Side, occurrences, spans
 from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.concordance import _query
 from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.index.embedded import positions
 from tmnmt.index.embedded.manifest import FORMAT, read_manifest, write_manifest
@@ -286,22 +288,68 @@ def test_an_index_of_the_former_format_answers_alike_and_is_made_new_by_a_compac
             assert index.manifest.format == FORMAT and index.verify() == 300
 
 
-def test_a_server_index_of_the_former_format_answers_alike(
-    server: Running, monkeypatch: pytest.MonkeyPatch
+FORMER_WORDS = {  # as format 8 had them
+    "type": "text",
+    "analyzer": "whitespace",
+    "similarity": "boolean",
+    "norms": False,
+    "index_options": "docs",
+}
+
+
+@pytest.mark.parametrize("former", [layout.WORDS_SINCE - 1, layout.PLACES_SINCE - 1])
+def test_a_server_index_of_a_former_format_answers_alike(
+    server: Running, monkeypatch: pytest.MonkeyPatch, former: int
 ) -> None:
-    mappings = layout.mappings()
+    mappings, has_words = layout.mappings(), former >= layout.WORDS_SINCE
     for name in ("src_words", "tgt_words", "newest", "newest_id"):
-        del mappings["properties"][name]
+        if not has_words:
+            del mappings["properties"][name]
+        elif name.endswith("words"):
+            mappings["properties"][name] = FORMER_WORDS
     monkeypatch.setattr(build_module, "mappings", lambda: mappings)
-    monkeypatch.setattr(build_module, "document", partial(layout.document, has_words=False))
-    old = partial(layout.ElasticManifest, format=layout.WORDS_SINCE - 1)
+    monkeypatch.setattr(build_module, "document", partial(layout.document, has_words=has_words))
+    old = partial(layout.ElasticManifest, format=former)
     monkeypatch.setattr(build_module, "ElasticManifest", old)
-    address = server.address("former-words")
+    address = server.address(f"former-words-{former}")
     build_elastic(address, [Segment("Page 3", "Page trois")], "en", "fr")
     with ElasticIndex.open(address) as index:
-        index.add([Segment("Page 4", "Page quatre")])
-        assert _ids(index.concordance(Phrase("PAGE"))) == [2, 1]
-        assert _ids(index.concordance(Phrase("tr*", "target"))) == [1]
+        index.add([Segment("Page 4", "Page quatre"), Segment("4, page", "4, page")])
+        assert _ids(index.concordance(Phrase("PAGE", within=1))) == [2, 3, 1]
+        assert _ids(index.concordance(Phrase("PAG*"))) == [2, 3, 1]
+        assert _ids(index.concordance(Phrase("page 4"))) == [2]
+        assert _ids(index.concordance(Phrase("page tr*", "target"))) == [1]
+
+
+def test_a_server_names_only_texts_that_have_the_phrase(server: Running) -> None:
+    """However many others have its words, and its words stand in targets of one source."""
+    address = server.address("named")
+    others = [Segment(f"the owner of ship {i}", f"navire {i} de le") for i in range(300)]
+    there = [Segment("The the", "de l'eau"), Segment("The the", "eau de")]
+    build_elastic(address, [*there, *others], "en", "fr")
+    with ElasticIndex.open(address) as index:
+        for phrase, found in (
+            (Phrase("the the"), [1, 2]),
+            (Phrase("ow* ship", within=1), []),
+            (Phrase("ship ow*", within=2), None),
+            (Phrase("eau eau", "target"), []),
+            (Phrase("a" * 30 + "*"), []),
+        ):
+            answer = search_documents(server, "named", _query(phrase, True))
+            ids = sorted(n for hit in answer for n in hit["_source"]["ids"])
+            assert ids == (found if found is not None else [*range(3, 303)]), phrase
+            assert sorted(_ids(index.concordance(phrase, 400))) == ids
+        assert _ids(index.concordance(Phrase("e* d*", "target"))) == [2]
+        assert _ids(index.concordance(Phrase("d* l", "target"))) == [1]
+
+
+def search_documents(server: Running, name: str, query: dict[str, Any]) -> list[dict[str, Any]]:
+    from elasticsearch import Elasticsearch
+
+    with Elasticsearch(server.url) as client:
+        answer = client.search(index=name, query=query, size=1000)
+    hits: list[dict[str, Any]] = answer["hits"]["hits"]
+    return hits
 
 
 def test_a_damaged_list_of_positions_is_told(tmp_path: Path) -> None:

@@ -1,14 +1,20 @@
-"""Where a phrase stands, on a server: it names the documents that have all words, newest first, and
-they are looked at one by one."""
+"""Where a phrase stands, on a server: it names the documents that have it in whatever case, newest
+first, and they are looked at one by one."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tmnmt.index.concordance import Occurrence, Phrase, Word, occurrences, spelling
-from tmnmt.index.elastic.generation import GenerationGone, every_segment, pages, read_generation
+from tmnmt.index.elastic.generation import (
+    GenerationGone,
+    Hit,
+    every_segment,
+    pages,
+    read_generation,
+)
 from tmnmt.index.elastic.layout import SRC_WORDS, TGT_WORDS, read
 from tmnmt.index.elastic.query import MOST_CHARS
 from tmnmt.index.elastic.server import Server
@@ -35,7 +41,11 @@ def with_phrase(
         manifest = read_generation(server).manifest
         try:
             if manifest.has_words:
-                return _asked(server, phrase, k, meant, find)
+                query = _query(phrase, manifest.has_places)
+                # nearly every document that is named counts
+                size = k if manifest.has_places and not meant else DOCUMENTS_A_PAGE
+                hits = pages(server, query, NEWEST_FIRST, min(size, DOCUMENTS_A_PAGE))
+                return _newest(hits, phrase, k, meant, find)
             log.info(
                 "%s: an index of format %d does not know where words stand; looking at all of it. "
                 "Built again it does",
@@ -47,17 +57,17 @@ def with_phrase(
             continue
 
 
-def _asked(
-    server: Server,
+def _newest(
+    hits: Iterator[list[Hit]],
     phrase: Phrase,
     k: int,
     meant: Filter,
     find: Callable[[Iterable[int]], Mapping[int, Segment]],
 ) -> list[Occurrence]:
-    """Reads the documents that have all words until none that follows can have a newer segment."""
+    """Reads pages of documents until none that follows can have a newer segment."""
     found: dict[int, Segment] = {}
     best = list[Occurrence]()
-    for page in pages(server, _query(phrase), NEWEST_FIRST, size_of_page=DOCUMENTS_A_PAGE):
+    for page in hits:
         pairs = [pair for hit in page for pair in hit["_source"]["pairs"]]
         segments = {segment.id: segment for segment in map(read, pairs)}
         # one on its way to another document: as it is there, if it has arrived
@@ -79,12 +89,25 @@ def _is_before(place: list[Any], segment: Segment) -> bool:
     return bool(newest > segment.changed or (newest == segment.changed and number < segment.id))
 
 
-def _query(phrase: Phrase) -> dict[str, Any]:
-    """The documents that have every word, in whatever case."""
+def _query(phrase: Phrase, has_places: bool) -> dict[str, Any]:
+    """The documents that have the phrase, whatever its case. Where the places of words are not
+    known, those that have every word."""
     field = SRC_WORDS if phrase.side == "source" else TGT_WORDS
-    return {"bool": {"filter": [_has(field, word) for word in phrase.words]}}
+    if len(phrase.words) == 1 or not has_places:
+        return {"bool": {"filter": [_has(field, word) for word in phrase.words]}}
+    # tokens that may stand between the words; one token can be several of them
+    slop = 0 if phrase.within is None else max(0, phrase.within + 1 - len(phrase.words))
+    words = [_place(field, word) for word in phrase.words]
+    near = {"clauses": words, "slop": slop, "in_order": phrase.within is None}
+    return {"bool": {"filter": [{"span_near": near}]}}
 
 
 def _has(field: str, word: Word) -> dict[str, Any]:
     text = spelling(word.text)[:MOST_CHARS]
     return {"prefix" if word.is_beginning else "term": {field: {"value": text}}}
+
+
+def _place(field: str, word: Word) -> dict[str, Any]:
+    if word.is_beginning:
+        return {"span_multi": {"match": _has(field, word)}}
+    return {"span_term": _has(field, word)["term"]}

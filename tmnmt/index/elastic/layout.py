@@ -23,18 +23,20 @@ import orjson
 
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.concordance import spelling
+from tmnmt.index.concordance import MOST_WITHIN, spelling
 from tmnmt.index.elastic.query import MOST_CHARS, terms
 from tmnmt.index.embedded.manifest import TOKENISATION
 from tmnmt.index.skeleton import bones, skeleton_hash
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
-FORMAT = 8
-# 5: its segments have no codes; 6: its sources no skeletons; 7: nor are words found in any case
-READ = (5, 6, 7, FORMAT)
-SKELETONS_SINCE, WORDS_SINCE = 7, 8
+FORMAT = 9
+# 5: its segments have no codes; 6: its sources no skeletons; 7: nor are words found in any case; 8:
+# its words are, but not where they stand
+READ = (5, 6, 7, 8, FORMAT)
+SKELETONS_SINCE, WORDS_SINCE, PLACES_SINCE = 7, 8, 9
 SRC_WORDS, TGT_WORDS = "src_words", "tgt_words"
+MOST_CHARS_OF_PREFIX = 19  # the server's limit; of what is longer few words begin with the same
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _CODES = {"src_codes": "src", "tgt_codes": "tgt"}
@@ -65,6 +67,11 @@ class ElasticManifest:
         """Whether segments are found by the words of their sources and targets, newest first."""
         return self.format >= WORDS_SINCE
 
+    @property
+    def has_places(self) -> bool:
+        """Whether it is known where the words stand, and what they begin with."""
+        return self.format >= PLACES_SINCE
+
     def meta(self) -> dict[str, Any]:
         """As it stands in a mapping's `_meta`."""
         return {_META: asdict(self)}
@@ -94,7 +101,10 @@ _WORDS = {
     "analyzer": "whitespace",
     "similarity": "boolean",
     "norms": False,
-    "index_options": "docs",
+    "index_options": "positions",
+    # so a word with a star is one term, however many words it stands for
+    "index_prefixes": {"min_chars": 1, "max_chars": MOST_CHARS_OF_PREFIX},
+    "position_increment_gap": 2 * MOST_WITHIN,  # between the targets of a document
 }
 
 
@@ -117,8 +127,8 @@ def mappings() -> dict[str, Any]:
                 "type": "integer"
             },  # |x'|, not 0: a source without tokens has none, so that nothing finds it
             "skeleton": {"type": "keyword", "doc_values": False},  # its hash
-            # of a concordance: the words of the source and of all targets, as they are spelt, and
-            # the newest of the pairs
+            # of a concordance: the words of the source and of every target, as they are spelt and
+            # in their order, and the newest of the pairs
             SRC_WORDS: _WORDS,
             TGT_WORDS: _WORDS,
             "newest": {"type": "keyword", "index": False},
@@ -192,20 +202,20 @@ def document(
 
 def _words(tokens: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> bytes:
     """The fields by which a concordance finds a document of these pairs, newest first."""
-    in_targets = (token for pair in pairs for token in match_tokens(pair.get("tgt", "")))
+    targets = dict.fromkeys(pair.get("tgt", "") for pair in pairs)
+    in_targets = [_spelt(match_tokens(target)) for target in targets]
     return b'"%b":%b,"%b":%b,"newest":%b,"newest_id":%d,' % (
         SRC_WORDS.encode(),
-        _spelt(tokens),
+        orjson.dumps(_spelt(tokens)),
         TGT_WORDS.encode(),
-        _spelt(in_targets),
+        orjson.dumps(in_targets),
         orjson.dumps(pairs[0].get("changed", "")),
         pairs[0]["id"],
     )
 
 
-def _spelt(tokens: Iterable[str]) -> bytes:
-    """Words, each once, however it is written."""
-    return orjson.dumps(" ".join(sorted({spelling(token)[:MOST_CHARS] for token in tokens})))
+def _spelt(tokens: Iterable[str]) -> str:
+    return " ".join(spelling(token)[:MOST_CHARS] for token in tokens)
 
 
 def hash_of(parts: Sequence[str]) -> str:
