@@ -11,6 +11,7 @@ import torch
 from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.checks import Check
+from tmnmt.codes.record import Source
 from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
 from tmnmt.engine import rewriting
 from tmnmt.engine.translator import Translator
@@ -175,3 +176,51 @@ def test_what_lacks_terms_is_written_anew_for_several_batches_at_once(
         assert [[s.match for s in token.sources] for token in one.tokens] == [
             [s.match for s in token.sources] for token in other.tokens
         ]
+
+
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_the_target_that_was_confirmed_in_the_document_comes_back(
+    model: Path, tmp_path: Path, mode: TermsMode
+) -> None:
+    """In it alone, and until it is taken back; what was confirmed last counts, where it is one."""
+    translator = loaded(model, tmp_path, "Commission\tCommission\nCommission\tDirective\n", mode)
+    session = translator.session()
+
+    def said() -> str:
+        return " ".join(
+            w for w in ("Commission", "Directive") if w in session.translate(SOURCE).tgt
+        )
+
+    assert said() == "Commission"
+    session.confirm("To the Commission of Paris", "À la Directive de Paris")
+    assert said() == "Directive" and session.translate(SOURCE).terms == ()
+    assert "Directive" in session.complete(SOURCE, "").tgt
+    session.confirm("Commission, Commission!", "Directive, Commission !")
+    session.pass_over("The Commission is elsewhere")
+    assert said() == "Directive"
+    session.save(tmp_path / "session")
+    session.confirm("Of the Commission", "De la Commission")
+    assert said() == "Commission"
+    session.undo()
+    assert said() == "Directive"
+    session.new_document()
+    assert said() == "Commission"
+    session = translator.session(tmp_path / "session")
+    assert said() == "Directive"
+    session = session.beside()
+    assert said() == "Commission"
+
+
+def test_documents_side_by_side_each_go_on_with_their_own_target(
+    model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "t.txt").write_text("Commission\tCommission\nCommission\tDirective\n")
+    translator = Translator.load(
+        model, remembering=Remembering(confirm_to="cache"), terms=Terms(tmp_path / "t.txt")
+    )
+    documents = [["Of the Commission", SOURCE]] * 2
+    confirmed: list[list[tuple[Source, Source] | None]] = [
+        [(documents[0][0], f"De la {word}"), None] for word in ("Directive", "Commission")
+    ]
+    found = [one.tgt for one in translator.stream(documents, confirmed=confirmed)]
+    assert "Directive" in found[1] and "Commission" in found[3]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmnmt.checks import Check
-from tmnmt.terms.check import term_checks, where
+from tmnmt.terms.check import chosen, term_checks, where
 from tmnmt.terms.find import Finder
 from tmnmt.terms.term import Term
 
@@ -41,3 +41,14 @@ def test_it_is_told_where_targets_stand_in_a_translation() -> None:
     assert [text[a:b] for a, b in where(BANK, text, exact=False)] == ["Rives", "berge"]
     assert [text[a:b] for a, b in where(BANK, text, exact=True)] == ["berge"]
     assert where(BANK, "La RIVE", exact=True) == [(3, 7)]
+
+
+def test_the_one_target_that_a_translation_has_is_its_choice() -> None:
+    term = Term("vessel", ("bâtiment", "navire"), forbidden=("bateau",))
+    said = {
+        "les navires du Canada": "navire",
+        "le Bâtiment, le bateau": "bâtiment",
+        "un navire, un bâtiment": None,
+        "un bateau": None,
+    }
+    assert {tgt: chosen(term, tgt) for tgt in said} == said

@@ -239,7 +239,7 @@ class Part:
 
     @torch.inference_mode()
     def __init__(self, translator: Translator, piece: Piece, session: Session) -> None:
-        self.piece, self._translator = piece, translator
+        self.piece, self._translator = replace(piece, chosen=session.chosen), translator
         self._collated = translator.decoder.collated([piece], [session.cache])
         self._encoded, self._ready, (self._longest,) = translator.decoder.read_in(
             [piece], self._collated

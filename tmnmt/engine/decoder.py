@@ -108,7 +108,8 @@ class Decoder:
         with weights takes as long for ten rows as for many."""
         if self.terms is None:
             return
-        rows = [*self.terms.lacking([p.read for p in pieces], [one.best for one in decoded])]
+        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
+        rows = [*self.terms.lacking(texts, chosen, [one.best for one in decoded])]
         if not rows:
             return
         some = [pieces[row] for row in rows]
@@ -158,7 +159,8 @@ class Decoder:
             read = [nfc(pieces[row].read) for row in rows]
             return self.linker.along(some, [*zip(read, said, strict=True)])
 
-        return terms.put_in([piece.read for piece in pieces], found, again, linked)
+        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
+        return terms.put_in(texts, chosen, found, again, linked)
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings

@@ -4,7 +4,7 @@ of the input."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -12,6 +12,7 @@ from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.segments import Match, Other, Translation
+from tmnmt.terms.term import Term
 
 AHEAD = 32  # sentences, at least, that are retrieved for together
 SORTED_BATCHES = 2  # this many batches are read before sentences are sorted by length
@@ -40,6 +41,8 @@ class Piece:
     # where its text may have codes: the segment, which its pieces share, and what the model reads
     coded: Coded | None = field(default=None, compare=False)
     masked: str = ""
+    # the targets that its document has confirmed for terms of several
+    chosen: Mapping[Term, str] = field(default_factory=dict, compare=False)
 
     @property
     def read(self) -> str:

@@ -24,6 +24,7 @@ from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.cache_file import Saved, load_caches, save_caches
 from tmnmt.segments import Alternative, Translation
+from tmnmt.terms.term import Term
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Session:
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
         self.done: list[Done] = []
+        # of terms with several targets, those that were confirmed last in this document
+        self.chosen: dict[Term, str] = {}
         # where translations are written: the last text, and the cache without what was written of
         # it
         self._before: tuple[str, CacheContents] | None = None
@@ -152,7 +155,7 @@ class Session:
         """From now on another document is translated: the cache is empty; what was confirmed is
         still found."""
         with self.translator.lock:
-            self.done.append(Done("", ""))
+            self._note(Done("", ""), in_index=False)
             self.cache, self._before = self.translator.new_cache(), None
             self.forget_work()
 
@@ -236,14 +239,27 @@ class Session:
 
     def _note(self, entry: Done, in_index: bool) -> None:
         self.done.append(entry)
+        self._choose(entry)
         if entry.id:
             self.confirmed.add(entry, in_index)
 
+    def _choose(self, entry: Done) -> None:
+        """Takes over how a segment that is done says its terms; none is known where a document
+        begins."""
+        if not entry.src:
+            self.chosen = {}
+        elif entry.tgt and self.translator.terms is not None:
+            self.chosen = {**self.chosen, **self.translator.terms.chosen(entry.src, entry.tgt)}
+
     def _fill_again(self) -> None:
-        """The cache from what was confirmed since the document began."""
+        """The cache, and what terms are said by, from what was confirmed since the document
+        began."""
         translator, start = self.translator, 0
         for at, entry in enumerate(self.done, 1):
             start = start if entry.src else at
+        self.chosen = {}
+        for entry in self.done[start:]:
+            self._choose(entry)
         self.cache, self._before = translator.new_cache(), None
         if translator.settings.caches:
             self._remember([(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt])

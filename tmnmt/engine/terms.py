@@ -6,8 +6,9 @@ the decoder looked at, and one of its forms takes their place (`tmnmt.engine.rew
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,16 @@ from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import piece_spans, with_same_words
 from tmnmt.engine.rewriting import APOSTROPHES, Either, Fixed, Form, Insert, Part, Spelling
 from tmnmt.segments import Token, Translation
-from tmnmt.terms.check import term_checks, where
+from tmnmt.terms.check import chosen, term_checks, where
 from tmnmt.terms.find import Finder, Found
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
+from tmnmt.terms.term import Term
 from tmnmt.text import nfc, token_spans
 from tmnmt.vocab import UNK, Vocabulary
 
 Array = NDArray[np.float64]
 Searched = Callable[[Sequence[int], Sequence[Sequence[Part]]], list[Hypothesis]]
+Chosen = Mapping[Term, str]  # the target that a document has confirmed for a term of several
 Linked = Callable[[Sequence[int], Sequence[Sequence[int]]], list[Array]]
 TAKEN = ("memory", "adapted")  # origins that are checked beside the model's own
 INSIDE = 0.35  # of what a word comes from, at least, is the term's where it stands for the term
@@ -47,45 +50,69 @@ class TermList:
         self.spelling = Spelling(vocab, self.small)
 
     def put_in(
-        self, texts: Sequence[str], said: Sequence[Hypothesis], search: Searched, link: Linked
+        self,
+        texts: Sequence[str],
+        chosen: Sequence[Chosen],
+        said: Sequence[Hypothesis],
+        search: Searched,
+        link: Linked,
     ) -> list[Hypothesis]:
         """The translations of these texts with the terms that they lack."""
-        found, lacking = list(said), self.lacking(texts, said)
+        found, lacking = list(said), self.lacking(texts, chosen, said)
         if not lacking:
             return found
         links = link([*lacking], [said[row].ids for row in lacking])
         parts = {
             row: parts
             for (row, some), own in zip(lacking.items(), links, strict=True)
-            if (parts := _Rewritten(self, nfc(texts[row]), said[row].ids, own).parts(some))
+            if (
+                parts := _Rewritten(self, nfc(texts[row]), chosen[row], said[row].ids, own).parts(
+                    some
+                )
+            )
         }
         if parts:
             for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
                 found[row] = replace(best, before=said[row])
         return found
 
-    def lacking(self, texts: Sequence[str], said: Sequence[Hypothesis]) -> dict[int, list[Found]]:
-        """The rows whose translations lack a target, each with the places of its terms."""
+    def lacking(
+        self, texts: Sequence[str], chosen: Sequence[Chosen], said: Sequence[Hypothesis]
+    ) -> dict[int, list[Found]]:
+        """The rows whose translations lack a target, each with the places of its terms. `chosen`:
+        of every text, the targets that alone count."""
         return {
             row: some
-            for row, (text, best) in enumerate(zip(texts, said, strict=True))
-            if (some := self._lacking(nfc(text), best.ids))
+            for row, (text, own, best) in enumerate(zip(texts, chosen, said, strict=True))
+            if (some := self._lacking(nfc(text), own, best.ids))
         }
 
-    def _lacking(self, text: str, ids: Sequence[int]) -> list[Found]:
+    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[Found]:
         """The places of terms in a text for which its translation has less targets."""
-        found = self.found(text)
+        found = self.found(text, chosen)
         said = nfc(self.vocab.decode(ids)) if found else ""
         lacking = list[Found]()
         for term in dict.fromkeys(at.term for at in found):
-            places = [at for at in found if at.term is term]
+            places = [at for at in found if at.term == term]
             if len(where(term, said, self.hard)) < len(places):
                 lacking += places
         return lacking
 
-    def found(self, text: str) -> list[Found]:
-        """Where the terms stand that have a target."""
-        return [one for one in self._finder.find(text) if one.term.targets]
+    def found(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[Found]:
+        """Where the terms stand that have a target; of those that are `chosen` with that alone."""
+        return [
+            replace(one, term=replace(one.term, targets=(chosen[one.term],)))
+            if one.term in chosen
+            else one
+            for one in self._finder.find(text)
+            if one.term.targets
+        ]
+
+    def chosen(self, src: str, tgt: str) -> dict[Term, str]:
+        """The targets that a translation has for those terms of its source that have several."""
+        terms = dict.fromkeys(one.term for one in self.found(nfc(src)))
+        several = (term for term in terms if len(term.targets) > 1)
+        return {term: one for term in several if (one := chosen(term, nfc(tgt)))}
 
     def forms(self, at: Found, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
         """What may stand for a term found in a text. `is_noun`: small words stand before it."""
@@ -129,6 +156,7 @@ class _Rewritten:
         self,
         terms: TermList,
         text: str,
+        chosen: Chosen,
         ids: tuple[int, ...],
         links: Array,
     ) -> None:
@@ -140,7 +168,7 @@ class _Rewritten:
         self._pieces = piece_spans([vocab.piece(one) for one in ids], self._said)
         self._taken = {  # words that are a term's
             at
-            for term in dict.fromkeys(at.term for at in terms.found(text))
+            for term in dict.fromkeys(at.term for at in terms.found(text, chosen))
             for span in where(term, self._said, terms.hard)
             for at in _covered(self._words, *span)
         }

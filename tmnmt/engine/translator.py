@@ -393,7 +393,8 @@ class Translator:
             batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
             done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
             left = [row for row in range(len(batch)) if row not in done]
-            pieces, caches = [batch[row] for row in left], [sessions[row].cache for row in left]
+            pieces = [replace(batch[row], chosen=sessions[row].chosen) for row in left]
+            caches = [sessions[row].cache for row in left]
             decoded = self.decoder.decoded(pieces, caches, explain)
             self._remember(caches, [one.best for one in decoded])
             done |= zip(left, map(self._translated, pieces, decoded), strict=True)

@@ -30,6 +30,13 @@ def where(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
     return [(at.start, at.end) for at in there if not exact or _is_given(at, tgt)]
 
 
+def chosen(term: Term, tgt: str) -> str | None:
+    """Which of its targets a translation has for a term, in whatever form; None where it has none
+    of them, or several."""
+    there = {one.term.source for one in _there(term, tgt)}.intersection(term.targets)
+    return there.pop() if len(there) == 1 else None
+
+
 def _is_given(at: Found, tgt: str) -> bool:
     own, here = (match_tokens(text) for text in (at.term.source, tgt[at.start : at.end]))
     return [*map(str.casefold, own)] == [*map(str.casefold, here)]
