@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.capitals import capitalised, in_capitals, recased
+from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, recased
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
+from tmnmt.records import spelt
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,17 @@ def test_every_word_is_as_the_model_knows_it_best_and_placeholders_stay() -> Non
 def test_it_is_letter_for_letter(text: str) -> None:
     shown = capitalised(recased(Text(text), len))
     assert len(shown) == len(text) and shown.casefold() == recased(Text(text), len).casefold()
+
+
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (["▁a", "<0xC5>", "<0x82>", "b"], "AŁB"),
+        (["<0xC5>", "<0x82>", "<0xC3>", "<0xB3>"], "ŁÓ"),
+        (["▁x", "<0xE2>", "<0x82>", "<0xAC>"], "X€"),
+        (["<0xC4>", "<0xB1>"], "ı"),  # its capital, I, has one byte
+        (["<0xC5>", "y"], "\ufffdY"),
+    ],
+)
+def test_letters_of_bytes_are_shown_in_capitals(pieces: list[str], shown: str) -> None:
+    assert "".join(spelt(pieces_in_capitals(pieces))).strip() == shown

@@ -26,6 +26,7 @@ from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index import MemoryIndex, build
+from tmnmt.records import words
 from tmnmt.segments import Match, Segment, Translation
 from tmnmt.text import token_spans
 
@@ -353,3 +354,13 @@ def test_a_half_of_a_character_in_a_code_is_refused(translator: Translator) -> N
         translator.translate([Text("a", (Code(0, "standalone", "\ud800"),))])
     with pytest.raises(UsageError, match="a list of texts is wanted"):
         translator.translate(Text("a"))  # type: ignore[arg-type]
+
+
+def test_a_letter_written_byte_by_byte_is_told_in_capitals(translator: Translator) -> None:
+    (free,) = translator.translate([PAIRS[0][0]], explain=True)
+    pieces = ("▁z", "<0xC5>", "<0x82>", "oty")
+    tokens = tuple(replace(free.tokens[0], text=piece) for piece in pieces)
+    coded = Coded("THE ZŁOTY", len)
+    made = replace(free, tgt="ZŁOTY", tokens=tokens)
+    coded.add(whole_piece(coded), made)
+    assert [word for word, _ in words(coded.finished(made).tokens)] == ["ZŁOTY"]

@@ -7,11 +7,13 @@ read in the letters of a sentence, and what comes out is in capitals again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from tmnmt.codes.record import Text
 
 LONG = 4  # letters of a word that is no mere abbreviation
+_BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")  # of a letter that no subword has
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -35,6 +37,24 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
         else:
             shown += part[1]
     return shown
+
+
+def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:
+    """The subwords of a text in capitals. A letter that is written byte by byte, <0xC5><0x82>,
+    becomes the bytes of its capital; one whose capital has not as many bytes stays."""
+    made = list[str]()
+    for are_bytes, some in groupby(pieces, lambda piece: bool(_BYTE.fullmatch(piece))):
+        own = list(some)
+        made += _bytes_in_capitals(own) if are_bytes else map(str.upper, own)
+    return made
+
+
+def _bytes_in_capitals(pieces: list[str]) -> list[str]:
+    letters = bytes(int(piece[3:5], 16) for piece in pieces).decode(errors="ignore")
+    capitals = letters.upper().encode()
+    if len(letters.encode()) != len(pieces) or len(capitals) != len(pieces):
+        return pieces
+    return [f"<0x{byte:02X}>" for byte in capitals]
 
 
 def _as_known(word: str, size: Callable[[str], int]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tmnmt.codes.apart import kept_apart
-from tmnmt.codes.capitals import capitalised, in_capitals, recased
+from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, recased
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked_codes, place
@@ -24,7 +24,7 @@ from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.numbers import mended
-from tmnmt.segments import Match, Translation
+from tmnmt.segments import Match, Token, Translation
 from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ class Coded:
         codes = tuple(c for c in text.codes if not is_text(c)) if self._finds else text.codes
         tokens = translation.tokens
         if self.in_capitals:
-            tokens = tuple(replace(token, text=token.text.upper()) for token in tokens)
+            capitals = pieces_in_capitals([token.text for token in tokens])
+            tokens = tuple(map(_shown_as, tokens, capitals))
         return replace(
             translation,
             src=self.given.plain,
@@ -228,6 +229,10 @@ class Coded:
             text = place(Text(part.read, tuple(codes)), part.written, words, into, links, halves)
             found += [" ", *text.parts()] if found and part.written else text.parts()
         return joined(found)
+
+
+def _shown_as(token: Token, text: str) -> Token:
+    return replace(token, text=text)
 
 
 def _found(parts: Sequence[str], text: str) -> Spans:

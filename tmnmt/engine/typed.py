@@ -24,7 +24,7 @@ from tmnmt.layers.combine import Stepped
 from tmnmt.vocab import FIRST, Vocabulary
 
 _BLANKS = re.compile(r"[ \t\n\r\f\v]+")  # as sentencepiece has them: no-break ones are letters
-_BYTE = re.compile("<0[xX]([0-9A-Fa-f]{2})>")
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 class Spellings:
