@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tmnmt.cli.options import MODEL
+from tmnmt.config.bounds import MOST_WORDS_EACH
 
-MOST_WORDS_EACH = 1000  # as `tmnmt.models.shortlist` has it
 PAIRS = 30_000  # at least that are learned from, evenly spaced, where there are so many
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 from tmnmt.segments import Segment
 
+MOST_WORDS_EACH = 1000  # target words that a shortlist has for a source word
+
 
 class Bound(NamedTuple):
     """`allowed` completes "it must be ..."; no bound holds for nan or an infinite number.

@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from tmnmt.config.bounds import MOST_WORDS_EACH
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.models.folder import (
@@ -25,8 +26,6 @@ from tmnmt.models.folder import (
 )
 from tmnmt.models.weights import packed, unpacked
 from tmnmt.vocab import EOS, FIRST, PairVocabulary, Vocabulary
-
-MOST_WORDS_EACH = 1000  # of a source word
 
 
 @dataclass(frozen=True)
