@@ -253,6 +253,37 @@ def test_tags_in_messages_are_codes_also_where_a_memory_has_them_as_text(
     assert re.search("<i>.*</i>", targets[3] or "")
 
 
+ESCAPED = "Click &lt;b&gt;here&lt;/b&gt;."
+IN_ELEMENTS = 'Click <bpt {0}="1">&lt;b&gt;</bpt>here<ept {0}="1">&lt;/b&gt;</ept>.'
+BACK = "&lt;b&gt;Ici&lt;/b&gt;, cliquez."
+BACK_IN_ELEMENTS = '<bpt {0}="1">&lt;b&gt;</bpt>Ici<ept {0}="1">&lt;/b&gt;</ept>, cliquez.'
+
+
+@pytest.mark.parametrize(
+    ("theirs", "theirs_back"), [(ESCAPED, BACK), (IN_ELEMENTS, BACK_IN_ELEMENTS)]
+)
+@pytest.mark.parametrize(("ours", "back"), [(ESCAPED, BACK), (IN_ELEMENTS, BACK_IN_ELEMENTS)])
+def test_tags_as_text_and_in_elements_are_the_same_in_a_file_and_a_memory(
+    folder: Path, tmp_path: Path, ours: str, back: str, theirs: str, theirs_back: str
+) -> None:
+    """And another pair of the same words counts less."""
+    memory, path, out = tmp_path / "a.tmx", tmp_path / "a.xlf", tmp_path / "b.xlf"
+    pairs = (("Click here.", "Sans balises."), (theirs.format("i"), theirs_back.format("i")))
+    memory.write_text(
+        '<tmx version="1.4"><header srclang="en"/><body>'
+        + "".join(
+            f'<tu><tuv xml:lang="en"><seg>{src}</seg></tuv>'
+            f'<tuv xml:lang="fr"><seg>{tgt}</seg></tuv></tu>'
+            for src, tgt in pairs
+        )
+        + "</body></tmx>"
+    )
+    path.write_text(HEAD + NEW.format("1", ours.format("id")) + TAIL)
+    assert translate(folder, str(path), "-o", str(out), "--memory", str(memory)) == 0
+    assert f">{back.format('id')}</target>" in out.read_text()
+    assert 'match-quality="100' in out.read_text()
+
+
 def test_analyse_counts_the_units_of_files(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

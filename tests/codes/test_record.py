@@ -10,7 +10,7 @@ from coded_texts import CODES, PARTS, TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.record import Code, Kind, Part, Text, joined, pairs, same
+from tmnmt.codes.record import Code, Kind, Part, Text, alike, joined, native, pairs, same
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError
 
@@ -103,3 +103,21 @@ def test_spans_are_found_by_their_pair_and_halves_are_left_alone() -> None:
     crossing = [code("open", "1"), code("open", "2"), code("close", "1"), code("close", "2")]
     assert pairs(crossing) == {0: 2, 1: 3}
     assert pairs([code("close", "1"), code("open", "1"), code("open", ""), code("close", "")]) == {}
+
+
+def test_a_tag_is_the_same_as_text_and_in_the_elements_of_formats() -> None:
+    bold, tmx, xliff, other = (
+        Code(0, "open", markup, "1", form)
+        for markup, form in (
+            ("<b>", ""),
+            ('<bpt i="1" x="1">&lt;b&gt;</bpt>', "tmx"),
+            ('<x:bpt id="3">&lt;b></x:bpt>', "xliff1"),
+            ('<g id="1">', "xliff1"),
+        )
+    )
+    assert [native(one) for one in (bold, tmx, xliff, other)] == ["<b>", "<b>", "<b>", ""]
+    assert alike([bold], [tmx]) and alike([tmx], [xliff]) and not same([bold], [tmx])
+    assert (
+        not alike([bold], [other]) and not alike([bold, bold], [bold]) and alike([other], [other])
+    )
+    assert not alike([bold], [Code(0, "close", "<b>", "1")])

@@ -127,7 +127,15 @@ def by_tmnmt(case: Case) -> Found | None:
 
 
 def _counted(units: Iterable[Unit], kind: str) -> tuple[int, int]:
-    codes = [sum(code.kind != "blank" for code in unit.source.codes) for unit in units]
+    # HTML that stands as text in XLIFF is codes here, and text in Okapi
+    as_text = {"xliff", "xliff2"}
+    codes = [
+        sum(
+            code.kind != "blank" and bool(code.form or kind not in as_text)
+            for code in unit.source.codes
+        )
+        for unit in units
+    ]
     segments = sum(
         bool(unit.source.plain.strip() or own) for unit, own in zip(units, codes, strict=True)
     )

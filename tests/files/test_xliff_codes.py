@@ -186,7 +186,7 @@ def test_the_codes_of_a_match_are_its_units_or_placeholders() -> None:
     assert candidate_of(foreign, known, "", XLIFF2) == '<ph id="1" disp="&lt;ph/&gt;"/>a '
 
 
-@given(BOTH, st.lists(st.sampled_from(["un", "deux", "<b>", "."]), max_size=6), st.randoms())
+@given(BOTH, st.lists(st.sampled_from(["un", "deux", "<b c>", "."]), max_size=6), st.randoms())
 @settings(max_examples=150)
 def test_placed_codes_can_be_written(
     drawn: tuple[str, Form], words: list[str], random: Random
@@ -200,3 +200,18 @@ def test_placed_codes_can_be_written(
     assert refusal(placed, source.codes, form) == ""
     again = text_of(content_of(placed, form).encode(), "", form)
     assert same(again.codes, source.codes)
+
+
+def test_html_that_stands_as_text_is_codes_and_is_written_as_text_again() -> None:
+    for text_in, form in ((text1, XLIFF1), (text2, XLIFF2)):
+        raw = " Click &lt;b&gt;here&lt;/b&gt;, if a &lt; b or c &gt; d, &lt;file&gt;.&lt;br/&gt;"
+        text = text_in(raw)
+        assert text.plain == "Click here, if a < b or c > d, <file>."
+        assert [code.markup for code in text.codes if code.kind != "blank"] == [
+            "<b>",
+            "</b>",
+            "<br/>",
+        ]
+        assert content_of(text, form) == raw
+    many = "&lt;br/&gt;" * 1001
+    assert not [code for code in text1(many).codes if code.kind != "blank"]

@@ -9,14 +9,17 @@ it together again."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+from xml.sax.saxutils import unescape
 
 Kind = Literal["open", "close", "standalone", "placeholder", "blank"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TMX = "tmx"  # the form of codes whose markup is an inline element of TMX, or one tag of it
+_ELEMENT = re.compile(r"<(?:\w+:)?(?:bpt|ept|ph|it|ut)(?:\s[^<>]*)?>([^<]+)</[^<>]+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,25 @@ def same(some: Sequence[Code], others: Sequence[Code]) -> bool:
     return _counted(some) == _counted(others)
 
 
+def native(code: Code) -> str:
+    """What stands for a code in the format that its text is from: <b>, as text or inside a bpt. ""
+    where its element does not say it."""
+    if not code.form:
+        return code.markup
+    found = _ELEMENT.fullmatch(code.markup)
+    return unescape(found[1]) if found else ""
+
+
+def alike(some: Sequence[Code], others: Sequence[Code]) -> bool:
+    """Whether two texts have the same codes, as their own format has them: <b> as text is the same
+    as in a bpt of TMX or XLIFF. Blanks do not count."""
+    return _counted(map(_bare, some)) == _counted(map(_bare, others))
+
+
+def _bare(code: Code) -> Code:
+    return replace(code, form="", markup=own) if code.form and (own := native(code)) else code
+
+
 def is_text(code: Code) -> bool:
     """Whether it is written as it stands in the plain text, as %s is."""
     return code.kind == "placeholder" and not code.form and code.covers > 0
@@ -130,7 +152,7 @@ def inline(codes: Sequence[Code]) -> list[Code]:
     return [code for code in codes if code.kind != "blank" and not is_text(code)]
 
 
-def _counted(codes: Sequence[Code]) -> Counter[tuple[str, str, str]]:
+def _counted(codes: Iterable[Code]) -> Counter[tuple[str, str, str]]:
     return Counter((code.kind, code.form, code.markup) for code in codes if code.kind != "blank")
 
 

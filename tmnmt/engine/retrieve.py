@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tmnmt.codes.record import Beside, Code, Text, inline
+from tmnmt.codes.record import Beside, Code, Text, inline, native
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.verbatim import has_codes, worth_most
@@ -171,11 +171,12 @@ class Retriever:
 
 
 def _as_text(asked: Asked) -> str:
-    """The text with its tags in it; "" where it has no codes but tags and placeholders, or none."""
-    codes = inline(asked.codes or ())
-    if not codes or any(code.form for code in codes):
+    """The text with its tags in it, as its own format has them; "" where it has no codes but
+    placeholders, or one that does not say what it is there."""
+    codes = asked.codes or ()
+    if not (own := inline(codes)) or not all(map(native, own)):
         return ""
-    return Text(asked.text, asked.codes or ()).written()
+    return Text(asked.text, tuple(replace(code, markup=native(code)) for code in codes)).written()
 
 
 def _tagged(match: Match) -> Match:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tmnmt.codes.record import Code, inline, same
+from tmnmt.codes.record import Code, alike, inline
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.index.worth import FULL
 from tmnmt.segments import Match, MemorySource, Token, Translation
@@ -18,7 +18,7 @@ from tmnmt.vocab import Vocabulary
 
 def has_codes(match: Match, codes: Sequence[Code]) -> bool:
     """Whether its source has these codes, but for placeholders that are written in the text."""
-    return same(inline(match.segment.src_codes), inline(codes))
+    return alike(inline(match.segment.src_codes), inline(codes))
 
 
 def agreeing(matches: Sequence[Match], codes: Sequence[Code] | None) -> Sequence[Match]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tmnmt.codes.record import Code, Text
-from tmnmt.codes.tags import phrase_tags, with_tags
+from tmnmt.codes.tags import html_tags, phrase_tags
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
     Around,
@@ -115,8 +115,8 @@ class _TransUnit(UnitElement):
 
     def text(self, node: Node | _Mrk) -> Text:
         """What stands between its tags."""
-        text = text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1)
-        return with_tags(text, phrase_tags) if self.tool is PHRASE else text
+        tags = phrase_tags if self.tool is PHRASE else html_tags
+        return text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1, tags)
 
     def unit(
         self,

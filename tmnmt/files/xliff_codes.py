@@ -6,6 +6,7 @@ What the standards leave to the tool is decided as for TMX (`tmnmt.formats.tmx_c
 - A mrk of type "protected", or that says translate="no", is a placeholder that covers its text.
 - A standalone code covers a space where it is a line break, or stands between two letters or
   digits, so that words do not run together.
+- HTML that stands there as text, &lt;b>, is codes as well; it is written as text again.
 - Elements of others are standalone codes with all that is in them. Comments and processing
   instructions are nothing.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.codes.tags import Tags, html_tags, with_tags
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.xml_text import escaped, escaped_attribute
@@ -48,13 +50,17 @@ class Form:
     candidate: Callable[[str, int, str], str]
 
 
-def text_of(content: bytes, prefix: str, form: Form) -> Text:
+def text_of(content: bytes, prefix: str, form: Form, tags: Tags = html_tags) -> Text:
     """The text of a <source> or <target>, cleaned as those of a memory; `prefix` is that of XLIFF's
-    own elements in this file, "" or as "x:"."""
+    own elements in this file, "" or as "x:". What the text has as `tags` is codes, too: &lt;b> is
+    no word."""
     raw = content.decode()
     if "<" not in raw:
-        return clean_codes(Text(unescaped(raw)))[0]
-    return clean_codes(joined(_Flow(_TOKEN.findall(raw), prefix, form).parts()))[0]
+        text = Text(unescaped(raw))
+    else:
+        text = joined(_Flow(_TOKEN.findall(raw), prefix, form).parts())
+    with_all = with_tags(text, tags)
+    return clean_codes(with_all if len(with_all.codes) <= MAX_CODES else text)[0]
 
 
 def content_of(text: Text, form: Form) -> str:

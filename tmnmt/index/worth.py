@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tmnmt.codes.record import Code, inline, same
+from tmnmt.codes.record import Code, alike, inline
 from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import SLACK
@@ -118,7 +118,7 @@ def _of_segment(asked: Asked, segment: Segment, penalties: Penalties) -> list[Re
     made = _made_by(segment)
     off = {
         "codes": asked.codes is not None
-        and not same(inline(asked.codes), inline(segment.src_codes)),
+        and not alike(inline(asked.codes), inline(segment.src_codes)),
         "domain": penalties.domain is not None and not _is_of(segment, *penalties.wanted),
         "machine": made & {*MACHINE} != set(),
         "alignment": made & {*ALIGNMENT} != set(),
