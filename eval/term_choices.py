@@ -3,11 +3,15 @@
 python eval/term_choices.py --test memories/held-out/law.test.en-fr.tsv.gz --terms terms.csv
 
 Of every document the segments are translated that have such a term and one of its targets in their
-reference, and each reference is confirmed before the next segment. What is told, of the places of
-terms: LTCR, the share of pairs in a document that are translated alike; and how many of those that
-come after a confirmed one have the target that was confirmed last, and the one of their own
-reference. A place without any of the targets counts as translated otherwise. "as ever" is with the
-session cache, the confirmed pairs and the list; "chosen" prefers the confirmed target, too."""
+reference, and each reference is confirmed before the next segment. Of the places of terms is told:
+
+- LTCR, the share of pairs in a document that are translated alike; also that of the references, and
+  of those terms alone that the document's references say by one target;
+- how many of those that come after a confirmed one have the target that was confirmed last, and the
+  one of their own reference.
+
+A place without any of the targets counts as translated otherwise. "as ever" is with the session
+cache, the confirmed pairs and the list; "chosen" prefers the confirmed target, too."""
 
 from __future__ import annotations
 
@@ -84,6 +88,7 @@ def measured(
     kind: type[Session],
 ) -> dict[str, float]:
     groups, last, right, later = defaultdict[object, list[str]](list), 0, 0, 0
+    wanted = defaultdict[object, list[str]](list)
     said, references = list[str](), list[str]()
     for document, some in documents.items():
         session, confirmed = kind(translator), dict[Term, str]()
@@ -94,16 +99,20 @@ def measured(
             for term, target in own.items():
                 came = chosen(term, done) or f"none {number}"
                 groups[document, term].append(came)
+                wanted[document, term].append(target)
                 if term in confirmed:
                     later += 1
                     last += came == confirmed[term]
                     right += came == target
             confirmed |= own
             session.confirm(segment.src, segment.tgt)
-    found = consistency(groups.values())
+    found, theirs = consistency(groups.values()), consistency(wanted.values())
+    of_one = consistency(some for key, some in groups.items() if len({*wanted[key]}) == 1)
     return {
         "segments": len(said),
         "LTCR %": round(100 * (found.ltcr or 0), 1),
+        "LTCR of the references %": round(100 * (theirs.ltcr or 0), 1),
+        "LTCR where references have one target %": round(100 * (of_one.ltcr or 0), 1),
         "places after a confirmed one": later,
         "as confirmed last %": round(100 * last / max(1, later), 1),
         "as their reference %": round(100 * right / max(1, later), 1),

@@ -26,6 +26,7 @@ from tmnmt.config.options import ConfirmTo, Decoding, Remember, Remembering, Sea
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.opened import devices, load_layers
 from tmnmt.engine.pieces import pieces
+from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
@@ -1202,3 +1203,26 @@ def test_a_session_of_the_former_format_is_gone_on_with(folder: Path, tmp_path: 
 
     damaged(path, former)
     assert Translator.load(folder).session(path).done == session.done
+
+
+def test_of_a_long_document_few_segments_are_prepared_at_a_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what comes out does not depend on it, nor on how many documents there are."""
+    translator = Translator.load(folder, decoding=Decoding(beam=1, batch=2))
+    sources = [f"{PAIRS[number % len(PAIRS)][0]} {number}" for number in range(24)]
+    expected = [one.tgt for one in translator.stream([sources])]
+    prepared, prepare = list[object](), Preparation.pieces
+
+    def counted(self: Preparation, text: Any, *rest: Any) -> Any:
+        prepared.append(text)
+        return prepare(self, text, *rest)
+
+    monkeypatch.setattr(Preparation, "pieces", counted)
+    monkeypatch.setattr("tmnmt.engine.translator.PIECES_AT_ONCE", 5)
+    found, most = list[str](), 0
+    for one in translator.stream([sources, [], sources[:1]]):
+        found.append(one.tgt)
+        most = max(most, len(prepared) - len(found))
+    assert found == [*expected, expected[0]]
+    assert len(prepared) == 25 and most < 12

@@ -35,9 +35,11 @@ class Preparation:
         documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
         queue: InOrder,
         tag: str,
+        at_once: int | None = None,
     ) -> Iterator[list[Piece]]:
         """Every document as the pieces to be translated, the last of a segment with what is then
-        confirmed; blank lines part documents. Announces all to `queue`."""
+        confirmed; blank lines part documents. Announces all to `queue`. `at_once`: a longer
+        document comes in lists of about so many pieces, each made when it is asked for."""
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
@@ -47,6 +49,9 @@ class Preparation:
                     made, pair = self.pieces(text, number, queue, tag), next(confirmed, None)
                     made = [replace(piece, beside=near) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
+                    if at_once is not None and len(prepared) > at_once:
+                        yield prepared[:-1]
+                        prepared = prepared[-1:]  # the last of its document, perhaps
                 number += 1
                 if prepared:
                     yield [*prepared[:-1], replace(prepared[-1], last=True)]

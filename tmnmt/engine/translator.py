@@ -82,6 +82,7 @@ from tmnmt.vocab import UNK, PairVocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 HELD = 8  # batches, at most, that wait for so many
+PIECES_AT_ONCE = 256  # of a document: more would only lie in memory
 LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
 
 
@@ -336,7 +337,8 @@ class Translator:
         # segments that links are wanted for, by their numbers; batches held back for them
         unlinked, held = dict[int, Coded](), 0
         ahead = first is None and not (confirms and self.settings.memorises)
-        prepared = self.preparation.documents(documents, queue, tag)
+        at_once = None if in_order else PIECES_AT_ONCE
+        prepared = self.preparation.documents(documents, queue, tag, at_once)
         batches = self.batches(prepared, in_order, ahead)
         if self.terms is not None and not in_order:
             batches = joined(batches, LACKING_TOGETHER)
