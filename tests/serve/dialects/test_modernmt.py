@@ -66,4 +66,5 @@ def test_the_real_client_hears_what_is_wrong(client: Any) -> None:
 def test_a_plain_get_without_languages_as_okapi_sends_it(served: Server) -> None:
     found = served.get("/modernmt/translate", q=PAIRS[0][0], context="none")
     assert found["data"]["translation"] == PAIRS[0][1] and found["status"] == 200
+    assert served.get("/modernmt/languages")["data"] == {"en": ["fr"]}  # as Weblate asks
     assert served.ask("POST", "/modernmt/memories/1", {}).status == 405

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
@@ -46,7 +47,7 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 async def translate(service: Service, asked: Asked) -> Any:
-    answer = await service.translate(wanted(asked.values), asked.caller)
+    answer = await answer_of(service, asked, wanted(asked.values))
     return answered(asked.values, answer)
 
 

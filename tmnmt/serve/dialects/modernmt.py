@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.languages import language
 from tmnmt.serve.markup import Form, markup
@@ -88,12 +89,20 @@ async def translate(service: Service, asked: Asked) -> Any:
     ids = hinted(asked.values)
     names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
     asks = wanted(asked.values, names)
-    return answered(asked.values, asks, await service.translate(asks, asked.caller))
+    return answered(asked.values, asks, await answer_of(service, asked, asks))
 
 
 async def languages(service: Service, asked: Asked) -> Any:
     every = [one.code for model in service.models for one in model.languages]
     return _said(sorted(set(every)))
+
+
+async def pairs(service: Service, asked: Asked) -> Any:
+    """Target languages by their source language, as Weblate asks for them."""
+    found: dict[str, list[str]] = {}
+    for source, target in dict.fromkeys(model.languages for model in service.models):
+        found.setdefault(source.code, []).append(target.code)
+    return _said(found)
 
 
 async def memories(service: Service, asked: Asked) -> Any:
@@ -162,6 +171,7 @@ MODERNMT = Dialect(
     "ModernMT",
     ("/modernmt",),
     (
+        Route("GET", "/languages", pairs, "read"),
         Route("GET", "/translate/languages", languages, "read"),
         Route("POST", "/translate/languages", _by_header(get=languages), "read"),
         Route("GET", "/translate", translate),
