@@ -1,6 +1,6 @@
 """Clients of the server that are not installed with the tests' own packages: DeepL's library for
-Node, from npm; Okapi's connectors for Java, from Maven Central; and Weblate, from PyPI, in an
-environment of its own; 130 MB.
+Node, from npm; Okapi's connectors and OmegaT's, for Java, from Maven Central; and Weblate, from
+PyPI, in an environment of its own; 140 MB.
 
     python tests/fetch_clients.py        # into .cache/clients; needs npm and mvn
 

@@ -1,5 +1,6 @@
 """Clients that do not stand among the tests' own packages, run for real: DeepL's library for Node,
-Okapi's connectors, and Weblate's machinery. `python tests/fetch_clients.py` gets them."""
+Okapi's and OmegaT's connectors, and Weblate's machinery. `python tests/fetch_clients.py` gets
+them."""
 
 from __future__ import annotations
 
@@ -55,6 +56,24 @@ def test_okapis_connectors(served: Server, folder: Path) -> None:
     exact, alike = told["toolkit"]
     assert exact[1:3] == ["100", PAIRS[0][1]]
     assert 60 <= int(alike[1]) < 100 and alike[2] == PAIRS[0][1]
+
+
+def test_omegats_connectors(served: Server) -> None:
+    coded = "The <g0>Commission shall</g0> inform <x1/> the Member States & others."
+    half = "The</g2> Commission <b3>shall inform."  # of a segment that ends within a span
+    java = ["java", "-Djava.awt.headless=true", "-cp", f"{FETCHED / 'jars'}/*"]
+    texts = [PAIRS[0][0], coded, half]
+    lines = said(
+        "clients", "jars", [*java, str(TESTS / "clients" / "OmegaT.java"), served.url, *texts]
+    )
+    found = [line.split("\t")[1] for line in lines.splitlines() if "\t" in line]
+    assert len(found) == 8
+    for plain, tagged, alone, refused in (found[:4], found[4:]):
+        assert plain == PAIRS[0][1]
+        assert all(tagged.count(code) == 1 for code in ("<g0>", "</g0>", "<x1/>"))
+        assert tagged.index("<g0>") < tagged.index("</g0>")
+        assert all(alone.count(code) == 1 for code in ("</g2>", "<b3>"))
+        assert refused and refused != "null"
 
 
 def test_weblates_machinery(served: Server) -> None:

@@ -27,7 +27,7 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     source, sign, target = fields["langpair"].partition("|")
     if not sign or not source.strip() or not target.strip():
         raise wrong("langpair must be two codes of languages, as en|fr")
-    form: Form = "html" if fields["format"] == "html" else "text"
+    form: Form = "html" if fields["format"] == "html" else "tagged"
     return Wanted((fields["q"],), source, target, form)
 
 
