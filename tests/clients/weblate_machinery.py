@@ -122,7 +122,8 @@ def main() -> None:
         found: dict[str, Any] = {
             name: tried(name, url + at, texts) for name, at in SERVICES.items()
         }
-        found["terms"] = with_terms("deepl", url + SERVICES["deepl"])
+        for name in ("deepl", "modernmt"):
+            found[f"{name} with terms"] = with_terms(name, url + SERVICES[name])
     print(json.dumps(found))
 
 
