@@ -153,10 +153,11 @@ class Queue:
         return job.future
 
     def _wait_before(self, job: Job) -> float:
-        """Seconds until the texts that go before those of a new request are done, as the last
-        batches went."""
+        """Seconds until the batches that go before a new request are done, and its first one, as
+        the last batches went; 0 where it can be in the next."""
         others = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
-        return sum(one.left for one in others) // self.translator.settings.batch * self._pace
+        batches = sum(one.left for one in others) // self.translator.settings.batch
+        return (batches + 1) * self._pace if batches else 0.0
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
         """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
@@ -187,15 +188,15 @@ class Queue:
 
     def _work(self) -> None:
         self._do_calls()
+        start = time.monotonic()
         batch = self._batch()
         if batch:
-            start = time.monotonic()
             self._decode(batch)
+            for job in {id(job): job for job, _ in batch}.values():
+                self._finish(job)
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
                 taken = time.monotonic() - start
                 self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
-            for job in {id(job): job for job, _ in batch}.values():
-                self._finish(job)
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""
