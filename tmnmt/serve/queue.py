@@ -153,10 +153,10 @@ class Queue:
         return job.future
 
     def _wait_before(self, job: Job) -> float:
-        """Seconds until the batches that go before a new request are done, and its first one, as
-        the last batches went; 0 where it can be in the next."""
+        """Seconds until the texts that go before a new request are done, and its own first batch,
+        as the last batches went; 0 where none go before it."""
         others = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
-        batches = sum(one.left for one in others) // self.translator.settings.batch
+        batches = sum(one.left for one in others) / self.translator.settings.batch
         return (batches + 1) * self._pace if batches else 0.0
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
