@@ -1,9 +1,10 @@
-"""Clients of the server that are no Python packages, for tests: DeepL's library for Node, from npm,
-and Okapi's connectors for Java, from Maven Central; 25 MB.
+"""Clients of the server that are not installed with the tests' own packages: DeepL's library for
+Node, from npm; Okapi's connectors and OmegaT's, for Java, from Maven Central; and Weblate, from
+PyPI, in an environment of its own; 140 MB.
 
     python tests/fetch_clients.py        # into .cache/clients; needs npm and mvn
 
-`package-lock.json` and `sha256sums` say what each file's hash has to be."""
+`package-lock.json`, `sha256sums` and `weblate.txt` say what each file's hash has to be."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "clients"
 FOLDER = HERE.parents[1] / ".cache" / "clients"
-NODE, JARS = FOLDER / "node", FOLDER / "jars"
+NODE, JARS, WEBLATE = FOLDER / "node", FOLDER / "jars", FOLDER / "weblate"
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
 
 def fetch() -> None:
     """All of them are there afterwards."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for to, get in ((NODE, _node), (JARS, _jars)):
+    for to, get in ((NODE, _node), (JARS, _jars), (WEBLATE, _weblate)):
         if not to.exists():
             with tempfile.TemporaryDirectory(dir=FOLDER) as name:
                 get(new := Path(name) / "new")
@@ -47,6 +48,14 @@ def _jars(new: Path) -> None:
     found = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in new.glob("*.jar")}
     if wrong := sorted(name for name in pinned | found if pinned.get(name) != found.get(name)):
         raise SystemExit(f"not the jars that sha256sums pins: {', '.join(wrong)}")
+
+
+def _weblate(new: Path) -> None:
+    """Without what only Weblate's other parts import."""
+    _run(sys.executable, "-m", "venv", "--without-pip", str(new))
+    pip = sys.executable, "-m", "pip", f"--python={new / 'bin' / 'python'}", "--quiet"
+    kinds = "--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile"
+    _run(*pip, "install", *kinds, f"--requirement={HERE / 'weblate.txt'}")
 
 
 def _run(*command: str) -> None:

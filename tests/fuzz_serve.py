@@ -64,6 +64,8 @@ WORDS: list[Any] = [
     "{{7*7}}",
     "copy",
     "interactive",
+    "en,fr\r\nState,Canton",
+    "unidirectional",
     None,
     True,
     False,
@@ -95,6 +97,7 @@ NAMES = sorted(
     | {"api_key", "key", "alternatives", "markUnknown", "jsoncallback", "source_lang"}
     | {"target_lang", "tag_handling", "ignore_tags", "input", "srcLangCode", "trgLangCode"}
     | {"model_id", "translation_memory_id", "translation_memory_threshold", "mt", "numres"}
+    | {"csv", "type", "name", "glossaries"}
 )
 PARTS = ["law", "own", "en", "fr", "x", "..", "%2e%2e", "%00", "%ff", "a%2Fb", "%F0%9F%98%80", "1"]
 
@@ -133,6 +136,14 @@ def body_of(draw: random.Random, fields: dict[str, Any]) -> tuple[bytes, str]:
             return form + draw.choice(
                 [b"", b"&q=%ff", b"&&=&"]
             ), "application/x-www-form-urlencoded"
+        case 6:
+            parts = [
+                f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+                for name, value in fields.items()
+            ]
+            ends = ["--b--", "--b--\r\n", "--b\r\n", "\xff", "--b\r\n\r\n--b--"]
+            form = ("".join(parts) + draw.choice(ends)).encode(errors="replace")
+            return form, draw.choice(["multipart/form-data; boundary=b", "multipart/form-data"])
     return json.dumps(fields).encode(), "application/json"
 
 

@@ -196,8 +196,10 @@ def test_nothing_is_asserted_to_be_there() -> None:
 
 
 def test_tests_lie_in_the_folders_of_what_they_test() -> None:
-    """What is shared lies on top, where `pythonpath` finds it."""
-    below = {path.relative_to(TESTS) for path in TESTS.rglob("*.py") if path.parent != TESTS}
+    """What is shared lies on top, where `pythonpath` finds it; `clients` are no tests, but programs
+    that a test runs."""
+    shared = TESTS, TESTS / "clients"
+    below = {path.relative_to(TESTS) for path in TESTS.rglob("*.py") if path.parent not in shared}
     assert len(below) > 50
     assert [str(path) for path in below if not (PACKAGE / path.parent).is_dir()] == []
     assert {path.name for path in below if not path.name.startswith("test_")} <= {"conftest.py"}

@@ -36,6 +36,7 @@ def found(text: str) -> list[str]:
         ("See https://x.org/a?b=1, (www.y.fr).", ["https://x.org/a?b=1", "www.y.fr"]),
         ("Write to a.b+c@mail.x.org.", ["a.b+c@mail.x.org"]),
         ("http://x.org/%s/{id}", ["http://x.org/%s/{id}"]),
+        ("The [X4X] of [X16X]State[X30X], [X] [XX]", ["[X4X]", "[X16X]", "[X30X]"]),
         (
             "{n, plural, =0 {none} one {# file in {dir}} other {# files}} left",
             ["{n, plural, =0 {", "} one {", "#", "{dir}", "} other {", "#", "}}"],

@@ -255,14 +255,26 @@ def test_memories_on_elasticsearch_are_read_and_written(far: Server) -> None:
 
 @pytest.mark.slow
 def test_elasticsearch_may_go_and_come_back(far: Server, server: Running) -> None:
+    session = far.ask("POST", "/v1/sessions", {"write_to": "own"}).json["id"]
+
+    def confirmed(word: str) -> int:
+        pair = {"src": f"Confirmed {word}.", "tgt": f"Confirmé {word}."}
+        return far.ask("POST", f"/v1/sessions/{session}/confirm", pair).status
+
+    assert confirmed("before") == 200
     server.kill()
     try:
         reply = far.ask("POST", "/v1/memories/read/search", ALIKE)
         assert reply.status == 503 and b"memory_away" in reply.body
+        assert confirmed("meanwhile") == 503
         assert far.get("/health") == {"status": "ok"}
     finally:
         server.start()
     assert far.ask("POST", "/v1/memories/read/search", ALIKE).status == 200
+    assert confirmed("after") == 200
+    for word in ("before", "after"):  # what was acknowledged is there
+        found = far.get(f"/tmserver/en/fr/unit/Confirmed%20{word}.")
+        assert found[0]["target"] == f"Confirmé {word}."
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,23 @@ def test_lines_are_segments_and_what_is_around_them_stays() -> None:
     assert changed(text, "text") == "  ONE TWO.\r\n\n\tTHREE \n"
 
 
+SHORT = st.sampled_from(["<g1>", "</g1>", "<x22/>", "<b>", "a", "&", "<", " ", "\n", "é"])
+
+
+@given(st.lists(SHORT, max_size=12).map("".join))
+def test_lines_with_short_tags_come_back_as_they_were(text: str) -> None:
+    assert same(text, "tagged") == text
+
+
+def test_short_tags_are_codes_whether_they_are_pairs_or_not() -> None:
+    text = "Go <g1>there</g1> & <b>stop</b><x2/>.\n<x3/>\nthe end</g4>"
+    lines = texts([*markup(text, "tagged").sources])
+    assert [line.plain for line in lines] == ["Go there & <b>stop</b>.", "the end"]
+    assert changed(text, "tagged") == "GO <g1>THERE</g1> & <B>STOP</B><x2/>.\n<x3/>\nTHE END</g4>"
+    assert [code.kind for code in lines[0].codes] == ["open", "close", "standalone"]
+    assert [code.kind for code in lines[1].codes] == ["standalone"]
+
+
 TREES: st.SearchStrategy[str] = st.recursive(
     st.text("ab &<>é", max_size=6).map(
         lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,5 +1,6 @@
-"""Clients that are no Python packages, run for real: DeepL's library for Node, and Okapi's
-connectors. `python tests/fetch_clients.py` gets them."""
+"""Clients that do not stand among the tests' own packages, run for real: DeepL's library for Node,
+Okapi's and OmegaT's connectors, and Weblate's machinery. `python tests/fetch_clients.py` gets
+them."""
 
 from __future__ import annotations
 
@@ -55,3 +56,39 @@ def test_okapis_connectors(served: Server, folder: Path) -> None:
     exact, alike = told["toolkit"]
     assert exact[1:3] == ["100", PAIRS[0][1]]
     assert 60 <= int(alike[1]) < 100 and alike[2] == PAIRS[0][1]
+
+
+def test_omegats_connectors(served: Server) -> None:
+    coded = "The <g0>Commission shall</g0> inform <x1/> the Member States & others."
+    half = "The</g2> Commission <b3>shall inform."  # of a segment that ends within a span
+    java = ["java", "-Djava.awt.headless=true", "-cp", f"{FETCHED / 'jars'}/*"]
+    texts = [PAIRS[0][0], coded, half]
+    lines = said(
+        "clients", "jars", [*java, str(TESTS / "clients" / "OmegaT.java"), served.url, *texts]
+    )
+    found = [line.split("\t")[1] for line in lines.splitlines() if "\t" in line]
+    assert len(found) == 8
+    for plain, tagged, alone, refused in (found[:4], found[4:]):
+        assert plain == PAIRS[0][1]
+        assert all(tagged.count(code) == 1 for code in ("<g0>", "</g0>", "<x1/>"))
+        assert tagged.index("<g0>") < tagged.index("</g0>")
+        assert all(alone.count(code) == 1 for code in ("</g2>", "<b3>"))
+        assert refused and refused != "null"
+
+
+def test_weblates_machinery(served: Server) -> None:
+    texts = [src for src, _ in PAIRS] + [f"The State of {year}." for year in range(1990, 2004)]
+    python = str(FETCHED / "weblate" / "bin" / "python")
+    script = str(TESTS / "clients" / "weblate_machinery.py")
+    found = json.loads(said("clients", "weblate", [python, script, served.url, json.dumps(texts)]))
+    for name in ("deepl", "modernmt"):
+        (first, second), kept = found.pop(f"{name} with terms")
+        assert "Kanton" in first and "Bundesland" in second and kept == 1
+    for name, one in found.items():
+        assert one["errors"] == [] and one["not served"] == ""
+        assert one["texts"][: len(PAIRS)] == [tgt for _, tgt in PAIRS], name
+        if name == "tmserver":
+            continue  # which has what memories have
+        assert all(one["texts"]) and len(one["texts"]) == 20
+        for code in ("%(name)s", "<b>", "</b>", "<br/>"):
+            assert one["coded"].count(code) == 1, (name, code)

@@ -147,6 +147,31 @@ def test_too_much_is_refused_and_room_is_kept_for_short_requests(translator: Tra
     assert status(["x" * 40], True) == 429
 
 
+def test_who_would_wait_too_long_is_refused_at_once(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of 8 that take a second each: what has 6 s may wait for two, and its own."""
+    plain, now = translator.translate_batch, [0.0]
+
+    def slowly(*given: Any) -> Any:
+        now[0] += 1
+        return plain(*given)
+
+    monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(translator, "translate_batch", slowly)
+    for _ in range(2):  # the first says nothing
+        queue.submit(job(translator, ["No."], seconds=60))
+        queue._work()
+        queue._jobs.clear()
+    waiting = [queue.submit(job(translator, ["No."] * 8, seconds=6)) for _ in range(3)]
+    with pytest.raises(Refused) as error:
+        queue.submit(job(translator, ["No."], seconds=6))
+    assert (error.value.status, error.value.retry_after) == (429, 2)
+    waiting[0].cancel()
+    assert queue.submit(job(translator, ["No."], seconds=6))
+    assert queue.submit(job(translator, ["No."] * 8, seconds=8))
+
+
 def test_what_was_taken_is_finished_and_no_more_is_taken(
     translator: Translator, queue: Queue
 ) -> None:

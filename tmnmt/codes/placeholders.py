@@ -37,6 +37,7 @@ _BRACES = (
 )
 _ESCAPE = r"\\(?:[nrtbfav0\"'\\]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})"
 _URL = r"(?:\b(?:https?|ftps?|file)://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]»]"
+_WEBLATE = r"\[X\d{1,9}X\]"  # what it sends in place of its own placeholders
 _EMAIL = r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
 
 _ICU = re.compile(
@@ -115,6 +116,7 @@ FINDERS: dict[str, Sequence[Finder]] = {
     "escape": (by_pattern(_ESCAPE),),
     "url": (by_pattern(_URL),),
     "email": (by_pattern(_EMAIL),),
+    "weblate": (by_pattern(_WEBLATE),),
 }
 ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
 

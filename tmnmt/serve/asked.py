@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -20,6 +21,8 @@ _THROWN_AWAY = 16  # times as many bytes as a body may have are read to their en
 _SECONDS = 30.0  # that a body may take
 _SECONDS_OF_FILE = 600.0
 _SCHEMES = ("bearer", "deepl-auth-key")
+_BOUNDARY = re.compile(r"""\bboundary="?([\w'()+,./:=?-]{1,70})""", re.IGNORECASE)
+_PART = re.compile(r"""\bname="([^"\r\n]{1,200})\"""", re.IGNORECASE)
 _HEADERS = ("x-api-key", "mmt-apikey")
 
 
@@ -88,6 +91,8 @@ async def asked(request: Request, most: int, is_file: bool = False) -> Asked:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise wrong("the body is no UTF-8") from error
+    if kind == "multipart/form-data":
+        return Asked(request, query, _parts(text, request.headers["content-type"]), [])
     if kind.endswith("json"):
         value = _json(text)
         if isinstance(value, list):
@@ -133,6 +138,26 @@ def _json(text: str) -> Any:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
+
+
+def _parts(text: str, kind: str) -> dict[str, Any]:
+    """The fields of a form in parts, a file as its text. Raises Refused for what is none."""
+    boundary = _BOUNDARY.search(kind)
+    if boundary is None:
+        raise wrong("the type of the body names no boundary")
+    first, *parts = f"\r\n{text}".split(f"\r\n--{boundary[1]}")
+    if not parts or first.strip() or parts.pop().strip() != "--":
+        raise wrong("the body is no form in parts")
+    if len(parts) > _MOST_FIELDS:
+        raise Refused(413, "too_large", f"a form may have {_MOST_FIELDS:,} fields")
+    found: dict[str, Any] = {}
+    for part in parts:
+        head, _, value = part.partition("\r\n\r\n")
+        name = _PART.search(head)
+        if name is None:
+            raise wrong("a part of the form has no name")
+        found[name[1]] = value
+    return found
 
 
 def _form(text: str) -> dict[str, Any]:

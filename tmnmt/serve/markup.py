@@ -2,6 +2,7 @@
 translations in it.
 
     text    lines; what stands around and between them stays
+    tagged  the same, with tags such as <g1>, </g1> and <x2/> as codes, as OmegaT sends them
     html    what `tmnmt.files.html` reads of a page: blocks, with tags as codes
     xml     one segment, with every tag as a code; elements that are ignored stay as they are"""
 
@@ -10,13 +11,13 @@ from __future__ import annotations
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 from xml.sax.saxutils import escape
 
-from tmnmt.codes.record import Code, Part, Source, Text, joined
+from tmnmt.codes.record import Code, Kind, Part, Source, Text, joined
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.unit import Filling, Unit
@@ -24,8 +25,8 @@ from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.tmx_codes import MAX_CODES
 from tmnmt.serve.refused import Refused, wrong
 
-Form = Literal["text", "html", "xml"]
-FORMS: tuple[Form, ...] = get_args(Form)
+Form = Literal["text", "tagged", "html", "xml"]
+FORMS: tuple[Form, ...] = ("text", "html", "xml")  # of the own API, where tags are XML
 XML = "xml"  # the form of codes whose markup is a tag
 _LINE_END = re.compile(r"(\r\n|[\n\r\u2028\u2029])")
 _TAG = re.compile(
@@ -34,6 +35,7 @@ _TAG = re.compile(
     r"""(?:\s+[\w:.-]{1,200}\s*=\s*(?:"[^"<]*"|'[^'<]*'))*+\s*(?P<empty>/)?>)""",
     re.DOTALL,
 )
+_SHORT_TAG = re.compile("<(?P<end>/)?(?P<name>[A-Za-z]{1,20}[0-9]{1,9})(?P<empty>/)?>")
 
 
 class Markup(ABC):
@@ -54,7 +56,9 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
     this form."""
     if form == "html":
         return _Html(text)
-    return _Xml(text, frozenset(ignored)) if form == "xml" else _Lines(text)
+    if form == "xml":
+        return _Xml(text, frozenset(ignored))
+    return _Tagged(text) if form == "tagged" else _Lines(text)
 
 
 class _Lines(Markup):
@@ -73,8 +77,27 @@ class _Lines(Markup):
         for at, target in zip(self._at, targets, strict=True):
             line = parts[at]
             before = line[: len(line) - len(line.lstrip())]
-            parts[at] = before + target.plain + line[len(line.rstrip()) :]
+            parts[at] = before + self._written(target) + line[len(line.rstrip()) :]
         return "".join(parts)
+
+    def _written(self, target: Text) -> str:
+        return target.plain
+
+
+class _Tagged(_Lines):
+    """Lines, of which those with nothing but tags stay. Where tags are no pairs, as in a line that
+    ends within a span, each stands alone."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._at = [at for at in self._at if _SHORT_TAG.sub("", self._parts[at]).strip()]
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return [_tagged(str(line)) for line in super().sources]
+
+    def _written(self, target: Text) -> str:
+        return _with_tags(target, str)
 
 
 class _Page(HtmlFile):
@@ -121,15 +144,44 @@ class _Xml(Markup):
         return [self._text] if any(map(str.strip, words)) else []
 
     def filled(self, targets: Sequence[Text]) -> str:
-        written = ""
-        for part in (targets[0] if targets else self._text).parts():
-            if isinstance(part, str):
-                written += escape(part)
-            elif part[0].form == XML:
-                written += part[0].markup
-            else:  # of another form, as of a match; white space; a placeholder found in the words
-                written += escape(part[1] if part[0].form else part[0].markup)
-        return written
+        return _with_tags(targets[0] if targets else self._text, escape)
+
+
+def _with_tags(text: Text, words: Callable[[str], str]) -> str:
+    """The text with its tags, and all else as `words` writes it."""
+    written = ""
+    for part in text.parts():
+        if isinstance(part, str):
+            written += words(part)
+        elif part[0].form == XML:
+            written += part[0].markup
+        else:  # of another form, as of a match; white space; a placeholder found in the words
+            written += words(part[1] if part[0].form else part[0].markup)
+    return written
+
+
+def _tagged(line: str) -> Source:
+    """The line with its tags as codes; the same line where there are none, or too many."""
+    parts, at = list[Part](), 0
+    for tag in _SHORT_TAG.finditer(line):
+        if tag.start() > at:
+            parts.append(line[at : tag.start()])
+        kind: Kind = "standalone" if tag["empty"] else "close" if tag["end"] else "open"
+        parts.append((Code(0, kind, tag[0], "" if tag["empty"] else tag["name"], XML), ""))
+        at = tag.end()
+    if not parts or len(parts) > 2 * MAX_CODES:
+        return line
+    parts.append(line[at:])
+    try:
+        text = _paired(parts)
+    except Refused:
+        alone = [one if isinstance(one, str) else _alone(one[0]) for one in parts]
+        text = joined(alone)
+    return clean_codes(text)[0]
+
+
+def _alone(code: Code) -> Part:
+    return Code(0, "standalone", code.markup, "", XML), ""
 
 
 def _xml_parts(text: str, ignored: frozenset[str]) -> Iterator[Part]:

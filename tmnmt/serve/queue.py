@@ -14,6 +14,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
+from math import ceil
 from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, beside, plain_of
@@ -28,6 +29,8 @@ GATHER = 0.004  # seconds that a first request waits for others to be decoded wi
 URGENT = 32  # texts: a longer request is a list that nobody watches
 MOST_CALLS = 256  # that wait for the thread of a model
 _SHARE = 2  # long lists take at most one part of so many of the room
+_PATIENCE = 0.5  # part of a request's time that it may have to wait for those before it
+_NEW = 0.2  # weight of the last batch in the seconds that one takes
 Result = TypeVar("Result")
 
 
@@ -50,7 +53,7 @@ class Job:
         self.view: Translator = session.translator
         self.size = sum(len(plain_of(source)) + 1 for source in sources)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent
-        self.deadline = time.monotonic() + seconds
+        self.seconds, self.deadline = seconds, time.monotonic() + seconds
         self.future: Future[list[Translation]] = Future()
         self.waiting: list[Piece] = []
         self._left = iter(list(zip(sources, beside(sources), strict=True)))
@@ -63,6 +66,11 @@ class Job:
     def gone(self) -> bool:
         """Whether nobody waits for it any more, or it has failed."""
         return self.future.done()
+
+    @property
+    def left(self) -> int:
+        """Texts whose translation is not there yet."""
+        return self._count - len(self._done)
 
     def read_on(self, count: int) -> None:
         """Opens texts until `count` pieces wait, or none are left."""
@@ -101,6 +109,7 @@ class Queue:
         self.translator = translator
         self.room = room
         self.counts: Counter[str] = Counter()
+        self._pace = 0.0  # seconds that a batch takes, of late
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
@@ -125,7 +134,8 @@ class Queue:
 
     def submit(self, job: Job) -> Future[list[Translation]]:
         """The translations to come; cancel it where nobody waits for them. Raises Refused where
-        there is no room."""
+        there is no room, or where it would wait so long for others that its time could be over:
+        then all would wait for what is given up in the end."""
         room = self.room if job.urgent else self.room // _SHARE
         if job.size > room:
             raise Refused(
@@ -135,9 +145,19 @@ class Queue:
             self._check_open()
             if sum(other.size for other in self._jobs if not other.gone) + job.size > room:
                 raise Refused(429, "busy", "too much is waiting; try again later", 2)
+            wait = self._wait_before(job)
+            if wait > max(_PATIENCE * job.seconds, 0):
+                raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
             self._jobs.append(job)
             self._changed.notify()
         return job.future
+
+    def _wait_before(self, job: Job) -> float:
+        """Seconds until the texts that go before a new request are done, and its own first batch,
+        as the last batches went; 0 where none go before it."""
+        others = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
+        batches = sum(one.left for one in others) / self.translator.settings.batch
+        return (batches + 1) * self._pace if batches else 0.0
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
         """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
@@ -168,11 +188,15 @@ class Queue:
 
     def _work(self) -> None:
         self._do_calls()
+        start = time.monotonic()
         batch = self._batch()
         if batch:
             self._decode(batch)
             for job in {id(job): job for job, _ in batch}.values():
                 self._finish(job)
+            if self.counts["batches"] > 1:  # in the first, much is compiled and read
+                taken = time.monotonic() - start
+                self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
+from places import TESTS
+from record_apy import FORM, REQUESTS, filled
 from serving import Server
 from tiny_model import PAIRS
 
@@ -64,3 +67,32 @@ def test_its_own_errors(served: Server) -> None:
         reply = served.ask("GET", f"{API}/translate{query}")
         assert reply.status == 400 and reply.json["responseStatus"] == 400
         assert reply.json["responseDetails"] and reply.json["status"] == "error"
+
+
+NOTED = [json.loads(line) for line in (TESTS / "data" / "apy.jsonl").read_text().splitlines()]
+
+
+def shape(value: Any) -> Any:
+    """Names and kinds of what is in a value, without the texts and numbers themselves."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    return [shape(value[0])] if isinstance(value, list) else type(value).__name__
+
+
+@pytest.mark.parametrize("noted", NOTED, ids=lambda one: f"{one['path']} {one['fields']}")
+def test_answers_are_those_of_apy_itself(served: Server, noted: dict[str, Any]) -> None:
+    """Statuses and shapes of what a real one answered, beside which an error may say more."""
+    method, sent = noted["method"], filled(noted["fields"], "en", "fr")
+    query = f"?{sent}" if sent and method == "GET" else ""
+    body = sent.encode() if method == "POST" else None
+    reply = served.ask(method, f"{API}/{noted['path']}{query}", body, headers=FORM)
+    assert reply.status == noted["status"]
+    theirs, ours = shape(noted["body"]), shape(reply.json)
+    assert ours == (theirs if noted["status"] == 200 and theirs else ours | theirs)
+    if noted["status"] != 200:
+        assert reply.json["message"] == noted["body"]["message"]
+
+
+def test_every_request_to_apy_is_noted() -> None:
+    asked = [(one["method"], one["path"], [*map(tuple, one["fields"])]) for one in NOTED]
+    assert asked == REQUESTS

@@ -66,6 +66,21 @@ def test_tags_of_html_survive_and_text_is_no_html(served: Server) -> None:
     assert post(served, q="a < b", format="text")["translatedText"]
 
 
+def test_the_trial_of_weblate_goes_well_and_nothing_else_of_its_languages(served: Server) -> None:
+    trial = {"q": ["test"], "source": "en", "target": "de", "api_key": ""}
+    for agent, changed, status in (
+        ("Weblate/5.14.3", {}, 200),
+        ("Weblate/5.14.3", {"q": ["test", "test"]}, 400),
+        ("Weblate/5.14.3", {"q": ["No."]}, 400),
+        ("Weblate/5.14.3", {"target": "it"}, 400),
+        ("python-requests/2.32.5", {}, 400),
+    ):
+        headers = {"User-Agent": agent}
+        reply = served.ask("POST", f"{API}/translate", {**trial, **changed}, headers=headers)
+        assert reply.status == status
+        assert status == 400 or len(reply.json["translatedText"]) == 1
+
+
 def test_its_own_errors(served: Server) -> None:
     for body, status in (
         ({"q": "a", "source": "en"}, 400),

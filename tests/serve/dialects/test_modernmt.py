@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import modernmt
 import pytest
 from serving import Server
 from tiny_model import PAIRS
+
+ONE_WAY = "unidirectional"
 
 
 @pytest.fixture
@@ -47,6 +50,44 @@ def test_the_real_client_reads_and_fills_memories(client: Any, served: Server) -
     assert found.translation == "C'est venu par ModernMT."
 
 
+def test_the_real_client_makes_glossaries(client: Any) -> None:
+    before = len(client.memories.list())
+    made = client.memories.create("house")
+    try:
+        for target in ("Kanton", "Bundesland"):
+            terms = io.BytesIO(f"en,fr\r\nState,{target}\r\n".encode())
+            job = client.memories.import_glossary(made.id, terms, ONE_WAY)
+            assert client.memories.get_import_status(job.id).progress == 1
+            found = client.translate("en", "fr", "The State.", options={"glossaries": made.id})
+            assert target in found.translation
+        assert client.memories.get(made.id).name == "house"
+        for text in (b"", b"en,fr", b"en\nState", b"en,fr\nState", b'en,fr\n"a', b"!,fr\na,b"):
+            with pytest.raises(modernmt.ModernMTException) as error:
+                client.memories.import_glossary(made.id, io.BytesIO(text), ONE_WAY)
+            assert error.value.status == 400
+    finally:
+        client.memories.delete(made.id)
+    assert len(client.memories.list()) == before
+
+
+BOUNDARY = "multipart/form-data; boundary=b"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", b"--b\r\n\r\n--b--"),
+        (BOUNDARY, b"name=a"),
+        (BOUNDARY, b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\na\r\n'),
+        (BOUNDARY, b"--b\r\nContent-Disposition: form-data\r\n\r\na\r\n--b--"),
+        (BOUNDARY, b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\n\xff\r\n--b--'),
+    ],
+)
+def test_what_is_no_form_in_parts(served: Server, kind: str, body: bytes) -> None:
+    path, headers = "/modernmt/memories", {"Content-Type": kind}
+    assert served.ask("POST", path, body, headers=headers).status == 400
+
+
 def test_the_real_client_hears_what_is_wrong(client: Any) -> None:
     for work, status in (
         (lambda: client.translate("en", "de", "No."), 400),
@@ -54,7 +95,9 @@ def test_the_real_client_hears_what_is_wrong(client: Any) -> None:
         (lambda: client.memories.get(3), 404),
         (lambda: client.memories.add(1, "en", "fr", "a", "b"), 403),
         (lambda: client.memories.add(2, "en", "fr", "a", "b", tuid="x"), 400),
-        (lambda: client.memories.create("new"), 403),
+        (lambda: client.memories.import_glossary(2, io.BytesIO(b"en,fr\na,b"), ONE_WAY), 403),
+        (lambda: client.memories.edit(1, name="new"), 403),
+        (lambda: client.translate("en", "fr", "No.", options={"glossaries": "none"}), 404),
         (lambda: client.memories.delete(1), 403),
         (lambda: client.translate("en", "fr", "a", options={"format": "text/pdf"}), 400),
     ):
@@ -66,4 +109,5 @@ def test_the_real_client_hears_what_is_wrong(client: Any) -> None:
 def test_a_plain_get_without_languages_as_okapi_sends_it(served: Server) -> None:
     found = served.get("/modernmt/translate", q=PAIRS[0][0], context="none")
     assert found["data"]["translation"] == PAIRS[0][1] and found["status"] == 200
+    assert served.get("/modernmt/languages")["data"] == {"en": ["fr"]}  # as Weblate asks
     assert served.ask("POST", "/modernmt/memories/1", {}).status == 405

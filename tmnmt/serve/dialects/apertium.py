@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from tmnmt.formats.iso639 import THREE
@@ -14,9 +15,10 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Service, Wanted
 
 # "markUnknown" is none of ours: unknown words are copied, and nothing marks them
+_TEXT = Field("q", "text", "What to translate.", needed=True)
 _FIELDS = (
     Field("langpair", "text", "Two codes with | between them.", needed=True),
-    Field("q", "text", "What to translate.", needed=True),
+    _TEXT,
     Field("format", "text", "What it is.", default="txt", choices=("txt", "html")),
 )
 
@@ -27,7 +29,7 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     source, sign, target = fields["langpair"].partition("|")
     if not sign or not source.strip() or not target.strip():
         raise wrong("langpair must be two codes of languages, as en|fr")
-    form: Form = "html" if fields["format"] == "html" else "text"
+    form: Form = "html" if fields["format"] == "html" else "tagged"
     return Wanted((fields["q"],), source, target, form)
 
 
@@ -53,6 +55,19 @@ async def pairs(service: Service, asked: Asked) -> Any:
     return _said([{"sourceLanguage": one, "targetLanguage": other} for one, other in listed])
 
 
+async def listed(service: Service, asked: Asked) -> Any:
+    """The older address of the pairs. Raises Refused for what else could be listed."""
+    if asked.values.get("q") != "pairs":
+        raise wrong("q must be pairs")
+    return await pairs(service, asked)
+
+
+async def identified(service: Service, asked: Asked) -> Any:
+    """No language: none is detected here, as at an APy without what detects it."""
+    read(asked.values, (_TEXT,), strict=False)
+    return {}
+
+
 async def names(service: Service, asked: Asked) -> Any:
     """The names of languages by their codes, in English."""
     every = [language for model in service.models for language in model.languages]
@@ -63,7 +78,7 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     return refused.status, {
         "status": "error",
         "code": refused.status,
-        "message": refused.code,
+        "message": HTTPStatus(refused.status).phrase,
         "explanation": refused.message,
         "responseData": None,
         "responseDetails": refused.message,
@@ -76,7 +91,9 @@ APERTIUM = Dialect(
     ("/apertium",),
     (
         Route("GET", "/listPairs", pairs, "read"),
+        Route("GET", "/list", listed, "read"),
         Route("GET", "/listLanguageNames", names, "read"),
+        Route("GET", "/identifyLang", identified, "read"),
         Route("GET", "/translate", translate),
         Route("POST", "/translate", translate),
     ),

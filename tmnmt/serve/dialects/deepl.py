@@ -11,6 +11,7 @@ from typing import Any
 
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.dialects.deepl_kept import ROUTES
+from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
@@ -38,8 +39,10 @@ _LOWEST = 30  # per cent: what is less like the text is of no use
 
 
 def wanted(values: Mapping[str, Any]) -> Wanted:
-    """Raises Refused, also for what changes a translation and is not served here."""
-    fields = read(values, _FIELDS, strict=False)
+    """Raises Refused, also for what changes a translation and is not served here. Weblate sends an
+    empty formality where none is chosen."""
+    formality = values.get("formality") or "default"
+    fields = read({**values, "formality": formality}, _FIELDS, strict=False)
     given = [name for name in _REFUSED if values.get(name)]
     if given:
         raise wrong(f"{given[0]} is not served")
@@ -86,7 +89,7 @@ def answered(wanted: Wanted, answer: Answer) -> dict[str, Any]:
 
 async def translate(service: Service, asked: Asked) -> Any:
     asks = wanted(asked.values)
-    return answered(asks, await service.translate(asks, asked.caller))
+    return answered(asks, await answer_of(service, asked, asks))
 
 
 async def languages(service: Service, asked: Asked) -> Any:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
+from tmnmt.serve.markup import Form
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Service, Wanted
@@ -29,7 +31,8 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     listed = [texts] if isinstance(texts, str) else texts
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise wrong("q is needed: a text, or a list of texts")
-    return Wanted(tuple(listed), fields["source"], fields["target"], fields["format"])
+    form: Form = "html" if fields["format"] == "html" else "tagged"
+    return Wanted(tuple(listed), fields["source"], fields["target"], form)
 
 
 def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
@@ -46,7 +49,7 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 async def translate(service: Service, asked: Asked) -> Any:
-    answer = await service.translate(wanted(asked.values), asked.caller)
+    answer = await answer_of(service, asked, wanted(asked.values))
     return answered(asked.values, answer)
 
 

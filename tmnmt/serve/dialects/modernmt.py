@@ -1,7 +1,9 @@
 """ModernMT: /modernmt, translation, languages, and memories as far as they are listed, read and
-added to. Its library sends everything as a POST that names the method in a header.
+added to, or made to hold terms. Its library sends everything as a POST that names the method in a
+header.
 
-A memory has its place among those of the server, from 1, as its id."""
+A memory has its place among those of the server, from 1, as its id; what a client has made has an
+id that is no number."""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.dialects import modernmt_glossaries as glossaries
+from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.languages import language
 from tmnmt.serve.markup import Form, markup
@@ -33,7 +37,7 @@ _PAIR = (
     Field("sentence", "text", "The source text.", needed=True),
     Field("translation", "text", "Its translation.", needed=True),
 )
-_ID = re.compile(r"\d{1,6}")
+_ID, _JOB = re.compile(r"\d{1,6}"), re.compile(r"\d{1,6}-\d{1,18}")
 
 
 def wanted(values: Mapping[str, Any], memories: Sequence[str] | None) -> Wanted:
@@ -45,7 +49,24 @@ def wanted(values: Mapping[str, Any], memories: Sequence[str] | None) -> Wanted:
         raise wrong("q is needed: a text, or a list of texts")
     form = _FORMS[fields["format"]] if fields["format"] else _found(texts)
     named = tuple(memories) if memories is not None else None
-    return Wanted(tuple(texts), fields["source"], fields["target"], form, memories=named)
+    ids = _glossaries(values)
+    return Wanted(
+        tuple(texts),
+        fields["source"],
+        fields["target"],
+        form,
+        memories=named,
+        terms=ids or None,
+        hard_terms=bool(ids),  # what is in a glossary comes as it stands there
+    )
+
+
+def _glossaries(values: Mapping[str, Any]) -> tuple[str, ...]:
+    told = values.get("glossaries") or []
+    listed = told.split(",") if isinstance(told, str) else told
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise wrong("glossaries must be ids, with commas between them")
+    return tuple(filter(None, map(str.strip, listed)))
 
 
 def _found(texts: Sequence[str]) -> Form:
@@ -88,7 +109,7 @@ async def translate(service: Service, asked: Asked) -> Any:
     ids = hinted(asked.values)
     names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
     asks = wanted(asked.values, names)
-    return answered(asked.values, asks, await service.translate(asks, asked.caller))
+    return answered(asked.values, asks, await answer_of(service, asked, asks))
 
 
 async def languages(service: Service, asked: Asked) -> Any:
@@ -96,12 +117,23 @@ async def languages(service: Service, asked: Asked) -> Any:
     return _said(sorted(set(every)))
 
 
+async def pairs(service: Service, asked: Asked) -> Any:
+    """Target languages by their source language, as Weblate asks for them."""
+    found: dict[str, list[str]] = {}
+    for source, target in dict.fromkeys(model.languages for model in service.models):
+        found.setdefault(source.code, []).append(target.code)
+    return _said(found)
+
+
 async def memories(service: Service, asked: Asked) -> Any:
     numbers = enumerate(service.memories, 1)
-    return _said([_record(n, one) for n, one in numbers if asked.caller.sees(one.name)])
+    own = [_record(n, one) for n, one in numbers if asked.caller.sees(one.name)]
+    return _said([*own, *await glossaries.every(service, asked)])
 
 
 async def memory(service: Service, asked: Asked) -> Any:
+    if not _ID.fullmatch(asked.path["id"]):
+        return _said(await glossaries.get(service, asked))
     return _said(_record(*_memory(service, asked.path["id"], asked)))
 
 
@@ -120,12 +152,32 @@ async def add(service: Service, asked: Asked) -> Any:
 async def job(service: Service, asked: Asked) -> Any:
     """What is added is there at once."""
     id = asked.path["id"]
+    if not _JOB.fullmatch(id):
+        await glossaries.get(service, asked)
+        return _said(glossaries.filled(id, 1))
     number, _ = _memory(service, id.partition("-")[0], asked)
     return _said({"id": id[:64], "memory": number, "size": 1, "progress": 1})
 
 
-async def not_made(service: Service, asked: Asked) -> Any:
-    raise Refused(403, "forbidden", "memories are made and deleted where the server runs")
+async def make(service: Service, asked: Asked) -> Any:
+    """Makes one that can hold terms."""
+    return _said(await glossaries.make(service, asked))
+
+
+async def fill(service: Service, asked: Asked) -> Any:
+    if _ID.fullmatch(asked.path["id"]):
+        raise Refused(403, "forbidden", "terms go into what was made for them, not into a memory")
+    return _said(await glossaries.fill(service, asked))
+
+
+async def delete(service: Service, asked: Asked) -> Any:
+    if _ID.fullmatch(asked.path["id"]):
+        return await not_changed(service, asked)
+    return _said(await glossaries.delete(service, asked))
+
+
+async def not_changed(service: Service, asked: Asked) -> Any:
+    raise Refused(403, "forbidden", "memories are changed and deleted where the server runs")
 
 
 def _memory(service: Service, id: str, asked: Asked) -> tuple[int, Memory]:
@@ -158,20 +210,22 @@ def _by_header(**handlers: Handler) -> Handler:
     return chosen
 
 
+_OF_ONE: dict[str, Handler] = {"get": memory, "put": not_changed, "delete": delete}
 MODERNMT = Dialect(
     "ModernMT",
     ("/modernmt",),
     (
+        Route("GET", "/languages", pairs, "read"),
         Route("GET", "/translate/languages", languages, "read"),
         Route("POST", "/translate/languages", _by_header(get=languages), "read"),
         Route("GET", "/translate", translate),
         Route("POST", "/translate", _by_header(get=translate, post=translate)),
         Route("GET", "/memories", memories, "read"),
-        Route("POST", "/memories", _by_header(get=memories, post=not_made), "read"),
+        Route("POST", "/memories", _by_header(get=memories, post=make), "read"),
         Route("GET", "/memories/{id}", memory, "read"),
-        Route(
-            "POST", "/memories/{id}", _by_header(get=memory, put=not_made, delete=not_made), "read"
-        ),
+        Route("POST", "/memories/{id}", _by_header(**_OF_ONE), "read"),
+        Route("DELETE", "/memories/{id}", delete),
+        Route("POST", "/memories/{id}/glossary", _by_header(post=fill)),
         Route("POST", "/memories/{id}/content", _by_header(post=add), "write"),
         Route("GET", "/import-jobs/{id}", job, "read"),
         Route("POST", "/import-jobs/{id}", _by_header(get=job), "read"),

@@ -33,7 +33,7 @@ _OPUS_CAT = (
 def wanted_by_get(values: Mapping[str, Any]) -> Wanted:
     """Raises Refused."""
     fields = read(values, _GET, strict=False)
-    return Wanted((fields["text"],), fields["source"], fields["target"])
+    return Wanted((fields["text"],), fields["source"], fields["target"], "tagged")
 
 
 def wanted_by_watson(values: Mapping[str, Any]) -> Wanted:
