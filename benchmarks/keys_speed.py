@@ -31,11 +31,11 @@ import numpy as np
 import torch
 
 from tmnmt import __version__
-from tmnmt.engine.opened import load_layers
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
+from tmnmt.keys.directions import Directions, Seen, searched_size
 from tmnmt.keys.faiss_index import (
     FAISS_FILE,
     KINDS,
@@ -110,7 +110,7 @@ def say_sizes(path: Path, model: Model, kinds: list[Kind], keys: int) -> None:
     faiss.index is written beside the one of the kind before."""
     header = header_of(model)
     rows = keys * header.position_bytes
-    largest = keys * max(bytes_a_key(kind, header.context_size) for kind in kinds)
+    largest = keys * max(bytes_a_key(kind, searched_size(header)) for kind in kinds)
     held = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     needed = max(0, rows + 2 * largest - held)
     print(
@@ -152,17 +152,17 @@ def up_to(segments: Iterator[Segment], model: Model, keys: int) -> Iterator[Segm
 
 
 def held_out(model: Model, options: argparse.Namespace) -> Array:
-    """(n, l) c M of positions drawn from held-out pairs."""
+    """(n, l + d) c and s of positions drawn from held-out pairs."""
     pairs = list(read_memories([options.held_out], "en", "fr"))
-    memories = load_layers(model, "cpu")
-    tm = memories.tm if memories is not None else None
     chosen = random.Random(0).sample(pairs, min(len(pairs), options.queries // 8))
-    queries = np.concatenate([queries_of(model, tm, s.src, s.tgt)[0] for s in chosen])
+    queries = np.concatenate([queries_of(model, s.src, s.tgt)[0] for s in chosen])
     return np.asarray(np.random.default_rng(0).permutation(queries)[: options.queries])
 
 
 def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
-    exact = flat(files.contexts[:], queries, K)[1]
+    directions = Directions.open(files)
+    asked = directions.of(*np.split(queries, [files.header.context_size], 1))
+    exact = flat(Seen(files, directions).since(0), asked, K)[1]
     print(
         f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built "
         "in s | memory in MB |"
@@ -246,10 +246,10 @@ def show_conditions(files: KeyFiles, queries: Array, rate: float) -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     if np.isfinite(rate) and rate > 0:
         print(f"keys computed: {rate:,.0f} positions/s")
-    size = files.header.context_size
+    size = searched_size(files.header)
     print(
-        f"{files.positions:,} keys of l = {size}, {len(queries)} queries; c.f16 has {2 * size:,} "
-        "bytes a key"
+        f"{files.positions:,} keys of {size} numbers, {len(queries)} queries; "
+        f"{files.header.position_bytes} bytes a key on disk"
     )
 
 

@@ -34,15 +34,15 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.faiss_index import KINDS, update_faiss
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.pair_keys import encode_pair, force_all
-from tmnmt.layers.knn import CANDIDATES, AdaptiveKNN, squared
+from tmnmt.layers.knn import AdaptiveKNN, nearest
 from tmnmt.models.folder import Model, load_model
-from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.kinds import for_decoding
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent
-KS, TEMPERATURES = (4, 8, 16, 32), (1.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+KS, TEMPERATURES = (4, 8, 16, 32), (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -51,13 +51,13 @@ def main() -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     model = load_model(options.model)
-    segments = sample(options)
-    print(
-        f"{len(segments)} segments of {options.test[0].name}; {options.memory.name}; model "
-        f"{model.hash}",
-        flush=True,
-    )
     with index_with_keys(model, options) as index:
+        segments = sample(options, index)
+        print(
+            f"{len(segments)} segments of {options.test[0].name}; {options.memory.name}; model "
+            f"{model.hash}",
+            flush=True,
+        )
         if options.tune:
             tune(index, model, segments)
         else:
@@ -74,6 +74,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, default=ROOT / "models/law.en-fr")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--segments", type=int, default=300)
+    parser.add_argument(
+        "--below", type=float, help="only segments whose best match in the memory scores less"
+    )
     parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=["flat"])
     parser.add_argument("--neighbours", type=int, nargs="+", default=[8])
     parser.add_argument("--knn-weight", type=float, default=Settings.knn_weight)
@@ -88,8 +91,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def sample(options: argparse.Namespace) -> list[Segment]:
-    """Every n-th segment of the test documents, `--segments` of them."""
+def sample(options: argparse.Namespace, index: MemoryIndex) -> list[Segment]:
+    """Every n-th segment of the test documents, `--segments` of them; with `--below` of those that
+    the memory has no such match for."""
     columns = parse_columns(options.columns) if options.columns else None
     wanted = (
         set(options.documents.read_text(encoding="utf-8").split()) if options.documents else None
@@ -99,6 +103,9 @@ def sample(options: argparse.Namespace) -> list[Segment]:
         for s in read_memories(options.test, "en", "fr", columns=columns)
         if (wanted is None or s.document in wanted) and options.tag in (None, s.origin)
     ]
+    if options.below is not None:
+        found = index.search([s.src for s in every], 1, options.below)
+        every = [s for s, matches in zip(every, found, strict=True) if not matches]
     count = min(options.segments, len(every))
     return [every[n * len(every) // count] for n in range(count)]
 
@@ -142,7 +149,10 @@ def compare(
             settings = replace(
                 plain, mode="knn", neighbours=adaptive.k, knn_adaptive=str(options.knn_adaptive)
             )
-            systems.append((f"adaptive kNN, {adaptive.k} neighbours", settings, kind))
+            systems += [
+                (f"adaptive kNN, {adaptive.k} neighbours", settings, kind),
+                ("copy, adaptive kNN", replace(settings, mode="copy"), kind),
+            ]
         systems += [
             (f"{k} neighbours alone", replace(copy, neighbours=k, top_k=0), kind)
             for k in options.neighbours
@@ -169,50 +179,42 @@ def compare(
 
 
 def tune(index: MemoryIndex, model: Model, segments: Sequence[Segment]) -> None:
-    """The loss of the references by k, T and w, for distances of c alone and of [c; z]."""
+    """The loss of the references by k, T and w."""
     datastore = Datastore.open([index], model.hash, torch.get_num_threads())
-    log_p, same, of_c, of_both = told(datastore, model, segments)
+    log_p, same, distances = told(datastore, model, segments)
     print(f"{len(log_p):,} subwords; model alone: {-log_p.mean():.4f} nats a subword")
+    print(f"the nearest is the right word for {same[:, 0].mean():.3f}")
     rows = []
-    for (keys, distances), k, temperature in product(
-        (("c", of_c), ("c, z", of_both)), KS, TEMPERATURES
-    ):
-        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-        nearest, words = np.take_along_axis(distances, order, 1), np.take_along_axis(same, order, 1)
-        shares = np.exp(-(nearest - nearest[:, :1]) / temperature)
-        p_knn = (shares * words).sum(1) / shares.sum(1)
+    for k, temperature in product(KS, TEMPERATURES):
+        shares = np.exp(-(distances[:, :k] - distances[:, :1]) / temperature)
+        p_knn = (shares * same[:, :k]).sum(1) / shares.sum(1)
         for weight in WEIGHTS:
             loss = -np.log(weight * p_knn + (1 - weight) * np.exp(log_p)).mean()
-            rows.append((loss, keys, k, temperature, weight))
-    print("| loss | distance of | k | T | w |\n|---|---|---|---|---|")
-    best_of_k = [
-        min(row for row in rows if row[1:3] == some) for some in product(("c", "c, z"), KS)
-    ]
-    for loss, *told_of in sorted(best_of_k):
-        print(f"| {loss:.4f} | {' | '.join(map(str, told_of))} |")
+            rows.append((loss, k, temperature, weight))
+    print("| loss | k | T | w |\n|---|---|---|---|")
+    for loss, *said in sorted(min(row for row in rows if row[1] == k) for k in KS):
+        print(f"| {loss:.4f} | {' | '.join(map(str, said))} |")
 
 
 def told(
     datastore: Datastore, model: Model, segments: Sequence[Segment]
-) -> tuple[Array, Array, Array, Array]:
-    """Of every subword of the references (n,): log p by the model; of its neighbours (n,
-    candidates): whether they hold it, their squared distances in c, and in [c; z]."""
+) -> tuple[Array, Array, Array]:
+    """Of every subword of the references (n,): log p by the model; of its neighbours (n, most k),
+    nearest first: whether they hold it, and D."""
     pairs = [encode_pair((s.src, s.tgt), model.vocab, 2 * longest(model)) for s in segments]
-    backbone, parts = FastRNNsearch(model.backbone), []  # type: ignore[arg-type]
+    backbone, parts = for_decoding(model.backbone), []
     with Progress("searching", "segments", len(pairs)) as progress, torch.inference_mode():
         for pair, keys in zip(pairs, force_all(backbone, pairs, "cpu"), strict=True):
             prev = torch.tensor([BOS, *pair[1][:-1]])
             log_p = backbone.readout(prev, keys.hiddens, keys.contexts).log_softmax(-1)
-            gold = log_p.gather(1, keys.ids[:, None])[:, 0].numpy()
-            c, z = keys.contexts.numpy(), keys.hiddens.numpy()
-            found = datastore.entries(datastore.search(c, CANDIDATES * max(KS))[1])
-            of_c = squared(found.contexts, c)
-            both = of_c + squared(found.hiddens, z)
-            parts.append((gold, found.ids == keys.ids.numpy()[:, None], of_c, both))
+            gold = log_p.gather(1, keys.ids[:, None])[:, 0]
+            near = nearest(datastore, max(KS), keys.hiddens, keys.contexts)
+            same = (near.ids == keys.ids[:, None]) & (near.positions >= 0)
+            parts.append([x.numpy() for x in (gold, same, near.distances)])
             progress.advance()
     datastore.forget()
-    gold, same, of_c, both = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return gold, same, of_c, both
+    said, held, apart = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return said, held, apart
 
 
 if __name__ == "__main__":

@@ -290,10 +290,12 @@ def test_verify_finds_a_flipped_byte_in_every_file_of_keys(
     ]
     assert [path.name for path in parts] == [
         "c.u8",
+        "directions.f32",
         "faiss.index",
         "keys.json",
         "offsets",
         "c.u8",
+        "directions.f32",
         "keys.json",
         "offsets",
         "y.i32",
@@ -413,7 +415,7 @@ def test_an_empty_index_has_no_keys(tmp_path: Path, model: Model) -> None:
     build(tmp_path / "empty", [], "en", "fr")
     with MemoryIndex.open(tmp_path / "empty") as index:
         files = compute_all(index, model)
-        scores, positions = KeySearch(index, files).search(np.ones((2, 32), np.float32), 3)
+        scores, positions = KeySearch(index, files).search(np.ones((2, 64), np.float32), 3)
     assert files.find("a", "b") is None
     assert (positions == -1).all() and np.isneginf(scores).all()
 
@@ -499,16 +501,10 @@ def test_wrong_usage_is_one_line(
     assert run(["keys", "--index", "elasticsearch+http://localhost/x", "--model", str(folder)]) == 2
 
 
-def test_a_query_is_the_context_through_m(index: MemoryIndex, folder: Path, model: Model) -> None:
-    tm = Translator.load(folder).layers.tm  # type: ignore[union-attr]
-    assert tm is not None and tm.M is not None
-    with torch.no_grad():
-        tm.M.copy_(torch.linspace(-1, 1, 32))
-    queries, ids = queries_of(model, tm, *PAIRS[0])
+def test_a_query_is_context_and_state(model: Model) -> None:
+    queries, ids = queries_of(model, *PAIRS[0])
     (keys,) = at_need(model, [PAIRS[0]])
-    np.testing.assert_allclose(
-        queries, keys.contexts.numpy() * np.linspace(-1, 1, 32, dtype=np.float32), atol=1e-5
-    )
+    np.testing.assert_allclose(queries, np.hstack([keys.contexts, keys.hiddens]), atol=1e-5)
     assert ids.tolist() == keys.ids.tolist()
 
 

@@ -13,7 +13,9 @@ from tiny_neighbours import with_keys
 
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.files import Header, KeyWriter, digest_of, keys_dir
+from tmnmt.keys.directions import Directions, update_directions
+from tmnmt.keys.faiss_index import FAISS_FILE
+from tmnmt.keys.files import Header, KeyFiles, KeyWriter, digest_of, keys_dir
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
@@ -49,16 +51,19 @@ def memory(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Path:
 
 @pytest.fixture
 def three(tmp_path: Path) -> Datastore:
-    """c', z' and word: (0, 0), (log 3, 1), 1; (1, 0), (log 3, 0), 0; (0, 2), (log 3, 0), 1"""
+    """c', z' and word: (0, 2), (log 3, 0), 1; (1, 0), (log 3, 0), 0; (-3, 0), (1, 3 ** 0.5), 1"""
     build(tmp_path / "index", [Segment("x", "y")], "en", "fr")
     header = Header("m", 2, 2, 9)
     with KeyWriter.open(keys_dir(tmp_path / "index", "m"), header) as writer:
-        contexts = np.array([[0, 0], [1, 0], [0, 2]], np.float32)
-        hiddens = np.array([[math.log(3), 1], [math.log(3), 0], [math.log(3), 0]], np.float32)
+        contexts = np.array([[0, 2], [1, 0], [-3, 0]], np.float32)
+        hiddens = np.array([[math.log(3), 0], [math.log(3), 0], [1, 3**0.5]], np.float32)
         keys = header.encoded(contexts, hiddens, np.array([1, 0, 1]))
         writer.append([1], [digest_of("x", "y")], [keys])
+    files = KeyFiles.open(tmp_path / "index", "m")
+    update_directions(files, files.folder / FAISS_FILE)
     datastore = Datastore.open([MemoryIndex.open(tmp_path / "index")], "m")
     (search,) = datastore.searches  # of numbers that are not rounded
     search.files.contexts, search.files.hiddens = contexts, hiddens  # type: ignore[assignment]
-    search._compared = contexts
+    search.directions = Directions(np.eye(4, dtype=np.float32), 3)
+    search._compared = search.directions.of(contexts, hiddens)
     return datastore

@@ -21,14 +21,15 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
 from tmnmt.keys.datastore import Datastore
+from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.knn import KNN, AdaptiveKNN, distinct, knn_weights
+from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, distinct, knn_weights
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
-from tmnmt.training.adapt_knn import Told, mixed, own_pairs
+from tmnmt.training.adapt_knn import KNNPart, Told, joined, mixed, own_pairs
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22
 
@@ -84,6 +85,39 @@ def test_the_mixture_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     torch.testing.assert_close(0.4 * trace.plain + 0.6 * part.p, p)
 
 
+def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
+    model: Path, memory: Path, trained: Path
+) -> None:
+    translator = Translator.load(
+        model, [memory], **grouped(mode="copy", knn_adaptive=trained, neighbours=4, threads=1)
+    )
+    decoder = translator.decoder
+    assert decoder.datastore is not None and decoder.knn is not None and decoder.layers is not None
+    keys = translator.keys.keys_of([[PAIRS[0]]])
+    pairs = collate(keys, [[0.8]], "cpu")
+    made = torch.Generator().manual_seed(7)
+    hidden, context = (torch.randn(1, 32, generator=made) for _ in range(2))
+    voters = Voters(Asked(decoder.datastore, 4, ["x"], [[]]), decoder.knn)
+    with torch.no_grad():
+        said = [
+            step(
+                decoder.layers,
+                translator.backbone,
+                torch.tensor([5]),
+                hidden,
+                context,
+                Collated(pairs=pairs, voters=some),
+                "copy",
+            )[0].exp()
+            for some in (None, voters)
+        ]
+        votes = voters.vote(hidden, context, said[0].log())
+        p_knn = torch.zeros_like(said[0]).scatter_add(1, votes.ids, votes.weights)
+    w = torch.sigmoid(votes.logit)
+    assert 0.01 < float(w) < 0.99
+    torch.testing.assert_close(said[1], w * p_knn + (1 - w) * said[0])
+
+
 def test_without_any_neighbour_in_use_it_is_the_plain_model(three: Datastore) -> None:
     p, _ = knn_step(three, saying(2, 2.0, [LARGE, 0.0, 0.0]), 2)
     torch.testing.assert_close(p, torch.tensor([[0.75, 0.25]]), atol=1e-6, rtol=0)
@@ -105,10 +139,13 @@ def rows() -> tuple[Tensor, Tensor]:
     return distances, torch.randint(0, 3, (4, 4), generator=made)
 
 
+CERTAIN = torch.tensor([[-0.1, -3.0]]).expand(4, -1)  # of four rows
+
+
 def test_weights_sum_to_one_and_rows_without_neighbours_are_closed() -> None:
     torch.manual_seed(4)
     knn, (distances, ids) = AdaptiveKNN(4, 20.0).eval(), rows()
-    weights, logit = knn(distances, ids)
+    weights, logit = knn(distances, ids, CERTAIN)
     torch.testing.assert_close(weights.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
     assert weights[2, 2:].tolist() == [0, 0] and logit.isfinite().tolist() == [
         True,
@@ -116,7 +153,7 @@ def test_weights_sum_to_one_and_rows_without_neighbours_are_closed() -> None:
         True,
         False,
     ]
-    shares = knn.choose(distances, ids).softmax(-1)
+    shares = knn.choose(distances, ids, CERTAIN).softmax(-1)
     torch.testing.assert_close(torch.sigmoid(logit[:3]), 1 - shares[:3, 0])
     assert bool((torch.sigmoid(logit[:3]) < 0.1).all())  # training starts near the plain model
 
@@ -125,6 +162,16 @@ def test_the_network_is_shown_how_many_different_words_there_are() -> None:
     ids = torch.tensor([[7, 7, 5, 7], [7, 5, 0, 0]])
     found = torch.tensor([[True] * 4, [True, True, False, False]])
     assert distinct(ids, found).tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
+
+
+def test_the_network_is_shown_how_certain_the_model_is() -> None:
+    log_probs = torch.tensor([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0]]).log()
+    shown = certainty(log_probs)
+    torch.testing.assert_close(shown, torch.tensor([[math.log(0.7), math.log(0.2)], [0.0, -10.0]]))
+    torch.manual_seed(4)
+    knn, (distances, ids) = AdaptiveKNN(4, 20.0).eval(), rows()
+    one, other = (knn.choose(distances, ids, CERTAIN + shift) for shift in (0, -1))
+    assert float((one - other).detach().abs().min()) > 0
 
 
 def test_each_r_reads_the_nearest_r() -> None:
@@ -139,7 +186,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
     torch.manual_seed(5)
     knn, (distances, ids) = AdaptiveKNN(4, 20.0).double().eval(), rows()
     log_p, same = torch.tensor([-1.0, -2.0, -0.5, -3.0]).double(), ids == 1
-    told = Told(log_p, same, distances.double(), ids)
+    told = Told(log_p, same, distances.double(), ids, CERTAIN.double())
     mixed(knn, told).sum().backward()
     for parameter in knn.parameters():
         assert parameter.grad is not None and float(parameter.grad.abs().sum()) > 0
@@ -165,13 +212,15 @@ def trained(tmp_path: Path, model: Path) -> Path:
     return tmp_path / "adaptive.knn"
 
 
+@pytest.mark.parametrize("mode", ["knn", "copy"])  # alone, and beside pairs
 def test_translations_read_the_file(
-    tmp_path: Path, model: Path, memory: Path, trained: Path
+    tmp_path: Path, model: Path, memory: Path, trained: Path, mode: str
 ) -> None:
-    options: dict[str, Any] = {"mode": "knn", "neighbours": 4, "knn_adaptive": trained}
+    pairs: dict[str, Any] = {"mode": mode, "top_k": 2, "threshold": 0.1, "short_threshold": 0.1}
+    options: dict[str, Any] = {**pairs, "neighbours": 4, "knn_adaptive": trained}
     found = translated(model, [memory], explain=True, **options)
     assert_same(found, translated(model, [memory], batch=1, **options))
-    plain = translated(model, [], mode="off")
+    plain = translated(model, [memory], **pairs | {"mode": "off" if mode == "knn" else mode})
     assert max(abs(a.score - b.score) for a, b in zip(found, plain, strict=True)) > 1e-3
     told = [(t, token) for t in found for token in t.tokens]
     assert (
@@ -190,7 +239,9 @@ def test_translations_read_the_file(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "copy"}, "is of mode knn"),
+        ({"mode": "off"}, "neighbours are read in the modes"),
+        ({"mode": "off", "neighbours": 0}, "knn-adaptive is read in the modes"),
+        ({"mode": "copy", "neighbours": 8}, "was trained for 4 neighbours, and they are set to 8"),
         ({"neighbours": 8}, "was trained for 4 neighbours, and they are set to 8"),
         ({"knn_weight": 0.1}, "leave out knn-weight"),
         ({"knn_temperature": 3.0}, "leave out knn-weight"),
@@ -245,15 +296,44 @@ def test_what_is_learned_from_is_not_found(tmp_path: Path, model: Path) -> None:
             datastore.pair_of(pairs[7].src, pairs[7].tgt),
         ]
         datastore.forget(own[0])
-        _, positions = datastore.search(torch.randn(1, 32).numpy(), 1000)
+        _, positions = datastore.search(torch.randn(1, 64).numpy(), 1000)
         found = set(datastore.entries(positions[positions >= 0][None]).pairs.ravel().tolist())
         assert found and not found & own[0]
+
+
+def test_of_memories_that_are_unlike_it_learns_that_they_are_worth_nothing() -> None:
+    made = torch.Generator().manual_seed(8)
+
+    def told(right: bool, nearest: float) -> Told:
+        n, distances = 256, nearest + torch.rand(256, 4, generator=made).sort(1).values
+        ids = torch.full((n, 4), 7)
+        certain = torch.tensor([[-1.5, -2.0]]).expand(n, -1)
+        return Told(torch.full((n,), -1.5), ids == (7 if right else 0), distances, ids, certain)
+
+    like, unlike = told(True, 0.0), told(False, 3.0)
+    reached = []
+    for some in ([like], [like, unlike]):
+        torch.manual_seed(9)
+        part = KNNPart(AdaptiveKNN(4, 1.0), joined(some), [like, unlike], seed=1)
+        steps = torch.optim.Adam(part.module.parameters(), 0.02)
+        for epoch in range(40):
+            for unit in part.units(epoch):
+                for loss, count in part.losses(unit):
+                    steps.zero_grad()
+                    (loss / count).backward()
+                    steps.step()
+        reached.append(part.validate())
+    alone, both = reached
+    assert both["plain"] == pytest.approx(1.5) and both["knn"] < 0.5 and alone["knn"] < 0.5
+    assert alone["unlike"] > 2.0 > 1.6 > both["unlike"]
+    assert both["criterion"] == pytest.approx((both["knn"] + both["unlike"]) / 2)
 
 
 def test_the_command_learns_and_is_taken_up_where_it_stopped(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     index = with_keys(tmp_path / "index", variations(), model)
+    unlike = with_keys(tmp_path / "other", [Segment("Of another kind.", "Rien.")], model)
     write_tsv(tmp_path / "pairs.tsv", variations())
     made = [tmp_path / name for name in ("whole.knn", "stopped.knn")]
     arguments = [
@@ -263,6 +343,8 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
         str(model),
         "--memory",
         str(index),
+        "--unlike",
+        str(unlike),
     ]
     arguments += [
         "--neighbours",
@@ -277,8 +359,6 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
     ]
     assert run([*arguments, str(made[0])]) == 0
     assert capsys.readouterr().out == f"{made[0]}\n"
-
-    from tmnmt.training.adapt_knn import KNNPart
 
     losses, count = KNNPart.losses, iter(range(1000))
 
@@ -299,6 +379,7 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "index",
+        "other",
         "pairs.tsv",
         "stopped.knn",
         "whole.knn",

@@ -13,6 +13,7 @@ from grouped import grouped
 from stepping import mixed, step
 from tiny_model import PAIRS, segments, write_tiny_model
 from tiny_neighbours import DOCUMENT, TwoWords, assert_same, translated, with_keys
+from torch.nn.functional import cosine_similarity
 
 from tmnmt import Translator
 from tmnmt.cli import run
@@ -68,13 +69,18 @@ def test_all_keys_as_neighbours_are_what_all_pairs_are(
 def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
     with MemoryIndex.open(memory) as index:
         datastore = Datastore.open([index], load_model(model).hash)
-        queries = torch.randn(5, 32, generator=torch.Generator().manual_seed(1))
+        made = torch.Generator().manual_seed(1)
+        context, hidden = (torch.randn(5, 32, generator=made) for _ in range(2))
         asked = Asked(datastore, 3, [DOCUMENT[0]], [[]])
-        positions, found = asked.find(queries, torch.zeros(5, dtype=torch.int64))
-        every = torch.from_numpy(datastore.searches[0].files.contexts[:])
-        scores, best = (queries @ every.T).topk(3)
+        positions, found = asked.find(context, hidden, torch.zeros(5, dtype=torch.int64))
+        files = datastore.searches[0].files
+        alike = sum(
+            cosine_similarity(one[:, None], torch.from_numpy(keys[:]), dim=-1)
+            for one, keys in ((context, files.contexts), (hidden, files.hiddens))
+        )
+        best = torch.as_tensor(alike).topk(3).indices
         torch.testing.assert_close(positions, best)
-        torch.testing.assert_close((found.contexts @ queries[:, :, None])[..., 0], scores)
+        torch.testing.assert_close(found.contexts, torch.from_numpy(files.contexts[:])[best])
 
 
 @pytest.mark.parametrize("mode", [*MODES, "knn"])
@@ -178,7 +184,7 @@ def test_knn_of_weight_zero_is_the_plain_model_bit_for_bit(
 
 
 def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
-    # c = (1, 0), s = (log 3, 0): D = 1 + 1, 0 + 0, 5 + 0. The two nearest hold the words 0 and 1; T
+    # c = (1, 0), s = (log 3, 0): D = 2 + 0, 0 + 0, 4 + 1. The two nearest hold the words 0 and 1; T
     # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
     # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
     state = Collated(voters=Voters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
@@ -195,13 +201,13 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
 
 
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
-    # c = (0, 1), s = (log 3, 0): D = 1 + 1, 2 + 0, 1 + 0; three of the four asked for are there. T
-    # = 1: p_knn(1) = (exp(-2) + exp(-1)) / (2 exp(-2) + exp(-1)) = (1 + e) / (2 + e) = 0.788058
+    # c = (0, 1), s = (log 3, 0): D = 0 + 0, 2 + 0, 2 + 1; three of the four asked for are there. T
+    # = 1: p_knn(1) = (1 + exp(-3)) / (1 + exp(-2) + exp(-3)) = 0.885805
     votes = Voters(Asked(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
-        torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]])
+        torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]]), torch.zeros(1, 2)
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
-    torch.testing.assert_close(p, torch.tensor([[0.211942, 0.788058]]))
+    torch.testing.assert_close(p, torch.tensor([[0.114195, 0.885805]]))
     assert sorted(votes.positions[0].tolist()) == [-1, 0, 1, 2] and float(votes.logit[0]) == 0.0
     torch.testing.assert_close(
         knn_weights(torch.tensor([[torch.inf, 3.0]]), 2.0), torch.tensor([[0.0, 1.0]])

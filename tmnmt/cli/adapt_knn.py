@@ -23,7 +23,7 @@ class LearningKNN(Options):
 
     title = "Learning"
     neighbours: Annotated[int, whole(1, 1000), Help("The most that are read; a power of two.")] = 16
-    knn_temperature: Annotated[AboveZero, Help("Of their squared distances.")] = 20.0
+    knn_temperature: Annotated[AboveZero, Help("Of their squared distances.")] = 5.0
     sentences: Sentences = 2000
     epochs: Epochs = 5
     dev_share: DevShare = 0.2
@@ -47,6 +47,14 @@ def adapt_knn(
             "--output", "-o", help="File to make; must not exist yet.", callback=no_stdout
         ),
     ],
+    unlike: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unlike",
+            help="Index with keys of other text than PAIRS, which is to be worth nothing; or "
+            "several.",
+        ),
+    ] = None,
     learning: LearningKNN = LearningKNN(),
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
@@ -54,12 +62,13 @@ def adapt_knn(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Learn what the neighbours of a word are worth, for translate --mode knn --knn-adaptive FILE.
+    """Learn what the neighbours of a word are worth, for translate --knn-adaptive FILE.
 
     The model does not change. PAIRS may lie in the memory: what is looked up for a segment is what
     the memory would have without its document, and without every source of that. Best are some that
-    the model has not been trained on. Held-out documents must get better, else nothing is saved and
-    the exit code is 1. Prints the file."""
+    the model has not been trained on. With --unlike the neighbours cost next to nothing where the
+    memory is of other text; without, they do harm there. Held-out documents must get better, else
+    nothing is saved and the exit code is 1. Prints the file."""
     if learning.neighbours.bit_count() != 1:
         raise UsageError(f"--neighbours {learning.neighbours} is no power of two, as in 4, 8, 16")
     import torch
@@ -84,11 +93,12 @@ def adapt_knn(
     )
     with ExitStack() as stack:
         indexes = [open_memory(path, *languages) for path in memory]
-        for index in indexes:
+        others = [open_memory(path, *languages) for path in unlike or []]
+        for index in (*indexes, *others):
             stack.enter_context(index)
         reader = read_memories(pairs, *languages)
         try:
-            plain, reached = run(loaded, indexes, list(reader), output, config, resume)
+            plain, reached = run(loaded, indexes, list(reader), output, config, resume, others)
         except KeyboardInterrupt as stop:
             stop.add_note(f"go on with --resume: {output}.partial has what is done")
             raise

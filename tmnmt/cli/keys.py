@@ -105,6 +105,7 @@ def _compute(
     index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
 ) -> None:
     from tmnmt.keys.compute import check_disk, compute, header_of, plan
+    from tmnmt.keys.directions import searched_size
     from tmnmt.keys.faiss_index import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
     from tmnmt.progress import Progress
 
@@ -113,7 +114,7 @@ def _compute(
     kind = kind_for(positions) if faiss == KindName.auto else KINDS[faiss.value]
     if shard is None:
         check_kind(kind, positions)  # now, not when hours have been computed
-    for_faiss = positions * bytes_a_key(kind, work.header.context_size) if shard is None else 0
+    for_faiss = positions * bytes_a_key(kind, searched_size(work.header)) if shard is None else 0
     free = check_disk(index.path, work.bytes + for_faiss)
     print(
         f"{index.path}: {_size(work)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free",
@@ -143,12 +144,10 @@ def _size(work: Plan) -> str:
 
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
-    from tmnmt.engine.opened import load_layers
     from tmnmt.keys.compute import queries_of
     from tmnmt.keys.search import KeySearch
 
-    layers = load_layers(model, device)
-    queries, ids = queries_of(model, layers.tm if layers is not None else None, src, tgt, device)
+    queries, ids = queries_of(model, src, tgt, device)
     search = KeySearch.open(index, model.hash)
     scores, positions = search.search(queries, k)
     for t, subword in enumerate(ids.tolist()):

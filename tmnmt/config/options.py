@@ -259,7 +259,7 @@ class Neighbours(Options):
         whole(0, 1000),
         Help(
             "Words of the whole memory, by the keys of tmnmt keys, read at every word; not given, "
-            "16 with --mode knn, else 0."
+            "16 with --mode knn or --knn-adaptive, else 0."
         ),
     ] = None
     knn_weight: Annotated[
@@ -269,7 +269,7 @@ class Neighbours(Options):
     knn_temperature: Annotated[
         AboveZero,
         Help("Of the neighbours' squared distances with --mode knn."),
-    ] = 20.0
+    ] = 5.0
     knn_adaptive: Annotated[
         str | Path | None,
         Help("What tmnmt adapt-knn made: weighs the neighbours at every word.", metavar="FILE"),

@@ -12,6 +12,10 @@ that effect is larger than all the plain model gave."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -81,26 +85,29 @@ def _token(
     sentence: int,
     near: Neighbouring,
 ) -> Token:
-    cache = trace.layers.get("cache")
-    pairs = trace.layers.get("tm") or trace.layers.get("knn")
-    p_copy, copy_gate = _numbers(pairs.mixed if pairs is not None else None)
+    cache, pairs, voters = (trace.layers.get(name) for name in ("cache", "tm", "knn"))
+    p_pairs, pairs_gate = _numbers(pairs.mixed if pairs is not None else None)
+    p_voted, voted_gate = _numbers(voters.mixed if voters is not None else None)
+    of_pairs = (1 - voted_gate) * pairs_gate  # what is mixed in later leaves less of the rest
+    copy_gate, copied = of_pairs + voted_gate, of_pairs * p_pairs + voted_gate * p_voted
     p_recall, recall_gate = _numbers(cache.mixed if cache is not None else None)
     plain = float(trace.plain)
     p_cache, cache_gate = _numbers(cache.fused if cache is not None else None, plain)
     p_gen, fusion_gate = _numbers(pairs.fused if pairs is not None else None, p_cache)
     generated = (1 - copy_gate) * (1 - recall_gate) * p_gen
     recalled = (1 - copy_gate) * recall_gate * p_recall
-    copied = copy_gate * p_copy
     cache_effect = p_cache - plain
     fusion_effect = p_gen - p_cache
     sources: tuple[MemorySource, ...] = ()
     attention: tuple[MemorySource, ...] = ()
     slots: tuple[CacheSource, ...] = ()
-    if pairs is not None:
-        sources = _sources(pairs, memory, sentence, near, SMALLEST_WEIGHT, word)
-        attention = _sources(pairs, memory, sentence, near, SMALLEST_READ)
+    reading = [(part, gate) for part, gate in ((pairs, of_pairs), (voters, voted_gate)) if part]
+    if reading:
+        shares = [(part, gate / copy_gate if copy_gate else 1.0) for part, gate in reading]
+        read = partial(_of_all, shares, memory, sentence, near)
+        sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
         if fusion_gate > 0 and not copy_gate:
-            sources = _sources(pairs, memory, sentence, near, SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
+            sources = read(SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
     if cache is not None and memory.slots is not None:
         slots = _slots(cache.weights, memory.slots, sentence, word, vocab)
     return Token(
@@ -143,6 +150,23 @@ def origin_of(
     return name if effect > plain else "model"
 
 
+def _of_all(
+    shares: Sequence[tuple[LayerTrace, float]],
+    memory: Collated,
+    sentence: int,
+    near: Neighbouring,
+    smallest: float,
+    word: int | None = None,
+) -> tuple[MemorySource, ...]:
+    """What all layers that read the memory have read, each with its share of the weight."""
+    read = [
+        replace(source, weight=share * source.weight)
+        for trace, share in shares
+        for source in _sources(trace, memory, sentence, near, smallest, word)
+    ]
+    return tuple(sorted(read, key=lambda source: -source.weight))
+
+
 def _sources(
     trace: LayerTrace,
     memory: Collated,
@@ -156,7 +180,7 @@ def _sources(
     read = list[MemorySource]()
     positions = trace.found if trace.found is not None else trace.weights[:0].long()
     own = len(trace.weights) - len(positions)
-    if memory.pairs is not None:
+    if memory.pairs is not None and own:
         pairs, weights = memory.pairs, trace.weights[:own]
         for at in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
             pair, position = int(pairs.pair[sentence, at]), int(pairs.position[sentence, at])

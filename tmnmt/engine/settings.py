@@ -68,12 +68,13 @@ class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
 def settled(groups: Iterable[Options], parameters: MemoryLayers | None, mode: Mode) -> Settings:
     """The options of all groups. What is left open: `mode` is the one given here; the cache has as
     many slots as it has learned with, where something is written to it; 16 neighbours are read in
-    mode knn, else none."""
+    mode knn and by an adaptive kNN, else none."""
     values = {entry.name: getattr(group, entry.name) for group in groups for entry in fields(group)}
     if values["mode"] is None:
         values["mode"] = mode
     if values["neighbours"] is None:
-        values["neighbours"] = NEIGHBOURS if values["mode"] == "knn" else 0
+        voting = values["mode"] == "knn" or values["knn_adaptive"] is not None
+        values["neighbours"] = NEIGHBOURS if voting else 0
     if values["cache"] is not None:
         return Settings(**values)
     learned = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
@@ -152,15 +153,17 @@ def check_neighbours(settings: Settings) -> None:
 
 
 def knn_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
-    """How neighbours are mixed in; None in other modes than knn. Raises UsageError where an
-    adaptive kNN is given and does not go with the other settings, ModelError where the file is none
-    of this model."""
+    """How neighbours are mixed in; None where they are not: in other modes than knn without an
+    adaptive kNN. Raises UsageError where one is given and does not go with the other settings,
+    ModelError where the file is none of this model."""
     if settings.knn_adaptive is None:
         return (
             KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
         )
-    if settings.mode != "knn":
-        raise UsageError(f"knn-adaptive is of mode knn, and the mode is {settings.mode}")
+    if settings.mode == "off":
+        raise UsageError(
+            "knn-adaptive is read in the modes copy, fusion, both and knn; the mode is off"
+        )
     if (settings.knn_weight, settings.knn_temperature) != (
         Settings.knn_weight,
         Settings.knn_temperature,

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from tmnmt.durable import rename
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.directions import update_directions
+from tmnmt.keys.faiss_index import FAISS_FILE
 from tmnmt.keys.files import (
     HEADER_FILE,
     RECORD,
@@ -49,12 +49,6 @@ OLD = ".old"  # behind the name of a folder of keys that is written again
 log = logging.getLogger(__name__)
 
 Shard = tuple[int, int]  # i of n, counted from 1
-
-
-class Asking(Protocol):
-    """What makes queries of contexts: a translation memory's parameters."""
-
-    def query(self, context: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -173,19 +167,18 @@ def compute(
             if progress:
                 progress(int(block["length"].sum()))
         _link(writer, work.alive)
-    return KeyFiles(folder, work.header)
+    files = KeyFiles(folder, work.header)
+    if shard is None:
+        update_directions(files, folder / FAISS_FILE)
+    return files
 
 
-def queries_of(
-    model: Model, tm: Asking | None, src: str, tgt: str, device: str = "cpu"
-) -> tuple[Array, Array]:
-    """What to ask a `KeySearch` when `src` is translated as `tgt`: c M of every target position (T,
-    l) float32, and the subwords (T,). Without trained memories M is the identity."""
+def queries_of(model: Model, src: str, tgt: str, device: str = "cpu") -> tuple[Array, Array]:
+    """What to ask a `KeySearch` when `src` is translated as `tgt`: c and s of every target position
+    (T, l + d) float32, and the subwords (T,)."""
     coded = encode_pair((src, tgt), model.vocab, header_of(model).max_subwords)
     (keys,) = force_all(model.backbone, [coded], device)
-    with torch.inference_mode():
-        queries = tm.query(keys.contexts) if tm is not None else keys.contexts
-    return queries.cpu().numpy(), keys.ids.cpu().numpy()
+    return torch.cat([keys.contexts, keys.hiddens], 1).cpu().numpy(), keys.ids.cpu().numpy()
 
 
 def check_disk(index_dir: Path, needed: int) -> int:

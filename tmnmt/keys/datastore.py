@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.directions import Directions
 from tmnmt.keys.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.search import KeySearch, Known, best
@@ -67,9 +69,9 @@ class Datastore:
             self._known[which][number] = None
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
-        """The `k` keys (all, where there are fewer) with the greatest inner product with each query
-        (n, l): scores and positions (n, k), best first; -inf and -1 in the place of keys whose pair
-        was deleted."""
+        """The `k` keys (all, where there are fewer) nearest to each query (n, l + d), c and s side
+        by side: scores -D and positions (n, k), best first; -inf and -1 in the place of keys whose
+        pair was deleted."""
         k = min(k, max(1, int(self._first[-1])))
         answers = [
             s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)
@@ -109,6 +111,14 @@ class Datastore:
             )
             entries.pairs[here] = pairs + first_pair
         return entries
+
+    def words(self, positions: Array) -> Array:
+        """y' at positions (n, k), int64; 0 where the position is -1."""
+        words = np.zeros(positions.shape, np.int64)
+        for search, first in zip(self.searches, self._first, strict=False):
+            here = (positions >= first) & (positions < first + search.files.positions)
+            words[here] = search.files.ids[positions[here] - first]
+        return words
 
     def pair_of(self, src: str, tgt: str) -> list[int]:
         """The numbers of the pair with these texts, one for every memory that has its keys."""
@@ -153,7 +163,8 @@ def keys_state(index: Index, model: str) -> str:
             "computes"
         )
     files = KeyFiles.open(index.path, model)
-    return f"{files.positions} {_checksum(files.folder / FAISS_FILE)}"
+    along = zlib.crc32(Directions.open(files).matrix.tobytes())
+    return f"{files.positions} {along} {_checksum(files.folder / FAISS_FILE)}"
 
 
 def _checksum(path: Path) -> str:

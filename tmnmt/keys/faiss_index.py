@@ -1,12 +1,13 @@
-"""FAISS over all keys c' of a memory, by inner product: building, extending and loading the file
-faiss.index.
+"""FAISS over all keys of a memory as `directions.py` sees them, by distance: building, extending
+and loading the file faiss.index. A key is n numbers, 128 at most.
 
     flat     no file: every key is compared, blockwise, in memory (see `search.py`);
              exact, for small memories
-    ivf      inverted lists of fp16 keys, 2 l + 8 bytes a key: the keys of the
+    ivf      inverted lists of fp16 keys, 2 n + 8 bytes a key: the keys of the
              nearest lists are compared
-    ivfpq    the same with l / 8 bytes a key; what it finds is scored again from c.u8
-    hnsw     a graph over fp16 keys, 2 l + 272 bytes a key
+    ivfpq    the same with n / 2 bytes a key; what it finds is measured again from
+             c.u8 and z.u8
+    hnsw     a graph over fp16 keys, 2 n + 272 bytes a key
 
 The kind stands in the file: it is the class of the index. Four bytes of our own end the file, the
 CRC-32 of all before them, which FAISS does not read. Douze et al. 2024, "The Faiss library"."""
@@ -26,8 +27,8 @@ from tmnmt.durable import replacing
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.keys import gpu as key_gpu
+from tmnmt.keys.directions import Directions, Seen
 from tmnmt.keys.files import KeyFiles
-from tmnmt.keys.quantised import Quantised
 from tmnmt.progress import ReadProgress
 
 FAISS_FILE = "faiss.index"
@@ -45,13 +46,12 @@ LEAST: dict[Kind, int] = {
     "hnsw": 1,
 }  # keys; FAISS wants 39 a centroid
 SAMPLE_A_LIST = 64  # keys that a list's centroid is trained on
-PROBES = 64  # lists searched for a query
+PROBES = 8  # lists searched for a query
 EF_CONSTRUCTION, EF_SEARCH = (
     80,
     96,
 )  # candidates kept while the graph is made, and while it is searched
 LINKS = 32  # of a key in the graph
-BLOCK = 1 << 16  # keys in fp32 at a time: 134 MB at l = 512
 ADDED = 1 << 13  # keys at a time, between two signs of progress
 CHECKED = 1 << 24  # bytes at a time
 CHECKSUM_BYTES = 4
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 def kind_for(positions: int) -> Kind:
     """What fits a memory of so many keys: exact while that takes milliseconds, then fp16 lists
-    while those fit a usual memory (2 GB at 2 M keys of l = 512), then compressed ones."""
+    while those fit a usual memory (0.5 GB at 2 M keys), then compressed ones."""
     return "flat" if positions < 50_000 else "ivf" if positions < 2_000_000 else "ivfpq"
 
 
@@ -100,60 +100,59 @@ def update_faiss(
         path.unlink(missing_ok=True)
         return
     check_kind(kind, files.positions)
-    index = _load_fitting(files, kind)
+    keys = Seen(files, Directions.open(files))
+    index = _load_fitting(files, kind, keys.shape[1])
     if index is None:
-        index = train(files.contexts, kind, seed)
+        index = train(keys, kind, seed)
     elif index.ntotal == files.positions:
         return
     index = key_gpu.on_gpus(index)
-    add(index, files.contexts, progress)
+    add(index, keys, progress)
     _write(key_gpu.on_cpu(index), path)
 
 
-def train(contexts: Quantised, kind: Kind, seed: int = 0) -> Any:
-    """An empty index of this kind, trained on a sample of the keys (N, l) drawn by `seed`."""
+def train(keys: Seen, kind: Kind, seed: int = 0) -> Any:
+    """An empty index of this kind, trained on a sample of the keys (N, n) drawn by `seed`."""
     faiss = load_faiss()
-    count, size = contexts.shape
+    count, size = keys.shape
     lists = lists_for(count)
     written = {
         "ivf": f"IVF{lists},SQfp16",
         "ivfpq": f"IVF{lists},PQ{_codes(size)}",
         "hnsw": f"HNSW{LINKS}_SQfp16",
     }[kind]
-    index = faiss.index_factory(size, written, faiss.METRIC_INNER_PRODUCT)
+    index = faiss.index_factory(size, written, faiss.METRIC_L2)
     if kind == "hnsw":
         sample_size = 1  # it learns nothing
         index.hnsw.efConstruction = EF_CONSTRUCTION
     else:
         sample_size = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
-        # longer keys win inner products: centroids keep their lengths (recall .97, not .90)
-        index.cp.spherical = False
         log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{sample_size:,}")
     chosen = np.sort(np.random.default_rng(seed).choice(count, sample_size, replace=False))
-    key_gpu.train(index, contexts[chosen])
+    key_gpu.train(index, keys[chosen])
     return index
 
 
-def add(index: Any, contexts: Quantised, progress: ReadProgress | None = None) -> None:
-    """Adds those of the keys (N, l) that the index does not have yet; `progress` as for
+def add(index: Any, keys: Seen, progress: ReadProgress | None = None) -> None:
+    """Adds those of the keys (N, n) that the index does not have yet; `progress` as for
     `update_faiss`."""
     before = index.ntotal
-    for at in range(before, len(contexts), ADDED):
-        block = contexts[at : at + ADDED]
+    for at in range(before, len(keys), ADDED):
+        block = keys[at : at + ADDED]
         index.add(block)
         if progress:
-            progress(len(block), (at + len(block) - before) / (len(contexts) - before))
+            progress(len(block), (at + len(block) - before) / (len(keys) - before))
 
 
-def open_faiss(files: KeyFiles) -> tuple[Kind, Any | None]:
-    """The kind of the index over the keys, and the index, ready to be searched, on all GPUs where
-    there are any; None: there is none, search flat. Raises MemoryIndexError where it is damaged or
-    not of these keys."""
+def open_faiss(files: KeyFiles, size: int) -> tuple[Kind, Any | None]:
+    """The kind of the index over the keys of `size` numbers, and the index, ready to be searched,
+    on all GPUs where there are any; None: there is none, search flat. Raises MemoryIndexError where
+    it is damaged or not of these keys."""
     path = files.folder / FAISS_FILE
     if not path.exists():
         return "flat", None
     index = _read(path)
-    if index.d != files.header.context_size or index.ntotal > files.positions:
+    if not _of_keys(index, size) or index.ntotal > files.positions:
         raise MemoryIndexError(f"{path}: not of these keys; delete it and run tmnmt keys again")
     kind = CLASSES[type(index).__name__]
     if kind == "hnsw":
@@ -187,24 +186,25 @@ def load_faiss() -> Any:
 
 
 def _codes(size: int) -> int:
-    """Bytes of a compressed key: one for 8 numbers, or for as many as divide `size`."""
-    return next(codes for codes in range(max(1, size // 8), 0, -1) if size % codes == 0)
+    """Bytes of a compressed key: one for 2 numbers, or for as many as divide `size`."""
+    return next(codes for codes in range(max(1, size // 2), 0, -1) if size % codes == 0)
 
 
-def _load_fitting(files: KeyFiles, kind: Kind) -> Any | None:
+def _load_fitting(files: KeyFiles, kind: Kind, size: int) -> Any | None:
     path = files.folder / FAISS_FILE
     try:
         index = _read(path) if path.exists() else None
     except MemoryIndexError:
         return None  # made anew
-    if (
-        index is None
-        or CLASSES[type(index).__name__] != kind
-        or index.d != files.header.context_size
-    ):
+    if index is None or CLASSES[type(index).__name__] != kind or not _of_keys(index, size):
         return None
     outgrown = kind != "hnsw" and lists_for(files.positions) > 2 * index.nlist
     return None if outgrown or index.ntotal > files.positions else index
+
+
+def _of_keys(index: Any, size: int) -> bool:
+    """Whether an index is of keys of so many numbers, by distance."""
+    return bool(index.d == size and index.metric_type == load_faiss().METRIC_L2)
 
 
 def check_faiss(index_dir: Path) -> None:

@@ -15,7 +15,7 @@ def train(index: Any, sample: Any) -> None:
     import faiss
 
     if _helps(index):
-        assigning = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(index.d))
+        assigning = faiss.index_cpu_to_all_gpus(faiss.IndexFlatL2(index.d))
         # of every key to its nearest centroid: all that takes time
         index.clustering_index = assigning
         index.train(sample)

@@ -1,5 +1,5 @@
-"""Searching all keys of a memory: the positions whose c' has the greatest inner product with a
-query c M."""
+"""Searching all keys of a memory: the positions nearest to a query, context and state of a step, as
+`directions.py` measures it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.keys.faiss_index import BLOCK, Kind, open_faiss
+from tmnmt.keys.directions import Directions, Seen
+from tmnmt.keys.faiss_index import Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
 from tmnmt.segments import Segment
 
 # by number of a distinct pair: a segment that still has it, None where none has
 Known = dict[int, Segment | None]
 CANDIDATES = 8  # times k keys of a compressed index are scored again
+BLOCK = 1 << 16  # keys compared at a time
 
 
 class KeyPlace(NamedTuple):
@@ -27,9 +29,9 @@ class KeyPlace(NamedTuple):
 
 
 class KeySearch:
-    """All keys of an index of one model. Scores are always those of the keys on disk; which keys
-    are found is exact where there is no faiss.index, approximate else. Keys added since faiss.index
-    was made are compared one by one.
+    """All keys of an index of one model. A score is -D, of the keys as the index keeps them. Which
+    keys are found is exact where there is no faiss.index, approximate else. Keys added since
+    faiss.index was made are compared one by one.
 
     Segments deleted or corrected since their keys were computed are not answered. Not for several
     threads at once."""
@@ -38,10 +40,11 @@ class KeySearch:
         self.index, self.files = index, files
         self.kind: Kind
         self._faiss: Any | None
-        self.kind, self._faiss = open_faiss(files)
+        self.directions = Directions.open(files)
+        self.kind, self._faiss = open_faiss(files, self.directions.size)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
-        later = files.contexts[self._indexed :]  # those that FAISS does not have
-        self._compared = later if len(later) <= BLOCK else later.astype(np.float16)
+        self._keys = Seen(files, self.directions)
+        self._compared = self._keys.since(self._indexed)  # those that FAISS does not have
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -56,31 +59,34 @@ class KeySearch:
         return cls(index, KeyFiles.open(index.path, model))
 
     def search(self, queries: Array, k: int, known: Known | None = None) -> tuple[Array, Array]:
-        """The `k` best keys for every query: scores and positions, both (n, k), best first, equal
-        ones by position.
+        """The `k` nearest keys of every query: scores -D and positions, both (n, k), best first,
+        equal ones by position.
 
-        queries: (n, l) float32, c M (see `TranslationMemory.query`). Where there are fewer keys,
-        the scores at the end are -inf and the positions -1. known: what earlier searches found out
-        of pairs, which is believed, and added to: the memory is then as it was at the first. Raises
+        queries: (n, l + d) float32, c and s side by side. Where there are fewer keys, the scores at
+        the end are -inf and the positions -1. known: what earlier searches found out of pairs,
+        which is believed, and added to: the memory is then as it was at the first. Raises
         UsageError for queries of another size."""
         known = {} if known is None else known
-        queries = np.ascontiguousarray(queries, np.float32)
-        size = self.files.header.context_size
+        queries = np.asarray(queries, np.float32)
+        header = self.files.header
+        size = header.context_size + header.hidden_size
         if queries.ndim != 2 or queries.shape[1] != size or k < 1:
             raise UsageError(f"queries {queries.shape}, k {k}: wanted are (n, {size}), k >= 1")
+        queries = self.directions.of(*np.split(queries, [header.context_size], 1))
         scores = np.full((len(queries), k), -np.inf, np.float32)
         positions = np.full((len(queries), k), -1, np.int64)
         left, size = np.arange(len(queries)), k
         while len(left):
             found_scores, nearest = self.nearest(queries[left], size)
             alive = self._alive(nearest, known)
-            for row, ranks in zip(left, alive, strict=True):
-                at = np.flatnonzero(ranks)[:k]
-                i = np.searchsorted(left, row)
-                scores[row, : len(at)], positions[row, : len(at)] = (
-                    found_scores[i, at],
-                    nearest[i, at],
-                )
+            first = np.argsort(~alive, axis=1, kind="stable")[:, :k]  # those that are alive
+            there = np.take_along_axis(alive, first, 1)
+            scores[left, : first.shape[1]] = np.where(
+                there, np.take_along_axis(found_scores, first, 1), -np.inf
+            )
+            positions[left, : first.shape[1]] = np.where(
+                there, np.take_along_axis(nearest, first, 1), -1
+            )
             short = (alive.sum(1) < k) & (nearest[:, -1] >= 0) & (size < self.files.positions)
             left, size = left[short], 2 * size
         return scores, positions
@@ -100,20 +106,23 @@ class KeySearch:
         ]
 
     def nearest(self, queries: Array, k: int) -> tuple[Array, Array]:
-        """As `search`, but deleted segments are answered too, and queries are not checked."""
-        rounded = self._compared.dtype == np.float16  # twice as many, then, are scored again
-        scores, positions = flat(self._compared, queries, 2 * k if rounded else k)
-        if not self.files.positions:
-            return scores, positions
+        """As `search` for queries (n, size) along the directions, but deleted segments are answered
+        too."""
+        scores, positions = flat(self._compared, queries, k)
         positions[positions >= 0] += self._indexed
-        if self._faiss is not None:
-            _, indexed = self._faiss.search(queries, min(k * self._widened, self._indexed))
-            positions = np.hstack([indexed, positions])
-        # (n, candidates, l)
-        rows = self.files.contexts[np.maximum(positions, 0)]
-        scores = np.einsum("nl,ncl->nc", queries, rows)
-        scores[positions < 0] = -np.inf
-        return best(scores, positions, k)
+        if self._faiss is None:
+            return scores, positions
+        distances, indexed = self._faiss.search(queries, min(k * self._widened, self._indexed))
+        if self._widened > 1:
+            distances = self._distances(queries, indexed)
+        indexed_scores = np.where(indexed >= 0, -distances, -np.inf)
+        return best(np.hstack([indexed_scores, scores]), np.hstack([indexed, positions]), k)
+
+    def _distances(self, queries: Array, positions: Array) -> Array:
+        """D of the keys on disk at the positions (n, candidates)."""
+        keys = self._keys[np.maximum(positions, 0).reshape(-1)]
+        apart = keys.reshape(*positions.shape, -1) - queries[:, None]
+        return np.asarray(np.square(apart).sum(-1))
 
     def pairs(self, positions: Array) -> Array:
         """The number of the distinct pair whose rows each position is one of, in the shape of
@@ -158,14 +167,17 @@ class KeySearch:
         return alive[at.reshape(positions.shape)] & (positions >= 0)
 
 
-def flat(contexts: Array, queries: Array, k: int) -> tuple[Array, Array]:
-    """The exact `k` best of the keys (N, l) for the queries (n, l): scores, positions (n, k). Of
-    keys in float16 a block is converted at a time."""
+def flat(keys: Array, queries: Array, k: int) -> tuple[Array, Array]:
+    """The exact `k` nearest of the keys (N, size) for the queries (n, size): scores -D, positions
+    (n, k)."""
     scores = np.full((len(queries), k), -np.inf, np.float32)
     positions = np.full((len(queries), k), -1, np.int64)
+    own = np.square(queries).sum(1, keepdims=True)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
-    for at in range(0, len(contexts), rows):
-        block = queries @ contexts[at : at + rows].astype(np.float32, copy=False).T  # (n, rows)
+    for at in range(0, len(keys), rows):
+        some = keys[at : at + rows]
+        block = 2 * queries @ some.T - np.square(some).sum(1) - own  # (n, rows)
+        np.minimum(block, 0, out=block)
         top = (
             np.argpartition(block, -k, 1)[:, -k:]
             if k < block.shape[1]

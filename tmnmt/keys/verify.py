@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmnmt.index.embedded import verify as embedded
+from tmnmt.keys.directions import check_directions
 from tmnmt.keys.faiss_index import check_faiss
 from tmnmt.keys.files import verify_keys
 
@@ -17,4 +18,5 @@ def verify(index_dir: Path) -> int:
 
 def _verify_keys(index_dir: Path) -> None:
     verify_keys(index_dir)
+    check_directions(index_dir)
     check_faiss(index_dir)

@@ -36,12 +36,13 @@ from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 
 FORMAT = "6"  # of memory.safetensors
 READ = ("5", FORMAT)  # 5: a session cache has no empty slot
-# what each mode asks of the layers, which read in the order of `MemoryLayers.layers`
+# what each mode asks of the layers, which read in the order of `MemoryLayers.layers`; voters are
+# asked wherever there are any
 OUTPUTS: dict[Mode, tuple[str, ...]] = {
     "copy": ("cache", "copy"),
     "fusion": ("cache", "fusion"),
     "both": ("cache", "fusion", "copy"),
-    "knn": ("cache", "knn"),
+    "knn": ("cache",),
     "off": ("cache",),
 }
 READS_TM = ("copy", "fusion", "both")
@@ -138,13 +139,15 @@ class MemoryLayers(nn.Module):
 
         # 4. Read out.
         log_probs = read_out(backbone, at, hidden)
-        trace = None
-        if explain:
-            trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_probs)
+        log_gen = log_probs.clone() if explain else None
 
-        # 5. Mix, in order.
+        # 5. Look, and mix, in order.
         for name, layer in layers:
+            reads[name] = layer.look(at, log_probs, reads[name])
             log_probs = layer.mix(log_probs, reads[name])
+        trace = None
+        if log_gen is not None:
+            trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_gen)
 
         moved = Ready({name: read.ready for name, read in reads.items()})
         return Stepped(log_probs, state, at, moved, trace)

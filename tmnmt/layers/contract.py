@@ -1,11 +1,12 @@
 """What a memory layer is: a trained part of the decoder that reads something while it writes.
 
-A step of the decoder goes through three hooks, and a layer overrides what it uses of them:
+A step of the decoder goes through four hooks, and a layer overrides what it uses of them:
 
     inject   into the decoder's state before it moves: reference networks, which are bound to the
              backbone (`models/reference.py`), since all that layers keep depends on the state
     fuse     into the hidden state, before the read-out: deep session cache, TM fusion
-    mix      into the log probabilities, after it: shallow session cache, TM copy, kNN
+    look     at what the layers before have said, to read by it: kNN
+    mix      into the log probabilities: shallow session cache, TM copy, kNN
 
 All layers match with the raw state and context; what one has fused, the next one blends into, but
 does not match with. What a layer reads goes through stages, each a type: collated (`Collated`,
@@ -38,7 +39,7 @@ class Collated:
     pairs: Pairs | None = None
     slots: Slots | None = None
     neighbours: Asked | None = None  # further positions beside the pairs
-    voters: Voters | None = None  # of mode knn
+    voters: Voters | None = None  # neighbours whose words are mixed in
 
     @property
     def asked(self) -> Asked | None:
@@ -109,6 +110,11 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
     def fuse(self, at: At, hidden: Tensor, ready: R) -> tuple[Tensor, Read[R]]:
         """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
         itself where nothing is blended in."""
+
+    def look(self, at: At, log_probs: Tensor, read: Read[R]) -> Read[R]:
+        """What the layer has read once it knows what those before it say, log p (R, V): by default
+        nothing more."""
+        return read
 
     def mix(self, log_probs: Tensor, read: Read[R]) -> Tensor:
         """log p' (R, V) of log p (R, V): the words that were read are mixed in, where there are

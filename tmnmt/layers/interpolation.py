@@ -1,5 +1,5 @@
 """kNN interpolation as a memory layer: the words of the neighbours nearest to a step are mixed in
-(`knn.py`). It has no parameters of its own."""
+(`knn.py`), last, beside pairs or without. It has no parameters of its own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ class Interpolation(MemoryLayer[Voters]):
     """p(y) = w p_knn(y) + (1 - w) p(y)."""
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Voters | None:
-        return collated.voters if "knn" in outputs else None
+        return collated.voters
 
     def fuse(self, at: At, hidden: Tensor, ready: Voters) -> tuple[Tensor, Read[Voters]]:
-        votes = ready.vote(at.hidden, at.context)
+        return hidden, Read(ready, hidden[:, :0])
+
+    def look(self, at: At, log_probs: Tensor, read: Read[Voters]) -> Read[Voters]:
+        votes = read.ready.vote(at.hidden, at.context, log_probs)
         words = Words(votes.ids, first_of(votes.ids), votes.logit)
-        return hidden, Read(ready, votes.weights, words=words, found=votes.positions)
+        return Read(read.ready, votes.weights, words=words, found=votes.positions)

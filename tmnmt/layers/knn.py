@@ -1,7 +1,7 @@
 """kNN interpolation: what the words of the nearest keys weigh, and how much they count beside the
 model's own.
 
-    distance    D = |c - c'|^2 + |s - z'|^2
+    distance    D of [c; s] and [c'; z'], each of length 1 (`keys/directions.py`)
     votes       p_r(y) ~ sum of exp(-D / T) over those of the r nearest that hold y
     vanilla     p(y) = w p_k(y) + (1 - w) p_model(y), w fixed
                 Khandelwal et al. 2021, eq. 3, 4
@@ -26,19 +26,19 @@ from torch import Tensor, nn
 from tmnmt.durable import replacing
 from tmnmt.errors import ModelError, shown
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.files import Array
 from tmnmt.layers.view import first_of
 from tmnmt.models.folder import UNREADABLE, reason_of
 from tmnmt.models.weights import fill
 
-CANDIDATES = 8  # times k keys of the greatest inner product are compared by their distance
-FORMAT = "1"  # of the file of an adaptive kNN
+FORMAT = "2"  # of the file of an adaptive kNN
 MOST_K = 1024
 WIDTH = 32  # hidden units, as in the paper
 DROPOUT = 0.1
 START = 3.0  # at first the neighbours together have a weight of sigmoid(-3) = 0.05
 # T: farther keys weigh nothing, and are shown to the network as if they stood there
 FARTHEST = 10.0
+SURE = 0.95  # a greatest probability from which on neighbours are not looked for: it saves time
+LEAST_CERTAIN = -10.0  # log p: what is less likely is shown to the network as if it were so
 
 
 class Nearest(NamedTuple):
@@ -49,22 +49,20 @@ class Nearest(NamedTuple):
     positions: Tensor  # (R, k) int64 where they stand in the datastore, -1: nowhere
 
 
-def nearest(datastore: Datastore, k: int, hidden: Tensor, context: Tensor) -> Nearest:
-    """The `k` nearest to the hidden states (R, d) and contexts (R, l), among the keys of the
-    greatest c c', which is what the datastore is searched by."""
-    contexts, hiddens = (x.float().cpu().numpy() for x in (context, hidden))
-    _, positions = datastore.search(contexts, CANDIDATES * k)
-    positions = np.pad(positions, ((0, 0), (0, max(0, k - positions.shape[1]))), constant_values=-1)
-    entries = datastore.entries(positions)
-    # (R, candidates)
-    distances = squared(entries.contexts, contexts) + squared(entries.hiddens, hiddens)
-    distances[positions < 0] = np.inf
-    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    chosen = (
-        torch.from_numpy(np.take_along_axis(x, order, 1))
-        for x in (distances, entries.ids, positions)
-    )
-    return Nearest(*(x.to(context.device) for x in chosen))
+def nearest(
+    datastore: Datastore, k: int, hidden: Tensor, context: Tensor, asks: Tensor | None = None
+) -> Nearest:
+    """The `k` nearest to the hidden states (R, d) and contexts (R, l), for the rows that ask (R,)
+    bool, by default all; the others have none."""
+    queries = torch.cat([context, hidden], 1).float().cpu().numpy()
+    rows = np.arange(len(queries)) if asks is None else asks.nonzero()[:, 0].cpu().numpy()
+    distances = np.full((len(queries), k), np.inf, np.float32)
+    positions = np.full((len(queries), k), -1, np.int64)
+    if len(rows):
+        scores, found = datastore.search(queries[rows], k)
+        distances[rows, : found.shape[1]], positions[rows, : found.shape[1]] = -scores, found
+    ids = datastore.words(positions)
+    return Nearest(*(torch.from_numpy(x).to(context.device) for x in (distances, ids, positions)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,13 @@ class KNN:
     weight: float
     temperature: float
 
-    def __call__(self, distances: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def asks(self, certain: Tensor) -> Tensor:
+        """All rows (R,) bool."""
+        return torch.ones_like(certain[:, 0], dtype=torch.bool)
+
+    def __call__(
+        self, distances: Tensor, ids: Tensor, certain: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """p_knn as weights of the neighbours (R, k), and the logit of w (R,); -inf where nothing
         was found."""
         logit = math.log(self.weight / (1 - self.weight)) if self.weight else -math.inf
@@ -88,31 +92,38 @@ class AdaptiveKNN(nn.Module):
     worth; r = 0 is the model itself. It is shown the k distances and, for i = 1 ... k, how many
     different words the i nearest hold.
 
-    OURS: distances are shown in units of T, to 10 at most, so that missing and very far ones look
-    alike; training starts near the plain model. `k` is a power of two; T stays as given."""
+    OURS: it is also shown how certain the model is (`certainty`). Distances are shown in units of
+    T, to 10 at most, so that missing and very far ones look alike; training starts near the plain
+    model. Where the model is sure, it speaks alone. `k` is a power of two; T stays as given."""
 
     def __init__(self, k: int, temperature: float) -> None:
         super().__init__()
         self.k, self.temperature = k, temperature
         self.counts = [2**i for i in range(k.bit_length())]  # the r > 0
-        self.inner, self.dropout = nn.Linear(2 * k, WIDTH), nn.Dropout(DROPOUT)
+        self.inner, self.dropout = nn.Linear(2 * k + 2, WIDTH), nn.Dropout(DROPOUT)
         self.out = nn.Linear(WIDTH, 1 + len(self.counts))
         with torch.no_grad():
             self.out.weight.mul_(0.1)
             self.out.bias.zero_()[0] = START + math.log(len(self.counts))
 
-    def forward(self, distances: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def asks(self, certain: Tensor) -> Tensor:
+        """The rows (R,) bool where the model is not sure."""
+        return unsure(certain)
+
+    def forward(self, distances: Tensor, ids: Tensor, certain: Tensor) -> tuple[Tensor, Tensor]:
         """As `KNN`: the weights (R, k) of all p_r, r > 0, mixed, and the logit (R,) of 1 - p(r =
         0)."""
-        logits = self.choose(distances, ids)
+        logits = self.choose(distances, ids, certain)
         weights = torch.bmm(logits[:, 1:].softmax(-1)[:, None], self.of_each(distances))[:, 0]
         return weights, closed_without(distances, logits[:, 1:].logsumexp(-1) - logits[:, 0])
 
-    def choose(self, distances: Tensor, ids: Tensor) -> Tensor:
-        """The logits of p(r), r = 0, 1, 2, 4, ..., k: (R, 1 + log2 k + 1)."""
+    def choose(self, distances: Tensor, ids: Tensor, certain: Tensor) -> Tensor:
+        """The logits of p(r), r = 0, 1, 2, 4, ..., k: (R, 1 + log2 k + 1), by `certainty`
+        (R, 2)."""
         shown = (
             (distances / self.temperature).clamp_max(FARTHEST),
             distinct(ids, distances.isfinite()),
+            certain,
         )
         logits: Tensor = self.out(self.dropout(torch.tanh(self.inner(torch.cat(shown, -1)))))
         return logits
@@ -183,15 +194,20 @@ def distinct(ids: Tensor, real: Tensor) -> Tensor:
     return (first & real).cumsum(-1).float()
 
 
+def certainty(log_probs: Tensor) -> Tensor:
+    """(R, 2): the two greatest of log p (R, V), -10 at least."""
+    return log_probs.topk(2, -1).values.clamp_min(LEAST_CERTAIN)
+
+
+def unsure(certain: Tensor) -> Tensor:
+    """(R,) bool of `certainty` (R, 2): where neighbours are looked for."""
+    return certain[:, 0] < math.log(SURE)
+
+
 def closed_without(distances: Tensor, logit: Tensor) -> Tensor:
     """The logit (R,) or () of every row (R,), -inf for rows without a neighbour: there the model
     speaks alone."""
     return torch.where(distances.isfinite().any(1), logit, -torch.inf)
-
-
-def squared(keys: Array, queries: Array) -> Array:
-    """|q - k|^2 of keys (R, k, l) and queries (R, l): (R, k)."""
-    return np.asarray(np.square(keys - queries[:, None]).sum(-1))
 
 
 def knn_weights(distances: Tensor, temperature: float) -> Tensor:

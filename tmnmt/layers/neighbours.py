@@ -1,7 +1,7 @@
 """Neighbours: at every step the keys of the whole memory that are nearest to the row's query
 (docs/neighbours.md).
 
-    copy, fusion    the k keys of the greatest c M c' are further positions
+    copy, fusion    the k keys nearest to [c; s] are further positions
                     beside those of the pairs, under one softmax
     knn             the words of the k nearest keys are mixed into the model's
                     probabilities, see `knn.py`
@@ -24,7 +24,7 @@ from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Array
 from tmnmt.layers.collated import Pairs
-from tmnmt.layers.knn import KNN, AdaptiveKNN, nearest
+from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, nearest
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
@@ -65,9 +65,10 @@ class Asked:
         self._tokens: dict[int, list[str]] = {}  # of a pair's source
         self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
 
-    def find(self, queries: Tensor, sentence: Tensor) -> tuple[Tensor, Pairs]:
-        """The keys nearest to c M (R, l): where they stand (R, k), and what every row has found, as
-        if each row were a sentence of its own."""
+    def find(self, context: Tensor, hidden: Tensor, sentence: Tensor) -> tuple[Tensor, Pairs]:
+        """The keys nearest to c (R, l) and s (R, d): where they stand (R, k), and what every row
+        has found, as if each row were a sentence of its own."""
+        queries = torch.cat([context, hidden], 1)
         _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
         whose = sentence.cpu().numpy()
         entries = self.datastore.entries(positions)
@@ -75,7 +76,7 @@ class Asked:
         fuzzy = self._fuzzy(entries.pairs, whose, mask)
 
         def there(array: Array) -> Tensor:
-            return torch.from_numpy(array).to(queries.device)
+            return torch.from_numpy(array).to(context.device)
 
         ids, before = there(entries.ids), there(entries.before)
         scores = there(fuzzy)
@@ -97,7 +98,7 @@ class Asked:
 
     def ids(self, positions: Tensor) -> Tensor:
         """The subwords at positions (k,) of the datastore; PAD where they are -1."""
-        return torch.from_numpy(self.datastore.entries(positions.cpu().numpy()[None]).ids[0])
+        return torch.from_numpy(self.datastore.words(positions.cpu().numpy()))
 
     def match(self, sentence: int, pair: int) -> Match:
         """A pair that was found, as a match of a sentence of the batch."""
@@ -135,10 +136,12 @@ class Voters:
     asked: Asked
     knn: KNN | AdaptiveKNN
 
-    def vote(self, hidden: Tensor, context: Tensor) -> Votes:
-        """p_knn at the hidden states (R, d) and contexts (R, l)."""
-        near = nearest(self.asked.datastore, self.asked.k, hidden, context)
-        weights, logit = self.knn(near.distances, near.ids)
+    def vote(self, hidden: Tensor, context: Tensor, log_probs: Tensor) -> Votes:
+        """p_knn at the hidden states (R, d) and contexts (R, l), where the rest says log p
+        (R, V)."""
+        certain = certainty(log_probs)
+        near = nearest(self.asked.datastore, self.asked.k, hidden, context, self.knn.asks(certain))
+        weights, logit = self.knn(near.distances, near.ids, certain)
         return Votes(weights, logit, near.ids, near.positions)
 
     def rows(self, index: Tensor) -> Voters:

@@ -149,8 +149,8 @@ class PairsReady:
         coverage, last = (x.index_select(0, index) for x in (self.coverage, self.last))
         return replace(self, coverage=coverage, last=last)
 
-    def at(self, tm: TranslationMemory, context: Tensor) -> PairsReady:
-        """What a step at c (R, l) reads."""
+    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsReady:
+        """What a step at c (R, l) and s (R, d) reads."""
         return self
 
     def after(self, coverage: Tensor, q: Tensor) -> TMReady:
@@ -183,10 +183,10 @@ class NeighboursReady:
 
     reordered = rows
 
-    def at(self, tm: TranslationMemory, context: Tensor) -> PairsFound:
-        """What a step at c (R, l) reads: the pairs, and the neighbours behind them."""
+    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsFound:
+        """What a step at c (R, l) and s (R, d) reads: the pairs, and the neighbours behind them."""
         near = self.near
-        neighbours, new = near.asked.find(tm.query(context), near.sentence)
+        neighbours, new = near.asked.find(context, hidden, near.sentence)
         pairs = new if self.pairs is None else beside(self.pairs, new, near.sentence)
         said = pairs.hiddens
         if self.fusion is not None:
@@ -380,7 +380,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
     def fuse(self, at: At, hidden: Tensor, ready: TMReady) -> tuple[Tensor, Read[TMReady]]:
         """Fusion blends z~ into h (eq. 8); of copying, what is to be mixed in (eq. 6, 7). What was
         used is, with both, what was copied."""
-        seen = ready.at(self, at.context)
+        seen = ready.at(self, at.context, at.hidden)
         view, gate, words = seen.positions.view, None, None
         raw, context = view.pick(at.hidden), view.pick(at.context)
         read = self.read(view.pick(at.prev), raw, context, seen)

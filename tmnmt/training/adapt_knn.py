@@ -27,19 +27,21 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.index.base import Index
 from tmnmt.keys.compute import longest
 from tmnmt.keys.datastore import Datastore, keys_state
-from tmnmt.layers.knn import AdaptiveKNN, nearest
+from tmnmt.layers.knn import AdaptiveKNN, certainty, nearest, unsure
 from tmnmt.layers.mixing import mix_gold
+from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.adapt import split
 from tmnmt.training.data import Document
-from tmnmt.training.forced import force_references, gold_log_probs
+from tmnmt.training.forced import ROWS_READ_OUT, force_references
 from tmnmt.training.memory_data import fitting
 from tmnmt.training.parts import Part, PartTrainer, Unit
 from tmnmt.training.retrieve import digest
 from tmnmt.training.tm import evenly
+from tmnmt.vocab import BOS
 
 SUBWORDS = 256  # of an update
 LEARNING_RATE = 1e-3
@@ -55,7 +57,7 @@ class KNNConfig:
     """`k` is a power of two, `temperature` that of the distances."""
 
     k: int = 16
-    temperature: float = 20.0
+    temperature: float = 5.0
     sentences: int = 2000  # that are learned from at most; of those held out a quarter as many
     epochs: int = 5
     dev_share: float = 0.2  # of the documents
@@ -69,6 +71,7 @@ class Told(NamedTuple):
     same: Tensor  # (n, k) bool: whether the neighbour holds the reference's subword
     distances: Tensor  # (n, k)
     ids: Tensor  # (n, k)
+    certain: Tensor  # (n, 2), see `certainty`
 
 
 def adapt_knn(
@@ -78,13 +81,16 @@ def adapt_knn(
     output: Path,
     config: KNNConfig,
     resume: bool = False,
+    unlike: Sequence[Index] = (),
 ) -> tuple[float, float]:
     """Trains on `segments`, documents in order, and writes the file `output`, whole or not at all.
+    Where there are memories `unlike` the segments, half of what is learned is that those are worth
+    nothing: all segments are looked up in them, too.
 
-    Returns what dev says, in nats a subword, without and with it. The work goes on in the folder
-    OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError where
-    `output` or, without `resume`, OUTPUT.partial is there; MemoryIndexError where a memory has no
-    keys; DataError where there is nothing to learn from, or dev is no better with it."""
+    Returns what dev says of `indexes`, in nats a subword, without and with it. The work goes on in
+    the folder OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError
+    where `output` or, without `resume`, OUTPUT.partial is there; MemoryIndexError where a memory
+    has no keys; DataError where there is nothing to learn from, or dev is no better with it."""
     work = output.with_name(output.name + ".partial")
     if output.exists():
         raise UsageError(f"{output}: exists; name another file")
@@ -92,23 +98,31 @@ def adapt_knn(
         raise UsageError(
             f"{work}: is there from an interrupted run; go on with --resume, or delete it"
         )
-    datastore = Datastore.open(indexes, model.hash, torch.get_num_threads())
+    memories = {"": indexes, "-unlike": unlike} if unlike else {"": indexes}
+    datastores = {
+        name: Datastore.open(some, model.hash, torch.get_num_threads())
+        for name, some in memories.items()
+    }
     parts = [
         fitting(part, model.vocab, longest(model)) for part in split(segments, config.dev_share)
     ]
     if not all(parts):
         raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
     make_folder(work)
-    bound = digest_of(model, indexes, segments, config)
+    bound = digest_of(model, [*indexes, *unlike], segments, config)
     trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"
     most = config.sentences, -(-config.sentences // 4)
     train, dev = (
-        Looking(datastore, model, config.k, work / name, bound)(documents, count)
+        [
+            Looking(datastore, model, config.k, work / f"{name}{of}", bound)(documents, count)
+            for of, datastore in datastores.items()
+        ]
         for name, documents, count in zip(("train", "dev"), parts, most, strict=True)
     )
     torch.manual_seed(config.seed)
     knn = AdaptiveKNN(config.k, config.temperature)
-    without, reached = _trained(KNNPart(knn, train, dev, config.seed), work, config, trained)
+    part = KNNPart(knn, joined(train), dev, config.seed)
+    without, reached = _trained(part, work, config, trained)
     if reached >= without:
         raise DataError(
             f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats "
@@ -153,8 +167,10 @@ class KNNPart(Part):
     name = "knn"
     module: AdaptiveKNN
 
-    def __init__(self, module: AdaptiveKNN, train: Told, dev: Told, seed: int) -> None:
-        self.module, self.train, self.dev, self.seed = module, train, dev, seed
+    def __init__(self, module: AdaptiveKNN, train: Told, dev: Sequence[Told], seed: int) -> None:
+        """`dev`: of the memories; behind it, where there are any, of those that are unlike."""
+        self.module, self.train, self.seed = module, train, seed
+        self.dev, self.unlike = dev[0], dev[1:]
 
     def units(self, epoch: int) -> Sequence[Unit]:
         random, order = Random(f"{self.seed} {epoch}"), list(range(len(self.train.log_p)))
@@ -174,21 +190,33 @@ class KNNPart(Part):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        loss = -float(mixed(self.module.eval(), self.dev).mean())
-        return {"plain": -float(self.dev.log_p.mean()), "knn": loss, "criterion": loss}
+        losses = [-float(mixed(self.module.eval(), dev).mean()) for dev in (self.dev, *self.unlike)]
+        told = {"plain": -float(self.dev.log_p.mean()), "knn": losses[0]}
+        if self.unlike:
+            told["unlike"] = losses[1]
+        return told | {"criterion": sum(losses) / len(losses)}
 
     @torch.no_grad()
     def shares(self) -> list[float]:
         """The mean p(r) over the dev subwords, for r = 0, 1, 2, 4, ..., k."""
         means: list[float] = (
-            self.module.eval().choose(self.dev.distances, self.dev.ids).softmax(-1).mean(0).tolist()
+            self.module.eval()
+            .choose(self.dev.distances, self.dev.ids, self.dev.certain)
+            .softmax(-1)
+            .mean(0)
+            .tolist()
         )
         return means
 
 
+def joined(parts: Sequence[Told]) -> Told:
+    """All of them, one behind the other."""
+    return Told(*map(torch.cat, zip(*parts, strict=True)))
+
+
 def mixed(knn: AdaptiveKNN, looked_up: Told) -> Tensor:
     """log p (n,) of the references' subwords."""
-    weights, logit = knn(looked_up.distances, looked_up.ids)
+    weights, logit = knn(looked_up.distances, looked_up.ids, looked_up.certain)
     return mix_gold(looked_up.log_p, (weights * looked_up.same).sum(-1), logit)
 
 
@@ -216,7 +244,7 @@ class Looking:
                 path = self.name.with_name(f"{self.name.name}-{at // KEPT_AT_ONCE}.safetensors")
                 parts.append(self._read(path) or self._kept(path, block, own))
                 progress.advance(len(block))
-        return Told(*map(torch.cat, zip(*parts, strict=True)))
+        return joined(parts)
 
     def _read(self, path: Path) -> Told | None:
         """What is kept there; None where there is nothing, or something else."""
@@ -238,7 +266,7 @@ class Looking:
             parts += [
                 self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)
             ]
-        looked_up = Told(*map(torch.cat, zip(*parts, strict=True)))
+        looked_up = joined(parts)
         with replacing(path, alone=True) as new:
             save_file(looked_up._asdict(), new, {"bound": self.bound})
         return looked_up
@@ -251,10 +279,25 @@ class Looking:
         )
         real = batch.real
         hidden, context, gold = batch.hiddens[real], batch.contexts[real], batch.tgt[real]
-        near = nearest(self.datastore, self.k, hidden, context)
-        log_p = gold_log_probs(backbone, batch, hidden, real)
+        log_p, certain = said(backbone, shift(batch.tgt, BOS)[real], hidden, context, gold)
+        near = nearest(self.datastore, self.k, hidden, context, unsure(certain))
         same = (near.ids == gold[:, None]) & (near.positions >= 0)
-        return Told(*(x.cpu() for x in (log_p, same, near.distances, near.ids)))
+        return Told(*(x.cpu() for x in (log_p, same, near.distances, near.ids, certain)))
+
+
+def said(
+    backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, gold: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What the model says at n positions: log p of the words `gold` (n,), and its certainty
+    (n, 2)."""
+    parts = []
+    for at in range(0, len(gold), ROWS_READ_OUT):
+        rows = slice(at, at + ROWS_READ_OUT)
+        logits = backbone.readout(prev[rows], hidden[rows], context[rows])
+        log_probs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+        parts.append((log_probs.gather(1, gold[rows, None])[:, 0], certainty(log_probs)))
+    log_p, certain = zip(*parts, strict=True)
+    return torch.cat(log_p), torch.cat(certain)
 
 
 def own_pairs(datastore: Datastore, documents: Sequence[Document]) -> list[set[int]]:
