@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from adapting import adapt as adapt_layers
 from adapting import documents
+from reading_model import write_reading_model
 from safetensors.torch import load_file
 from tiny_model import write_tiny_model
 
@@ -14,6 +16,7 @@ from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.formats import write_tsv
+from tmnmt.index import build
 from tmnmt.models.document_context import InDocument
 from tmnmt.models.folder import load_model
 from tmnmt.training.context import ContextPart
@@ -59,6 +62,15 @@ def test_the_command_makes_a_model_that_reads_what_stands_before_or_the_base_alo
     assert said(out, context=False) == plain
     assert said(out, reference=False) == said(out)
     assert not (tmp_path / "out.partial").exists()
+
+
+def test_memory_layers_learn_beside_it_and_it_stays(tmp_path: Path) -> None:
+    folder, out = write_reading_model(tmp_path / "model"), tmp_path / "out"
+    build(tmp_path / "index", documents(), "en", "fr")
+    assert adapt_layers(folder, tmp_path / "index", out, "--no-cache", "--no-fusion") == 0
+    name = "context.safetensors"
+    assert (out / name).read_bytes() == (folder / name).read_bytes()
+    assert load_model(out).hash == load_model(folder).hash
 
 
 def test_an_interrupted_run_goes_on_and_wrong_use_is_one_line(
