@@ -7,13 +7,15 @@ FILE is a memory file whose targets are the references. The first MODEL is what 
 compared with. Every model is read without memory and session cache; speed is that of one process
 with `--threads` threads, after some segments that do not count. BLEU is sacrebleu's, of the
 segments of one group of lengths; a group of few segments says little, so their number stands beside
-it."""
+it. A model that reads the segments before reads those of FILE in the same document; with --most
+these are the ones that were chosen."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ from tmnmt import Translator
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.formats import read_memories
 from tmnmt.models.folder import load_model, parameters
+from tmnmt.segments import Segment
 
 BOUNDS = (10, 20, 30, 40, 50)  # words of the source, as in figure 3; the last group has more
 WARMING = 8  # segments before the clock starts
@@ -65,17 +68,21 @@ def by_length(
         yield Group(name, len(chosen), bleu, words[0] / max(words[1], 1))
 
 
-def translated(model: Path, sources: Sequence[str], beam: int, threads: int) -> Run:
+def translated(model: Path, segments: Sequence[Segment], beam: int, threads: int) -> Run:
     """A model's translations, and the seconds that they took."""
+    documents = [
+        [segment.src for segment in document]
+        for _, document in groupby(segments, key=lambda segment: segment.document)
+    ]
     translator = Translator.load(
         model,
         decoding=Decoding(mode="off", beam=beam),
         remembering=Remembering(cache=0),
         threads=threads,
     )
-    translator.translate(sources[:WARMING])
+    translator.translate([segment.src for segment in segments[:WARMING]])
     start = time.perf_counter()
-    hypotheses = [each.tgt for each in translator.translate(sources)]
+    hypotheses = [each.tgt for each in translator.stream(documents)]
     seconds = time.perf_counter() - start
     return Run(model, parameters(load_model(model).backbone), seconds, hypotheses)
 
@@ -95,7 +102,7 @@ def main() -> None:
     segments = list(read_memories([options.segments], config["src_lang"], config["tgt_lang"]))
     segments = segments[:: max(len(segments) // options.most, 1)][: options.most]
     sources, references = [s.src for s in segments], [s.tgt for s in segments]
-    runs = [translated(model, sources, options.beam, options.threads) for model in options.models]
+    runs = [translated(model, segments, options.beam, options.threads) for model in options.models]
     print("| model | parameters | added | words/s |\n|---|---|---|---|")
     for run in runs:
         added = 100 * (run.parameters / runs[0].parameters - 1)

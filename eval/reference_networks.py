@@ -1,5 +1,5 @@
-"""Trains reference networks (Fu et al. 2019) on one base, and what they are compared with, from the
-same sentences for as many updates.
+"""Trains reference networks (Fu et al. 2019) and context networks (LC-NMT, CS-NMT) on one base, and
+what they are compared with, from the same sentences for as many updates.
 
     TMNMT_DATA=DATA python eval/reference_networks.py models/law.en-fr.toml models/law.en-fr OUT \\
         monolingual bilingual continued [--corpus law] [--sentences 20000] [--epochs 2] [...]
@@ -14,6 +14,10 @@ fixed           the same, with the whole base fixed
 bilingual       B-RefNet (eq. 25)
 continued       no network: the decoder learns alone, as long as that of `monolingual`
 anchors-N       M-RefNet with N anchors, as anchors-30
+attended        LC-NMT (Jean et al. 2017): the decoder learns with it
+auxiliary       CS-NMT (Wang et al. 2017) without a gate: the same
+gated           CS-NMT, gated: the same
+attended-fixed, auxiliary-fixed, gated-fixed    with the whole base fixed
 """
 
 from __future__ import annotations
@@ -26,20 +30,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmnmt.models.base import Injectable
+from tmnmt.models.document_context import FORMS
 from tmnmt.models.folder import load_model, parameters, save_model, stamp
 from tmnmt.training.adapt import MEMORY_FILE
+from tmnmt.training.adapt_injected import Config, train_network
 from tmnmt.training.config import load_config
+from tmnmt.training.context_config import ContextConfig
 from tmnmt.training.data import load_corpora
-from tmnmt.training.reference import train_reference
 from tmnmt.training.reference_config import ReferenceConfig
 
-WAYS: dict[str, dict[str, object]] = {
-    "monolingual": {"form": "monolingual"},
-    "fixed": {"form": "monolingual", "decoder": False},
-    "bilingual": {"form": "bilingual"},
+WAYS: dict[str, Config] = {
+    "monolingual": ReferenceConfig("monolingual"),
+    "fixed": ReferenceConfig("monolingual", decoder=False),
+    "bilingual": ReferenceConfig("bilingual"),
     # the weights into the state stay zero, so that no network is there
-    "continued": {"form": "monolingual", "learning_rate": 0.0, "anchors": 2, "anchor_epochs": 1},
+    "continued": ReferenceConfig("monolingual", learning_rate=0.0, anchors=2, anchor_epochs=1),
 }
+WAYS |= {form: ContextConfig(form) for form in FORMS}
+WAYS |= {f"{form}-fixed": ContextConfig(form, decoder=False) for form in FORMS}
 ANCHORS = "anchors-"
 
 
@@ -72,18 +80,18 @@ def main() -> None:
         if not isinstance(model.backbone, Injectable):
             parser.error(f"{options.base}: this base takes no reference network")
         config = replace(
-            ReferenceConfig(),
+            ways[way],
             sentences=options.sentences,
-            anchor_sentences=options.sentences,
             epochs=options.epochs,
             batch_tokens=options.batch_tokens,
             dev_segments=options.dev,
             seed=seed,
-            **ways[way],  # type: ignore[arg-type]
         )
+        if isinstance(config, ReferenceConfig):
+            config = replace(config, anchor_sentences=options.sentences)
         folder = options.out / f"{way}-{seed}"
-        learned = train_reference(
-            model.backbone, model.vocab, corpora.train, corpora.dev, folder, config, resume=True
+        learned = train_network(
+            model.backbone, model, corpora.train, corpora.dev, folder, config, resume=True
         )
         made = learned.backbone if way != "continued" else learned.backbone.base
         save_model(folder, made, model.vocab, model.config, half=True)
@@ -98,9 +106,9 @@ def main() -> None:
         )
 
 
-def _way(name: str) -> dict[str, object]:
+def _way(name: str) -> Config:
     if name.startswith(ANCHORS):
-        return {"form": "monolingual", "anchors": int(name.removeprefix(ANCHORS))}
+        return ReferenceConfig("monolingual", anchors=int(name.removeprefix(ANCHORS)))
     return WAYS[name]
 
 

@@ -4,6 +4,7 @@ analyses."""
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ from tiny_model import segments, write_tiny_model
 
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
+from tmnmt.models.document_context import InDocument
 from tmnmt.models.folder import load_model
 from tmnmt.models.reference import Referring
 
@@ -41,7 +43,7 @@ def test_ways_are_trained_and_the_control_has_no_network(
         f'columns = "{corpus.columns}"\ndev = "{corpus.dev}"\n'
     )
     base = write_tiny_model(tmp_path / "base")
-    ways = ["bilingual", "continued", "anchors-3"]
+    ways = ["bilingual", "continued", "anchors-3", "attended", "gated-fixed"]
     options = ["--sentences", "20", "--epochs", "1", "--dev", "5", "--batch-tokens", "400"]
     out = tmp_path / "out"
     arguments = [str(tmp_path / "c.toml"), str(base), str(out), *ways, *options]
@@ -55,8 +57,17 @@ def test_ways_are_trained_and_the_control_has_no_network(
     assert added[1] == 0 and not isinstance(networks[1], Referring)
     assert added[0] == sum(p.numel() for p in networks[0].network.parameters()) > 0
     assert networks[2].network.kind.anchors == 3
+    for network, form in zip(networks[3:], ("attended", "gated"), strict=True):
+        assert isinstance(network, InDocument) and network.network.kind.form == form
     there = [(out / f"{way}-1" / "memory.safetensors").exists() for way in ways]
-    assert there == [True, False, False]
+    assert there == [True, False, False, False, True]
+    updates = [last_update(out / f"{way}-1" / "train.jsonl") for way in ways]
+    assert len(set(updates)) == 1 and updates[0] > 1  # as many as each other
+
+
+def last_update(log: Path) -> int:
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return max(line["update"] for line in lines if line["part"] != "anchors")
 
 
 def test_lengths_are_grouped_and_bleu_is_that_of_each_group() -> None:

@@ -73,7 +73,7 @@ def adapt_reference(
 
     from tmnmt.engine.opened import load_on
     from tmnmt.formats import read_memories
-    from tmnmt.training.adapt_reference import adapt_reference as run
+    from tmnmt.training.adapt_injected import adapt_injected
     from tmnmt.training.reference_config import ReferenceConfig
 
     if threads:
@@ -90,7 +90,9 @@ def adapt_reference(
     )
     reader = read_memories(pairs, loaded.config["src_lang"], loaded.config["tgt_lang"])
     try:
-        before, after = run(loaded, list(reader), output, config, learning.dev_share, resume)
+        before, after = adapt_injected(
+            loaded, list(reader), output, config, learning.dev_share, resume
+        )
     except KeyboardInterrupt as stop:
         stop.add_note(f"go on with --resume: {output}.partial has what is done")
         raise

@@ -26,6 +26,7 @@ STDOUT = "-"
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 Form = Literal["monolingual", "bilingual"]  # of a reference network
+ContextForm = Literal["attended", "auxiliary", "gated"]  # of a context network
 Select = Literal["topk", "greedy", "walk", "contrastive"]
 Similarity = Literal["fuzzy", "bleu"]
 Remember = Literal["confirmed", "own", "nothing"]
@@ -307,6 +308,10 @@ class Decoding(Options):
     ] = 32
     length_penalty: LengthPenalty = 1.0
     reference: Annotated[bool, Help("Read the model's reference network, where it has one.")] = True
+    context: Annotated[
+        bool,
+        Help("Read the previous source segments of the document, where the model has learned to."),
+    ] = True
     nbest: Annotated[
         int,
         whole(1, 1000),

@@ -331,7 +331,7 @@ class Sentence:
         self._translator = translator = session.translator
         self._session, self._source, self.made = session, source, time.monotonic()
         before = session.done[-1].src if session.done else ""
-        made = translator.preparation.pieces(source, 0, InOrder())
+        made = translator.preparation.pieces(source, 0, InOrder(), before=session.before)
         pieces = [replace(piece, beside=(before, "")) for piece in made]
         self._pieces = translator.retrieve(pieces, [session] * len(pieces))
         self._parts: list[tuple[Piece, Part | None, bool]] | None = None

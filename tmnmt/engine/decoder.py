@@ -131,6 +131,7 @@ class Decoder:
             ids = [[*piece.ids, EOS] for piece in pieces]
             src_len = torch.tensor([len(row) for row in ids], device=self.device)
             encoded = self.backbone.encode(padded(ids, self.device), src_len)
+            encoded = self.backbone.in_document(encoded, [piece.before for piece in pieces])
             ready = Ready()
             if self.layers is not None:
                 ready = self.layers.ready(collated, self.backbone, self.settings.mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
@@ -19,16 +19,25 @@ from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
 
 Pair = tuple[Source, Source]  # source, target
+Read = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
 
 
 class Preparation:
-    """Cuts segments for one model and its memories. `lock` is held while the memories are asked."""
+    """Cuts segments for one model and its memories. `lock` is held while the memories are asked.
+    `previous`: of so many segments that stand before it in its document a segment's translation
+    reads the source."""
 
     def __init__(
-        self, vocab: Vocabulary, longest: int, lookup: Lookup, lock: threading.RLock, tally: Tally
+        self,
+        vocab: Vocabulary,
+        longest: int,
+        lookup: Lookup,
+        lock: threading.RLock,
+        tally: Tally,
+        previous: int = 0,
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
-        self.lock, self.tally = lock, tally
+        self.lock, self.tally, self.previous = lock, tally, previous
 
     def documents(
         self,
@@ -36,29 +45,36 @@ class Preparation:
         queue: InOrder,
         tag: str,
         at_once: int | None = None,
+        before: Read = (),
     ) -> Iterator[list[Piece]]:
         """Every document as the pieces to be translated, the last of a segment with what is then
         confirmed; blank lines part documents. Announces all to `queue`. `at_once`: a longer
-        document comes in lists of about so many pieces, each made when it is asked for."""
+        document comes in lists of about so many pieces, each made when it is asked for. `before`:
+        what stands before the first."""
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
             for part in _split_at_blanks(texts_of(texts)):
                 prepared = []
                 for text, near in zip(part, beside(part), strict=True):
-                    made, pair = self.pieces(text, number, queue, tag), next(confirmed, None)
+                    made = self.pieces(text, number, queue, tag, before)
+                    pair = next(confirmed, None)
+                    before = self.after(before, made)
                     made = [replace(piece, beside=near) for piece in made]
                     prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
                     if at_once is not None and len(prepared) > at_once:
                         yield prepared[:-1]
                         prepared = prepared[-1:]  # the last of its document, perhaps
-                number += 1
+                number, before = number + 1, ()
                 if prepared:
                     yield [*prepared[:-1], replace(prepared[-1], last=True)]
 
-    def pieces(self, text: Source, document: int, queue: InOrder, tag: str = "") -> list[Piece]:
+    def pieces(
+        self, text: Source, document: int, queue: InOrder, tag: str = "", before: Read = ()
+    ) -> list[Piece]:
         """A segment as what the model can translate: no control characters, no piece longer than it
-        was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`."""
+        was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`;
+        `before`: as a piece has it."""
         given = source_of(text)
         whole = Coded(given, self._size)
         with self.lock:
@@ -86,9 +102,22 @@ class Preparation:
                 of_whole=of_whole,
                 coded=coded,
                 masked=texts[part],
+                before=before,
             )
             for part, own in enumerate(texts if coded is None else coded.pieces(texts))
         ]
+
+    def read_before(self, text: str) -> tuple[int, ...]:
+        """What the model reads of a segment that stands before the one it translates."""
+        return tuple(self.vocab.encode_source(text)[: self.longest])
+
+    def after(self, before: Read, made: Sequence[Piece]) -> Read:
+        """What stands before the next segment, where these are the pieces of this one; one without
+        any counts for nothing."""
+        if not self.previous or not made:
+            return before
+        own = tuple(chain.from_iterable(piece.ids for piece in made))[: self.longest]
+        return (*before, own)[-self.previous :]
 
     def _size(self, word: str) -> int:
         return len(self.vocab.encode_source(word))

@@ -34,6 +34,9 @@ class Piece:
     silent: bool = False  # the first piece of its segment stands for all
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     beside: Beside = ("", "")  # of its segment
+    # subwords of the segments before it in the document, the oldest first; as many as the model
+    # reads
+    before: tuple[tuple[int, ...], ...] = ()
     # the pair that is confirmed once this is translated
     confirmed: tuple[Source, Source] | None = None
     # what the whole segment is like, once it was asked; all pieces of a segment share the list

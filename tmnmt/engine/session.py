@@ -53,6 +53,18 @@ class Session:
         # it
         self._before: tuple[str, CacheContents] | None = None
 
+    @property
+    def before(self) -> tuple[tuple[int, ...], ...]:
+        """Subwords of what the document has confirmed or passed over last, as many segments as the
+        model reads, the oldest first."""
+        preparation = self.translator.preparation
+        kept = list[str]()
+        for entry in reversed(self.done if preparation.previous else []):
+            if not entry.src or len(kept) == preparation.previous:
+                break
+            kept.append(entry.src)
+        return tuple(preparation.read_before(text) for text in reversed(kept))
+
     def save(self, path: str | Path) -> None:
         """Writes the session to a file, for `Translator.session(path)`: its cache, and all that is
         done.
@@ -94,7 +106,7 @@ class Session:
                 (plain, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
             )
             before = self.done[-1].src if self.done else ""
-            pieces = self.translator.preparation.pieces(text, 0, queue)
+            pieces = self.translator.preparation.pieces(text, 0, queue, before=self.before)
             for made in pieces:
                 piece = replace(made, beside=(before, ""))
                 done = self.translator.translate_batch([piece], [self], explain)

@@ -107,8 +107,7 @@ class Translator:
         terms: Sequence[Term] = (),
         hard_terms: bool = False,
     ) -> None:
-        if not settings.reference:
-            model = model.plain()
+        model = model.reading(settings.reference, settings.context)
         check(settings, layers, model)
         if settings.mode == "knn":
             layers = layers or MemoryLayers()
@@ -188,7 +187,14 @@ class Translator:
             self.longest_whole,
             self.tally,
         )
-        self.preparation = Preparation(self.vocab, self.longest, self.lookup, self.lock, self.tally)
+        self.preparation = Preparation(
+            self.vocab,
+            self.longest,
+            self.lookup,
+            self.lock,
+            self.tally,
+            self.backbone.previous,
+        )
 
     @classmethod
     def load(
@@ -243,7 +249,7 @@ class Translator:
         )
         groups = (search, selection, remembering, neighbours, decoding, worth)
         settings = settled(groups, parameters, "copy" if reads else "off")
-        loaded = loaded if settings.reference else loaded.plain()
+        loaded = loaded.reading(settings.reference, settings.context)
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)
         listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
@@ -338,7 +344,8 @@ class Translator:
         unlinked, held = dict[int, Coded](), 0
         ahead = first is None and not (confirms and self.settings.memorises)
         at_once = None if in_order else PIECES_AT_ONCE
-        prepared = self.preparation.documents(documents, queue, tag, at_once)
+        before = first.before if first is not None else ()
+        prepared = self.preparation.documents(documents, queue, tag, at_once, before)
         batches = self.batches(prepared, in_order, ahead)
         if self.terms is not None and not in_order:
             batches = joined(batches, LACKING_TOGETHER)

@@ -309,7 +309,8 @@ class Job:
         parameters = (
             learned.digest(self._told.mode, settings["cache"] > 0) if learned is not None else ""
         )
-        parts = units(test.sources, test.documents, system.remembering.remember != "nothing")
+        whole = system.remembering.remember != "nothing" or "context" in settings
+        parts = units(test.sources, test.documents, whole)
         memories = (
             [self.run.memories[name].digest for name in self.memory_names]
             if system.decoding.mode != "off"
@@ -395,6 +396,8 @@ class Job:
         ):
             engine = replace(engine, cache_overwrite=learned.cache.kind.overwrite)
         settings = {name: value for name, value in asdict(engine).items() if value is not None}
+        if not self.run.models[self.system.model][0].backbone.previous:
+            del settings["context"]  # nothing depends on it
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
         return settings

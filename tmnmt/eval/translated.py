@@ -32,8 +32,8 @@ def digest(*described: object) -> str:
 
 
 def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list[list[str]]:
-    """What is translated and noted at once: `whole` documents where something is remembered, else
-    any UNIT segments."""
+    """What is translated and noted at once: `whole` documents where something is remembered, or
+    what stands before a segment is read, else any UNIT segments."""
     if not whole:
         return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
     numbered = groupby(range(len(sources)), key=lambda i: documents[i])

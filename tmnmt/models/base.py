@@ -8,7 +8,7 @@ memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, Self
 
 import torch
@@ -33,6 +33,8 @@ class Encoded(Protocol):
 # (y_{t-1} (B,), s_{t-1} (B, d), c_t (B, l)) -> what is added to the state's update (B, update_size)
 Inject = Callable[[Tensor, Tensor, Tensor], Tensor]
 
+Before = Sequence[Sequence[int]]  # subwords of the source sentences before one, the oldest first
+
 
 E = TypeVar("E", default=Any)  # what `encode` gives
 S = TypeVar("S", default=Any)  # a decoder's state
@@ -48,10 +50,16 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     word_size: int  # of a word's embedding
     # `step` takes one encoded row for the consecutive rows of a sentence's beam
     shares_encoded: bool = False
+    previous: int = 0  # source sentences before its own, in its document, that it reads at most
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:
         """src: (B, S) int64, padded with 0; src_len: (B,)."""
+
+    def in_document(self, encoded: E, before: Sequence[Before]) -> E:
+        """The same with the sentences that stand before every row in its document, without </s>;
+        by default as it is."""
+        return encoded
 
     def for_beam(self, encoded: E) -> E:
         """The same with what pays only where several rows read every sentence: by
@@ -119,7 +127,8 @@ class Injectable(Backbone[E, S]):
     def forced(
         self, encoded: E, tgt: Tensor, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As every backbone's; `inject` is asked at every position, in order."""
+        """As every backbone's; `inject` is asked at every position, in order, each time for all
+        rows."""
 
     @abstractmethod
     def alphas(self, encoded: E, tgt: Tensor, inject: Inject | None = None) -> Tensor:

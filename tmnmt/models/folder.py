@@ -1,9 +1,9 @@
 """The model folder: config.toml, base.safetensors, spm.model, reference.safetensors where there is
-a reference network, memory.safetensors once memories are trained, and shortlist.safetensors once
-one is made.
+a reference network, context.safetensors where there is a context network, memory.safetensors once
+memories are trained, and shortlist.safetensors once one is made.
 
-Nothing is unpickled. The model's hash covers base, vocabulary and reference network: keys and
-caches are bound to it.
+Nothing is unpickled. The model's hash covers base, vocabulary and the network beside the base: keys
+and caches are bound to it.
 config.toml has the sha256 of the other files, which are compared when they are read."""
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from torch import nn
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone, Injectable
+from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
+from tmnmt.models.injected import Injected, packed_network, unpacked_network
 from tmnmt.models.kinds import make
-from tmnmt.models.reference import Referring, packed_network, unpacked_network
+from tmnmt.models.reference import ReferenceKind, Referring, network_of
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 from tmnmt.vocab import (
     PIECES_FILE,
@@ -43,16 +45,18 @@ SHORTLIST_FILE = "shortlist.safetensors"
 VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
 CONFIDENCE_FILE = "confidence.json"
 REFERENCE_FILE = "reference.safetensors"
+CONTEXT_FILE = "context.safetensors"
 CHECKED = (
     "base.safetensors",
     REFERENCE_FILE,
+    CONTEXT_FILE,
     "memory.safetensors",
     SHORTLIST_FILE,
     CONFIDENCE_FILE,
     *VOCABULARY_FILES,
 )
 LARGEST = 1 << 14  # of every size in config.toml
-REFERENCES = 4  # times as large as its base is a reference network at most
+NETWORKS = 4  # times as large as its base is a network beside it at most
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
@@ -92,33 +96,43 @@ class Model:
     config: dict[str, Any]
     hash: str
     folder: Path
-    base_hash: str  # without the reference network; where there is none, the same
+    base_hash: str  # without the network beside the base; where there is none, the same
 
     def plain(self) -> Model:
-        """The same without its reference network, if it has one."""
-        if not isinstance(self.backbone, Referring):
+        """The same without the network beside its base, if it has one."""
+        if not isinstance(self.backbone, Injected):
             return self
         return replace(self, backbone=self.backbone.base, hash=self.base_hash)
+
+    def reading(self, reference: bool, context: bool) -> Model:
+        """The same, with its reference or context network only where that is to be read."""
+        reads = context if isinstance(self.backbone, InDocument) else reference
+        return self if reads else self.plain()
 
 
 def save_model(
     folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False
 ) -> None:
     """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the
-    table [model]. A reference network that is bound to the backbone is written, too."""
+    table [model]. A network that is bound to the backbone is written, too."""
     make_folder(folder)
     for name, content in vocab.files.items():
         write(folder / name, content)
-    base = backbone.base if isinstance(backbone, Referring) else backbone
+    base = backbone.base if isinstance(backbone, Injected) else backbone
     weights = {k: (v.half() if half else v).contiguous() for k, v in base.state_dict().items()}
     content = packed(weights)
     write(folder / "base.safetensors", content)
-    if isinstance(backbone, Referring):
-        network = packed_network(backbone.network, _hash(content, vocab.model))
-        write(folder / REFERENCE_FILE, network)
-    else:
-        (folder / REFERENCE_FILE).unlink(missing_ok=True)  # it was of another base
+    for name in (REFERENCE_FILE, CONTEXT_FILE):
+        if isinstance(backbone, Injected) and name == network_file(backbone):
+            write(folder / name, packed_network(backbone.network, _hash(content, vocab.model)))
+        else:
+            (folder / name).unlink(missing_ok=True)  # it was of another base
     write_config(folder, config)
+
+
+def network_file(backbone: Injected) -> str:
+    """Where the model folder has the network beside the base."""
+    return CONTEXT_FILE if isinstance(backbone, InDocument) else REFERENCE_FILE
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
@@ -140,9 +154,11 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
     digest = _hash(content, vocab.model)
     model = Model(backbone.to(device).eval(), vocab, config, digest, folder, digest)
-    if REFERENCE_FILE in config[CHECKSUMS] or (folder / REFERENCE_FILE).exists():
-        model = _referring(model, content, device)
-    return model
+    names = (REFERENCE_FILE, CONTEXT_FILE)
+    there = [name for name in names if name in config[CHECKSUMS] or (folder / name).exists()]
+    if len(there) > 1:
+        raise ModelError(f"{folder}: {' and '.join(there)}; a model has one of them at most")
+    return _with_network(model, there[0], content, device) if there else model
 
 
 def _hash(*contents: bytes) -> str:
@@ -150,21 +166,32 @@ def _hash(*contents: bytes) -> str:
     return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
 
 
-def _referring(model: Model, base: bytes, device: str) -> Model:
-    """The model with the reference network of its folder."""
-    path = model.folder / REFERENCE_FILE
-    if not isinstance(model.backbone, Injectable):
-        raise ModelError(f"{path}: this base takes no reference network; a recurrent one does")
-    most = REFERENCES * most_bytes(model.backbone), "no reference network of this base is"
+def _with_network(model: Model, name: str, base: bytes, device: str) -> Model:
+    """The model with the network of its folder."""
+    path, backbone = model.folder / name, model.backbone
+    what = "context" if name == CONTEXT_FILE else "reference"
+    if not isinstance(backbone, Injectable):
+        raise ModelError(f"{path}: this base takes no {what} network; a recurrent one does")
+    most = NETWORKS * most_bytes(backbone), f"no {what} network of this base is"
     content = read_checked(path, model.config, *most)
     try:
-        network = unpacked_network(content, model.backbone, model.hash)
+        made = _unpacked(content, backbone, model.hash, what)
     except UNREADABLE as error:
-        raise ModelError(
-            f"{path}: no reference network of this base: {reason_of(error)}"
-        ) from error
-    backbone = Referring(model.backbone, network.to(device)).eval()
-    return replace(model, backbone=backbone, hash=_hash(base, model.vocab.model, content))
+        raise ModelError(f"{path}: no {what} network of this base: {reason_of(error)}") from error
+    digest = _hash(base, model.vocab.model, content)
+    return replace(model, backbone=made.to(device).eval(), hash=digest)
+
+
+def _unpacked(content: bytes, base: Injectable, base_hash: str, what: str) -> Injected:
+    if what == "reference":
+        referring = unpacked_network(
+            content, lambda kind: network_of(ReferenceKind(**kind), base), base_hash
+        )
+        return Referring(base, referring)
+    reading = unpacked_network(
+        content, lambda kind: context_network_of(ContextKind(**kind), base), base_hash
+    )
+    return InDocument(base, reading)
 
 
 def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:

@@ -9,7 +9,7 @@ import torch
 
 from tmnmt.models.base import Backbone, Injectable, Trainable
 from tmnmt.models.deeplau import DeepLAU
-from tmnmt.models.reference import Referring
+from tmnmt.models.injected import Injected
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
@@ -35,7 +35,7 @@ def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
 def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbone:
     """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the
     parameters' own."""
-    if isinstance(backbone, Referring):
+    if isinstance(backbone, Injected):
         base = for_decoding(backbone.base, dtype)
         if not isinstance(base, Injectable):
             raise TypeError(f"{type(base).__name__} takes nothing into its state")

@@ -8,9 +8,6 @@ decoder's state, from anchors found by local coordinate coding.
                  f_s(q) = sum_j gamma_j(q) (W_j g(q) + b_j)                  eq. 18, 19
                  s_t = f(e(y_{t-1}), s_{t-1}, c_t, f_s(q))                   eq. 22
 
-What is injected moves the state, and with it every key, slot and link that the decoder makes. So a
-network is bound to its backbone (`Referring`), and whatever reads that reads the same.
-
 OURS: what is fed to the state goes through weights that begin at zero, so that an untrained network
 is the plain model, bit for bit; g is tanh of a linear map.
 
@@ -19,22 +16,17 @@ is the plain model, bit for bit; g is tanh of a linear map.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.config.options import Form as Form  # which networks there are
 from tmnmt.models.base import E, Inject, Injectable, S
+from tmnmt.models.injected import Embed, Injected, Network, Sizes
 from tmnmt.models.local_coding import LocalCoding
-from tmnmt.models.weights import fill, packed, unpacked, without_numbers
-
-Embed = Callable[[Tensor], Tensor]
-FORMAT = "1"  # of reference.safetensors
 
 
 @dataclass(frozen=True)
@@ -47,27 +39,7 @@ class ReferenceKind:
     size: int = 100  # of an anchor; of a monolingual network it is that of the encoder's states
 
 
-class Sizes(NamedTuple):
-    """Of the backbone that a network is for."""
-
-    word: int
-    hidden: int
-    context: int
-    annotation: int
-    update: int
-
-    @classmethod
-    def of(cls, base: Injectable) -> Sizes:
-        return cls(
-            base.word_size,
-            base.hidden_size,
-            base.context_size,
-            base.annotation_size,
-            base.update_size,
-        )
-
-
-class ReferenceNetwork(nn.Module, ABC):
+class ReferenceNetwork(Network, ABC):
     """What a reference network promises."""
 
     kind: ReferenceKind
@@ -153,91 +125,33 @@ def network_of(kind: ReferenceKind, base: Injectable) -> ReferenceNetwork:
     return FORMS[kind.form](kind, Sizes.of(base))
 
 
-class Referring(Injectable[E, S]):
+class Referring(Injected[E, S]):
     """A backbone whose every state has read a reference network."""
 
-    def __init__(self, base: Injectable[E, S], network: ReferenceNetwork) -> None:
-        super().__init__()
-        self.base, self.network = base, network
-        self.word_size, self.hidden_size, self.context_size, *_ = Sizes.of(base)
-        *_, self.annotation_size, self.update_size = Sizes.of(base)
-        self.vocab_size, self.shares_encoded = base.vocab_size, base.shares_encoded
-        self.encoder_reads = base.encoder_reads
-        self._fixed: Inject | None = None
+    network: ReferenceNetwork
+    _fixed: Inject | None = None
 
     def for_decoding(self, base: Injectable[E, S]) -> Referring[E, S]:
-        """The same network with `base`, the same model as it decodes. It follows no change of the
-        parameters."""
         same = Referring(base, self.network.eval())
         with torch.inference_mode():
             same._fixed = self.network.injector(base.embed)
         return same
 
-    def _injecting(self, also: Inject | None) -> Inject:
-        own = self._fixed or self.network.injector(self.base.embed)
-        if also is None:
-            return own
-        return lambda prev, state, context: own(prev, state, context) + also(prev, state, context)
+    def of_base(self, encoded: E) -> E:
+        return encoded
+
+    def injecting(self, encoded: E) -> Inject:
+        return self._fixed or self.network.injector(self.base.embed)
 
     def encode(self, src: Tensor, src_len: Tensor) -> E:
-        return self.base.encode(src, src_len)
+        encoded: E = self.base.encode(src, src_len)
+        return encoded
 
     def for_beam(self, encoded: E) -> E:
-        return self.base.for_beam(encoded)
+        read: E = self.base.for_beam(encoded)
+        return read
 
     def limited_to(self, words: Tensor) -> Referring[E, S]:
         same = Referring(self.base.limited_to(words), self.network)
         same._fixed = self._fixed  # it reads no output
         return same
-
-    def annotations(self, encoded: E) -> Tensor:
-        return self.base.annotations(encoded)
-
-    def start(self, encoded: E) -> S:
-        return self.base.start(encoded)
-
-    def reordered(self, state: S, rows: Tensor) -> S:
-        return self.base.reordered(state, rows)
-
-    def step(
-        self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
-    ) -> tuple[S, Tensor, Tensor]:
-        return self.base.step(prev, state, encoded, self._injecting(inject))
-
-    def embed(self, ids: Tensor) -> Tensor:
-        return self.base.embed(ids)
-
-    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        return self.base.readout(prev, hidden, context)
-
-    def forced(
-        self, encoded: E, tgt: Tensor, inject: Inject | None = None
-    ) -> tuple[Tensor, Tensor]:
-        return self.base.forced(encoded, tgt, self._injecting(inject))
-
-    def alphas(self, encoded: E, tgt: Tensor, inject: Inject | None = None) -> Tensor:
-        return self.base.alphas(encoded, tgt, self._injecting(inject))
-
-
-def packed_network(network: ReferenceNetwork, base: str) -> bytes:
-    """reference.safetensors; `base`: the hash of the base that it has learned with."""
-    tensors = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
-    notes = {"format": FORMAT, "kind": json.dumps(asdict(network.kind)), "base": base}
-    return packed(tensors, notes)
-
-
-def unpacked_network(content: bytes, base: Injectable, base_hash: str) -> ReferenceNetwork:
-    """The network of such a file, on the CPU. Raises ValueError for another format or base, and
-    what safetensors and torch raise for damage."""
-    tensors, notes = unpacked(content)
-    if notes.get("format") != FORMAT:
-        raise ValueError(f"format {notes.get('format')!r}, this version reads {FORMAT}")
-    if notes.get("base") != base_hash:
-        raise ValueError(f"it has learned with the base {notes.get('base')}, this is {base_hash}")
-    kind: dict[str, Any] = json.loads(notes["kind"])
-    if any(type(kind[name]) is not int or kind[name] < 1 for name in ("anchors", "hidden", "size")):
-        raise ValueError(f"sizes of its kind are no whole numbers above 0: {kind}")
-    with without_numbers():
-        network = network_of(ReferenceKind(**kind), base)
-    fill(network, tensors)
-    return network

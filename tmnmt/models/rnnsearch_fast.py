@@ -146,7 +146,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
         for t, rows, state, context, _ in self._along(encoded, tgt, inject):
             contexts[rows, t], hiddens[rows, t] = context, state
-        return contexts, hiddens
+        real = (tgt != PAD)[..., None]
+        return contexts * real, hiddens * real
 
     def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
         found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
@@ -158,9 +159,12 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None
     ) -> Iterator[tuple[int, Tensor, Tensor, Tensor, Tensor]]:
         """Every step of known targets with the rows that take it, since targets leave where they
-        end: state, context and attention of each."""
+        end: state, context and attention of each. With `inject`, which is asked for all rows, all
+        stay in their places."""
         lengths = (tgt != PAD).sum(1)
-        order = lengths.argsort(descending=True)
+        if inject is not None:
+            lengths = torch.full_like(lengths, tgt.shape[1])
+        order = lengths.argsort(descending=True, stable=True)
         going_on = (lengths[:, None] > torch.arange(tgt.shape[1], device=tgt.device)).sum(0)
         encoded, words = encoded.rows(order), shift(tgt, BOS)[order]
         state = encoded.start

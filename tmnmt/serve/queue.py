@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, beside, plain_of
 from tmnmt.engine.coded import Coded
+from tmnmt.engine.preparation import Read
 from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
@@ -57,6 +58,7 @@ class Job:
         self.future: Future[list[Translation]] = Future()
         self.waiting: list[Piece] = []
         self._left = iter(list(zip(sources, beside(sources), strict=True)))
+        self._before: Read | None = None  # None: nothing is opened yet
         self._order = InOrder()
         self._open = dict[int, Coded]()  # by segment: those with codes whose places are not found
         self._done: list[Translation] = []
@@ -76,7 +78,11 @@ class Job:
         """Opens texts until `count` pieces wait, or none are left."""
         while len(self.waiting) < count and (found := next(self._left, None)) is not None:
             source, near = found
-            made = self.view.preparation.pieces(source, 0, self._order)
+            if self._before is None:
+                self._before = self.session.before
+            made = self.view.preparation.pieces(source, 0, self._order, before=self._before)
+            ends = isinstance(source, str) and not source.strip()  # a document, as in `translate`
+            self._before = () if ends else self.view.preparation.after(self._before, made)
             self.waiting += [replace(piece, beside=near) for piece in made]
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:

@@ -20,7 +20,13 @@ from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.models.folder import REFERENCE_FILE, SHORTLIST_FILE, VOCABULARY_FILES, Model
+from tmnmt.models.folder import (
+    CONTEXT_FILE,
+    REFERENCE_FILE,
+    SHORTLIST_FILE,
+    VOCABULARY_FILES,
+    Model,
+)
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
@@ -39,6 +45,7 @@ FILES = (
     "config.toml",
     "base.safetensors",
     REFERENCE_FILE,
+    CONTEXT_FILE,
     SHORTLIST_FILE,
     *VOCABULARY_FILES,
 )  # that stay as they are, but for a checksum

@@ -167,13 +167,17 @@ class MemoryData:
 def fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Segment]]:
     """The segments that are short enough, by document, in order."""
 
-    def fits(text: str) -> bool:
-        # a subword has at least one byte, so most texts need not be encoded to be known as short
-        # enough
-        return len(text.encode()) < most or len(vocab.encode(text)) < most
-
-    fitting = [[s for s in document if fits(s.src) and fits(s.tgt)] for document in documents]
+    fitting = [
+        [s for s in document if fits(s.src, vocab, most) and fits(s.tgt, vocab, most)]
+        for document in documents
+    ]
     left_out = sum(map(len, documents)) - sum(map(len, fitting))
     count = counted(sum(map(len, fitting)), "segment")
     log.info("memory: %s, %s over %d subwords left out", count, f"{left_out:,}", most)
     return [document for document in fitting if document]
+
+
+def fits(text: str, vocab: Vocabulary, most: int) -> bool:
+    """Whether a text is short enough with </s>. A subword has at least one byte, so most texts need
+    not be encoded to be known as such."""
+    return len(text.encode()) < most or len(vocab.encode(text)) < most

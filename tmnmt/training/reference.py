@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
@@ -36,24 +35,17 @@ from tmnmt.models.reference import (
 from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
+from tmnmt.training.injected import InjectedPart, Learned, run_part, some_of
 from tmnmt.training.memory_data import Documents, fitting
-from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
+from tmnmt.training.parts import Part, Unit
 from tmnmt.training.reference_config import ReferenceConfig
-from tmnmt.training.tm import batches, evenly
 from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
 
 POOLED_AT_ONCE = 64  # sentences
 HELD_OUT = 20  # one in so many mean states says how well anchors do
-
-
-class Learned(NamedTuple):
-    """A base with its network, and the dev losses in nats a subword before and after."""
-
-    backbone: Referring
-    before: float
-    after: float
+TRAINED = "a trained reference network"
 
 
 def train_reference(
@@ -91,12 +83,13 @@ def train_reference(
         network,
         backbone,
         vocab,
-        _evenly(train, config.sentences),
-        _evenly(dev, config.dev_segments),
+        some_of(train, config.sentences),
+        some_of(dev, config.dev_segments),
         config,
     )
     begun_from = f"{digest_of(backbone, network)} {json.dumps(asdict(config.kind()))}"
-    standing = _run(part, folder, config.epochs, config.learning_rate, config, resume, begun_from)
+    rate = config.learning_rate
+    standing = run_part(part, folder, config.epochs, rate, config, resume, begun_from, TRAINED)
     backbone.eval().requires_grad_(False)
     network.eval().requires_grad_(False)
     losses = standing.at_start["criterion"], standing.best
@@ -112,14 +105,14 @@ def find_anchors(
     resume: bool = False,
 ) -> Tensor:
     """Anchors (C, e) of the mean states of about `anchor_sentences` sources."""
-    points = pooled(backbone, vocab, _evenly(segments, config.anchor_sentences))
+    points = pooled(backbone, vocab, some_of(segments, config.anchor_sentences))
     kind = config.kind()
     if len(points) <= kind.anchors:
         raise DataError(f"reference: {len(points)} sentences, fewer than {kind.anchors + 1}")
     part = AnchorPart(points, config)
     begun_from = f"{digest_of(backbone)} {kind.anchors} {kind.hidden} {len(points)}"
     rate = config.anchor_learning_rate
-    _run(part, folder, config.anchor_epochs, rate, config, resume, begun_from)
+    run_part(part, folder, config.anchor_epochs, rate, config, resume, begun_from, TRAINED)
     return part.module.anchors.detach()
 
 
@@ -184,72 +177,23 @@ class AnchorPart(Part):
         return {"distance": float(apart), "criterion": float(losses.sum()) / len(self.dev)}
 
 
-class ReferencePart(Part):
+class ReferencePart(InjectedPart[Segment]):
     """The network on sentences of everywhere; of a monolingual one the decoder, too."""
 
     name = "reference"
+    beside: ReferenceNetwork
+    config: ReferenceConfig
 
-    def __init__(
-        self,
-        network: ReferenceNetwork,
-        backbone: Injectable,
-        vocab: Vocabulary,
-        train: Sequence[Segment],
-        dev: Sequence[Segment],
-        config: ReferenceConfig,
-    ) -> None:
-        self.network, self.backbone, self.vocab = network, backbone, vocab
-        self.train, self.dev, self.config = train, dev, config
-        self.device = next(network.parameters()).device
-        self.module: nn.Module = network
-        if config.tunes_decoder:
-            self.module = nn.ModuleDict({"network": network, "base": backbone})
-            for parameter in self._decoder():
-                parameter.requires_grad_(True)
-        self._units = batches(self._sizes(train), config.batch_tokens, f"{config.seed}")
-        self._dev_units = batches(self._sizes(dev), config.batch_tokens, "dev")
-
-    def _sizes(self, segments: Sequence[Segment]) -> dict[int, tuple[int, int]]:
-        return {
-            i: (len(self.vocab.encode_source(s.src)) + 1, len(self.vocab.encode(s.tgt)) + 1)
-            for i, s in enumerate(segments)
-        }
-
-    def _decoder(self) -> list[nn.Parameter]:
-        """Those of the base that its encoder does not read."""
-        return [
-            parameter
-            for name, parameter in self.backbone.named_parameters()
-            if not name.startswith(self.backbone.encoder_reads)
-        ]
-
-    def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        made: list[dict[str, object]] = [
-            {"params": list(self.network.parameters()), "peak": learning_rate}
-        ]
-        if self.config.tunes_decoder:
-            made.append({"params": self._decoder(), "peak": self.config.base_learning_rate})
-        return made
-
-    def units(self, epoch: int) -> Sequence[Unit]:
-        made = list(self._units)
-        Random(f"{self.config.seed} {epoch}").shuffle(made)
-        return [[epoch, *unit] for unit in made]
-
-    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
-        _, *sentences = unit
-        # dropout follows from the unit, so that a resumed run drops the same
-        torch.manual_seed(Random(f"{self.config.seed} {unit}").getrandbits(63))
-        self.backbone.train(self.config.tunes_decoder)
+    def loss(self, some: Sequence[Segment]) -> tuple[Tensor, int]:
         said: list[Tensor] = []
-        batch = self._forced([self.train[i] for i in sentences], said.append)
+        batch = self._forced(some, said.append)
         log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
         loss = -log_p.sum()
-        if isinstance(self.network, Bilingual):
-            weights = self.network.weight.square().sum()
-            wrong = self._wrong(batch, said).sum() + self.config.decay * len(sentences) * weights
+        if isinstance(self.beside, Bilingual):
+            weights = self.beside.weight.square().sum()
+            wrong = self._wrong(batch, said).sum() + self.config.decay * len(some) * weights
             loss = loss + self.config.regression * wrong
-        yield loss, len(log_p)
+        return loss, len(log_p)
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -257,53 +201,26 @@ class ReferencePart(Part):
         from the embedding of the word that comes."""
         self.backbone.eval()
         total, wrong, tokens = 0.0, 0.0, 0
-        for unit in self._dev_units:
+        for unit in self.dev_units:
             said: list[Tensor] = []
             batch = self._forced([self.dev[i] for i in unit], said.append)
             log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
             total, tokens = total - float(log_p.sum()), tokens + len(log_p)
-            if isinstance(self.network, Bilingual):
+            if isinstance(self.beside, Bilingual):
                 wrong += float(self._wrong(batch, said).sum())
         losses = {"reference": total / tokens, "criterion": total / tokens}
-        if isinstance(self.network, Bilingual):
+        if isinstance(self.beside, Bilingual):
             losses["regression"] = wrong / tokens
         return losses
 
     def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
         """Contexts and states along the references, with the network."""
-        src = [[*self.vocab.encode_source(segment.src), EOS] for segment in segments]
-        tgt = padded([[*self.vocab.encode(s.tgt), EOS] for s in segments], self.device)
-        lengths = torch.tensor([len(ids) for ids in src], device=self.device)
-        encoded = self.backbone.encode(padded(src, self.device), lengths)
-        inject = self.network.injector(self.backbone.embed, keep)
+        src, lengths, tgt = self.coded(segments)
+        inject = self.beside.injector(self.backbone.embed, keep)
+        encoded = self.backbone.encode(src, lengths)
         return ForcedBatch(tgt, *self.backbone.forced(encoded, tgt, inject))
 
     def _wrong(self, batch: ForcedBatch, said: list[Tensor]) -> Tensor:
         """||e(y_t) - f_s(q_t)||^2 of every reference word (n,)."""
         words = self.backbone.embed(batch.tgt[batch.real])
         return (words - torch.stack(said, 1)[batch.real]).square().sum(-1)
-
-
-def _evenly(segments: Sequence[Segment], most: int) -> list[Segment]:
-    return [segments[i] for i in evenly(len(segments), most)]
-
-
-def _run(
-    part: Part,
-    folder: Path,
-    epochs: int,
-    learning_rate: float,
-    config: ReferenceConfig,
-    resume: bool,
-    begun_from: str,
-) -> Standing:
-    trainer = PartTrainer(
-        part,
-        folder,
-        epochs,
-        learning_rate,
-        config.validate_every,
-        config.checkpoint_every,
-        begun_from,
-    )
-    return trainer.run_from(resume, "a trained reference network")

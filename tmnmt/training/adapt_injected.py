@@ -1,4 +1,5 @@
-"""`tmnmt adapt-reference`: a reference network for a finished base, put into a model folder."""
+"""A network beside a finished base, put into a model folder: `tmnmt adapt-reference` and
+`tmnmt adapt-context`."""
 
 from __future__ import annotations
 
@@ -12,19 +13,26 @@ from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.models.base import Injectable
 from tmnmt.models.folder import SHORTLIST_FILE, Model, save_model, stamp
+from tmnmt.models.injected import Injected
 from tmnmt.models.reference import Referring
 from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split
+from tmnmt.training.context import train_context
+from tmnmt.training.context_config import ContextConfig
+from tmnmt.training.injected import Learned
 from tmnmt.training.log import LOG_FILE
-from tmnmt.training.reference import Learned, train_reference
+from tmnmt.training.memory_data import Documents
+from tmnmt.training.reference import train_reference
 from tmnmt.training.reference_config import ReferenceConfig
 
+Config = ReferenceConfig | ContextConfig
 
-def adapt_reference(
+
+def adapt_injected(
     model: Model,
     segments: Iterable[Segment],
     output: Path,
-    config: ReferenceConfig,
+    config: Config,
     dev_share: float,
     resume: bool = False,
 ) -> tuple[float, float]:
@@ -41,16 +49,16 @@ def adapt_reference(
         raise UsageError(
             f"{work}: is there from an interrupted run; go on with --resume, or delete it"
         )
-    backbone = model.backbone
-    if isinstance(backbone, Referring):
-        raise UsageError(f"{model.folder}: this model has a reference network already")
+    backbone, what = model.backbone, _named(config)
+    if isinstance(backbone, Injected):
+        has = "reference" if isinstance(backbone, Referring) else "context"
+        raise UsageError(f"{model.folder}: this model has a {has} network already")
     if not isinstance(backbone, Injectable):
         raise UsageError(
-            f"{model.folder}: this base takes no reference network; a recurrent one (rnnsearch, "
+            f"{model.folder}: this base takes no {what} network; a recurrent one (rnnsearch, "
             "deeplau) does"
         )
-    parts = split(segments, dev_share)
-    learned = train_reference(backbone, model.vocab, *parts, work, config, resume)
+    learned = train_network(backbone, model, *split(segments, dev_share), work, config, resume)
     if learned.after >= learned.before:
         raise DataError(
             f"nothing is saved, since dev is no better: {learned.after:.4f}, without "
@@ -61,9 +69,27 @@ def adapt_reference(
     return learned.before, learned.after
 
 
-def _put_out(
-    model: Model, learned: Learned, config: ReferenceConfig, work: Path, output: Path
-) -> None:
+def train_network(
+    backbone: Injectable,
+    model: Model,
+    train: Documents,
+    dev: Documents,
+    folder: Path,
+    config: Config,
+    resume: bool,
+) -> Learned:
+    """Trains the network that `config` is of, for the base of `model`."""
+    parts = backbone, model.vocab, train, dev, folder
+    if isinstance(config, ContextConfig):
+        return train_context(*parts, config, resume)
+    return train_reference(*parts, config, resume)
+
+
+def _named(config: Config) -> str:
+    return "context" if isinstance(config, ContextConfig) else "reference"
+
+
+def _put_out(model: Model, learned: Learned, config: Config, work: Path, output: Path) -> None:
     """The model folder, from what lies in `work`, which is there until the whole folder is on disk.
     A base that is of fp16 stays so: its decoder, where it learned, is rounded."""
     base = learned.backbone.base

@@ -1,0 +1,31 @@
+"""The tiny model with a context network that does something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tiny_model import write_tiny_model
+
+from tmnmt.config.options import ContextForm
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
+from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.rnnsearch import RNNsearch
+
+
+def write_reading_model(folder: Path, form: ContextForm = "gated") -> Path:
+    """The model folder, with the tiny model's memory layers; that lies in `folder`-plain."""
+    plain = write_tiny_model(folder.with_name(f"{folder.name}-plain"))
+    model = load_model(plain)
+    assert isinstance(model.backbone, RNNsearch)
+    torch.manual_seed(3)
+    network = context_network_of(ContextKind(form, size=6, hidden=5), model.backbone)
+    with torch.no_grad():
+        for value in network.state_dict().values():
+            value.normal_(std=0.3)
+    save_model(folder, InDocument(model.backbone, network), model.vocab, model.config)
+    MemoryLayers.load(plain / "memory.safetensors", model.backbone).save(
+        folder / "memory.safetensors"
+    )
+    return folder

@@ -1,0 +1,135 @@
+"""A backbone with a network beside it, which is read before every move of the decoder's state.
+
+What is injected moves the state, and with it every key, slot and link that the decoder makes. So a
+network is bound to its base once, when its model folder is opened, and whatever reads that backbone
+reads the network."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple, TypeVar
+
+from torch import Tensor, nn
+
+from tmnmt.models.base import E, Inject, Injectable, S
+from tmnmt.models.weights import fill, packed, unpacked, without_numbers
+
+Embed = Callable[[Tensor], Tensor]
+FORMAT = "1"  # of the file of a network
+
+
+class Sizes(NamedTuple):
+    """Of the backbone that a network is for."""
+
+    word: int
+    hidden: int
+    context: int
+    annotation: int
+    update: int
+
+    @classmethod
+    def of(cls, base: Injectable) -> Sizes:
+        return cls(
+            base.word_size,
+            base.hidden_size,
+            base.context_size,
+            base.annotation_size,
+            base.update_size,
+        )
+
+
+class Network(nn.Module):
+    """What can be beside a base. `kind`: a dataclass that says which network it is; its values are
+    a `form` and sizes."""
+
+    kind: Any
+
+
+N = TypeVar("N", bound=Network)
+
+
+class Injected(Injectable[E, S]):
+    """All but what is injected is the base's."""
+
+    def __init__(self, base: Injectable[Any, S], network: Network) -> None:
+        super().__init__()
+        self.base, self.network = base, network
+        self.word_size, self.hidden_size, self.context_size, *_ = Sizes.of(base)
+        *_, self.annotation_size, self.update_size = Sizes.of(base)
+        self.vocab_size, self.shares_encoded = base.vocab_size, base.shares_encoded
+        self.encoder_reads = base.encoder_reads
+
+    @abstractmethod
+    def for_decoding(self, base: Injectable[Any, S]) -> Injected[E, S]:
+        """The same network with `base`, the same model as it decodes. It follows no change of the
+        parameters."""
+
+    @abstractmethod
+    def of_base(self, encoded: E) -> Any:
+        """What the base reads of an encoded batch."""
+
+    @abstractmethod
+    def injecting(self, encoded: E) -> Inject | None:
+        """What the network says at every step of an encoded batch; None where that is nothing."""
+
+    def _together(self, encoded: E, also: Inject | None) -> Inject | None:
+        own = self.injecting(encoded)
+        if own is None or also is None:
+            return own or also
+        return lambda prev, state, context: own(prev, state, context) + also(prev, state, context)
+
+    def annotations(self, encoded: E) -> Tensor:
+        return self.base.annotations(self.of_base(encoded))
+
+    def start(self, encoded: E) -> S:
+        return self.base.start(self.of_base(encoded))
+
+    def reordered(self, state: S, rows: Tensor) -> S:
+        return self.base.reordered(state, rows)
+
+    def step(
+        self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
+    ) -> tuple[S, Tensor, Tensor]:
+        return self.base.step(prev, state, self.of_base(encoded), self._together(encoded, inject))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.base.embed(ids)
+
+    def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        return self.base.readout(prev, hidden, context)
+
+    def forced(
+        self, encoded: E, tgt: Tensor, inject: Inject | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return self.base.forced(self.of_base(encoded), tgt, self._together(encoded, inject))
+
+    def alphas(self, encoded: E, tgt: Tensor, inject: Inject | None = None) -> Tensor:
+        return self.base.alphas(self.of_base(encoded), tgt, self._together(encoded, inject))
+
+
+def packed_network(network: Network, base: str) -> bytes:
+    """The file of a network; `base`: the hash of the base that it has learned with."""
+    tensors = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
+    notes = {"format": FORMAT, "kind": json.dumps(asdict(network.kind)), "base": base}
+    return packed(tensors, notes)
+
+
+def unpacked_network(content: bytes, made: Callable[[dict[str, Any]], N], base_hash: str) -> N:
+    """The network of such a file, on the CPU; `made`: an untrained one of a kind. Raises ValueError
+    for another format or base, and what safetensors and torch raise for damage."""
+    tensors, notes = unpacked(content)
+    if notes.get("format") != FORMAT:
+        raise ValueError(f"format {notes.get('format')!r}, this version reads {FORMAT}")
+    if notes.get("base") != base_hash:
+        raise ValueError(f"it has learned with the base {notes.get('base')}, this is {base_hash}")
+    kind: dict[str, Any] = json.loads(notes["kind"])
+    sizes = [size for name, size in kind.items() if name != "form"]
+    if any(type(size) is not int or size < 1 for size in sizes):
+        raise ValueError(f"sizes of its kind are no whole numbers above 0: {kind}")
+    with without_numbers():
+        network = made(kind)
+    fill(network, tensors)
+    return network

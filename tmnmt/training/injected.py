@@ -1,0 +1,143 @@
+"""A network beside a finished base learns from sentences of everywhere, alone or with the base's
+decoder. Encoder and embedding stay as they are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.keys.pair_keys import padded
+from tmnmt.models.base import Injectable
+from tmnmt.models.injected import Injected, Network
+from tmnmt.training.context_config import ContextConfig
+from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
+from tmnmt.training.reference_config import ReferenceConfig
+from tmnmt.training.tm import batches, evenly
+from tmnmt.vocab import EOS, Vocabulary
+
+Config = ReferenceConfig | ContextConfig
+
+
+class Learned(NamedTuple):
+    """A base with its network, and the dev losses in nats a subword before and after."""
+
+    backbone: Injected
+    before: float
+    after: float
+
+
+class Texts(Protocol):
+    """What is learned from: a source and its target."""
+
+    @property
+    def src(self) -> str: ...
+
+    @property
+    def tgt(self) -> str: ...
+
+
+T = TypeVar("T", bound=Texts)
+
+
+class InjectedPart(Part, Generic[T]):
+    """The network, and the decoder where it learns too."""
+
+    def __init__(
+        self,
+        network: Network,
+        backbone: Injectable,
+        vocab: Vocabulary,
+        train: Sequence[T],
+        dev: Sequence[T],
+        config: Config,
+    ) -> None:
+        self.backbone, self.vocab, self.beside = backbone, vocab, network
+        self.train, self.dev, self.config = train, dev, config
+        self.device = next(network.parameters()).device
+        self.module: nn.Module = network
+        if config.tunes_decoder:
+            self.module = nn.ModuleDict({"network": network, "base": backbone})
+            for parameter in self._decoder():
+                parameter.requires_grad_(True)
+        self._units = batches(self._sizes(train), config.batch_tokens, f"{config.seed}")
+        self.dev_units = batches(self._sizes(dev), config.batch_tokens, "dev")
+
+    def _sizes(self, some: Sequence[T]) -> dict[int, tuple[int, int]]:
+        return {
+            i: (len(self.vocab.encode_source(s.src)) + 1, len(self.vocab.encode(s.tgt)) + 1)
+            for i, s in enumerate(some)
+        }
+
+    def _decoder(self) -> list[nn.Parameter]:
+        """Those of the base that its encoder does not read."""
+        return [
+            parameter
+            for name, parameter in self.backbone.named_parameters()
+            if not name.startswith(self.backbone.encoder_reads)
+        ]
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        made: list[dict[str, object]] = [
+            {"params": list(self.beside.parameters()), "peak": learning_rate}
+        ]
+        if self.config.tunes_decoder:
+            made.append({"params": self._decoder(), "peak": self.config.base_learning_rate})
+        return made
+
+    def units(self, epoch: int) -> Sequence[Unit]:
+        made = list(self._units)
+        Random(f"{self.config.seed} {epoch}").shuffle(made)
+        return [[epoch, *unit] for unit in made]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        _, *sentences = unit
+        # dropout follows from the unit, so that a resumed run drops the same
+        torch.manual_seed(Random(f"{self.config.seed} {unit}").getrandbits(63))
+        self.backbone.train(self.config.tunes_decoder)
+        yield self.loss([self.train[i] for i in sentences])
+
+    @abstractmethod
+    def loss(self, some: Sequence[T]) -> tuple[Tensor, int]:
+        """What is to fall, summed in nats, and the target tokens it is the sum of."""
+
+    def coded(self, some: Sequence[T]) -> tuple[Tensor, Tensor, Tensor]:
+        """Sources (B, S), their lengths (B,), and targets (B, T), with </s>."""
+        src = [[*self.vocab.encode_source(one.src), EOS] for one in some]
+        tgt = padded([[*self.vocab.encode(one.tgt), EOS] for one in some], self.device)
+        lengths = torch.tensor([len(ids) for ids in src], device=self.device)
+        return padded(src, self.device), lengths, tgt
+
+
+def some_of(all_of_them: Sequence[T], most: int) -> list[T]:
+    """About so many, evenly."""
+    return [all_of_them[i] for i in evenly(len(all_of_them), most)]
+
+
+def run_part(
+    part: Part,
+    folder: Path,
+    epochs: int,
+    learning_rate: float,
+    config: Config,
+    resume: bool,
+    begun_from: str,
+    what: str,
+) -> Standing:
+    """Trains a part to its end, from where it stands. Raises UsageError where a run is there and
+    `resume` is not given; `what` says what the folder then holds."""
+    trainer = PartTrainer(
+        part,
+        folder,
+        epochs,
+        learning_rate,
+        config.validate_every,
+        config.checkpoint_every,
+        begun_from,
+    )
+    return trainer.run_from(resume, what)
