@@ -18,17 +18,27 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent / "clients"
 FOLDER = HERE.parents[1] / ".cache" / "clients"
 NODE, JARS, WEBLATE = FOLDER / "node", FOLDER / "jars", FOLDER / "weblate"
+PINS = "tmnmt-pins"  # what was pinned when a folder was fetched
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
 
 def fetch() -> None:
     """All of them are there afterwards."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for to, get in ((NODE, _node), (JARS, _jars), (WEBLATE, _weblate)):
-        if not to.exists():
-            with tempfile.TemporaryDirectory(dir=FOLDER) as name:
-                get(new := Path(name) / "new")
-                new.rename(to)
+    for to, get, pins in (
+        (NODE, _node, "package-lock.json"),
+        (JARS, _jars, "sha256sums"),
+        (WEBLATE, _weblate, "weblate.txt"),
+    ):
+        pinned, fetched = (HERE / pins).read_text(encoding="utf-8"), to / PINS
+        if fetched.exists() and fetched.read_text(encoding="utf-8") == pinned:
+            continue
+        with tempfile.TemporaryDirectory(dir=FOLDER) as name:
+            get(new := Path(name) / "new")
+            (new / PINS).write_text(pinned, encoding="utf-8")
+            if to.exists():  # what was pinned before
+                shutil.rmtree(to)
+            new.rename(to)
 
 
 def _node(new: Path) -> None:

@@ -128,7 +128,7 @@ def by_tmnmt(case: Case) -> Found | None:
 
 def _counted(units: Iterable[Unit], kind: str) -> tuple[int, int]:
     # HTML that stands as text in XLIFF is codes here, and text in Okapi
-    as_text = {"xliff", "xliff2"}
+    as_text = {"xliff1", "xliff2"}
     codes = [
         sum(
             code.kind != "blank" and bool(code.form or kind not in as_text)

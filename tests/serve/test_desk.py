@@ -455,7 +455,7 @@ def test_the_key_is_asked_for_and_kept_for_the_tab_alone(
         for given in ("wrong", key):
             wrong = str(given == key).lower()
             browser.until(
-                "document.getElementById('locked').open && "
+                "document.getElementById('locked')?.open && "
                 f"!document.getElementById('wrong-key').hidden === {wrong}"
             )
             browser.run("document.getElementById('key').focus()")

@@ -164,6 +164,8 @@ def check_directions(index_dir: Path) -> None:
 
 def _read(path: Path) -> Directions:
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise _damaged(path)
         if path.stat().st_size > _HEADER.itemsize + (1 << 30):
             raise _damaged(path)
         content = path.read_bytes()
