@@ -96,6 +96,7 @@ def photographed(address: str, word: str) -> bytes:
         for _ in range(TAKEN):
             browser.press("Tab")
         browser.run(f"(document.querySelector({json.dumps('#offer ' + word)})).id = 'pointed'")
+        browser.settle()  # what is scrolled stands
         browser.hover("#pointed")
         browser.settle()
         browser.run("document.documentElement.style.overflow = 'hidden'")
