@@ -36,6 +36,12 @@ def pytest_configure() -> None:
     required()
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Packed bytes are named by their number: they hold the time of packing, and processes that
+    share the tests have to name them alike."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Seeds what a test draws from: by its own name, so that it draws the same alone and among
     others."""
