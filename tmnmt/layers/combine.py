@@ -141,10 +141,9 @@ class MemoryLayers(nn.Module):
         log_probs = read_out(backbone, at, hidden)
         log_gen = log_probs.clone() if explain else None
 
-        # 5. Look, and mix, in order.
+        # 5. Mix, in order.
         for name, layer in layers:
-            reads[name] = layer.look(at, log_probs, reads[name])
-            log_probs = layer.mix(log_probs, reads[name])
+            log_probs, reads[name] = layer.mix(at, log_probs, reads[name])
         trace = None
         if log_gen is not None:
             trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_gen)

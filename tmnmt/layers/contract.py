@@ -1,11 +1,10 @@
 """What a memory layer is: a trained part of the decoder that reads something while it writes.
 
-A step of the decoder goes through four hooks, and a layer overrides what it uses of them:
+A step of the decoder goes through three hooks, and a layer overrides what it uses of them:
 
     inject   into the decoder's state before it moves: reference networks, which are bound to the
              backbone (`models/reference.py`), since all that layers keep depends on the state
     fuse     into the hidden state, before the read-out: deep session cache, TM fusion
-    look     at what the layers before have said, to read by it: kNN
     mix      into the log probabilities: shallow session cache, TM copy, kNN
 
 All layers match with the raw state and context; what one has fused, the next one blends into, but
@@ -111,14 +110,10 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
         """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
         itself where nothing is blended in."""
 
-    def look(self, at: At, log_probs: Tensor, read: Read[R]) -> Read[R]:
-        """What the layer has read once it knows what those before it say, log p (R, V): by default
-        nothing more."""
-        return read
-
-    def mix(self, log_probs: Tensor, read: Read[R]) -> Tensor:
-        """log p' (R, V) of log p (R, V): the words that were read are mixed in, where there are
-        any. Without gradients it is written in place of log p."""
+    def mix(self, at: At, log_probs: Tensor, read: Read[R]) -> tuple[Tensor, Read[R]]:
+        """log p' (R, V) of the layers' log p (R, V) before it: the words that were read are mixed
+        in, where there are any. Without gradients it is written in place of log p. A layer that
+        reads by what those before it say does so now, and gives all that it has read."""
         if read.words is None:
-            return log_probs
-        return mix_copy(log_probs, read.weights, *read.words)
+            return log_probs, read
+        return mix_copy(log_probs, read.weights, *read.words), read

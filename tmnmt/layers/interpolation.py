@@ -22,7 +22,8 @@ class Interpolation(MemoryLayer[Voters]):
     def fuse(self, at: At, hidden: Tensor, ready: Voters) -> tuple[Tensor, Read[Voters]]:
         return hidden, Read(ready, hidden[:, :0])
 
-    def look(self, at: At, log_probs: Tensor, read: Read[Voters]) -> Read[Voters]:
+    def mix(self, at: At, log_probs: Tensor, read: Read[Voters]) -> tuple[Tensor, Read[Voters]]:
         votes = read.ready.vote(at.hidden, at.context, log_probs)
         words = Words(votes.ids, first_of(votes.ids), votes.logit)
-        return Read(read.ready, votes.weights, words=words, found=votes.positions)
+        read = Read(read.ready, votes.weights, words=words, found=votes.positions)
+        return super().mix(at, log_probs, read)
