@@ -33,21 +33,20 @@ from tmnmt.models.base import Injectable
 from tmnmt.models.document_context import FORMS
 from tmnmt.models.folder import load_model, parameters, save_model, stamp
 from tmnmt.training.adapt import MEMORY_FILE
-from tmnmt.training.adapt_injected import Config, train_network
+from tmnmt.training.adapt_injected import train_network
 from tmnmt.training.config import load_config
-from tmnmt.training.context_config import ContextConfig
 from tmnmt.training.data import load_corpora
-from tmnmt.training.reference_config import ReferenceConfig
+from tmnmt.training.injected_config import Config, ContextConfig, ReferenceConfig
 
 WAYS: dict[str, Config] = {
-    "monolingual": ReferenceConfig("monolingual"),
-    "fixed": ReferenceConfig("monolingual", decoder=False),
-    "bilingual": ReferenceConfig("bilingual"),
+    "monolingual": ReferenceConfig(form="monolingual"),
+    "fixed": ReferenceConfig(form="monolingual", decoder=False),
+    "bilingual": ReferenceConfig(form="bilingual"),
     # the weights into the state stay zero, so that no network is there
-    "continued": ReferenceConfig("monolingual", learning_rate=0.0, anchors=2, anchor_epochs=1),
+    "continued": ReferenceConfig(form="monolingual", learning_rate=0.0, anchors=2, anchor_epochs=1),
 }
-WAYS |= {form: ContextConfig(form) for form in FORMS}
-WAYS |= {f"{form}-fixed": ContextConfig(form, decoder=False) for form in FORMS}
+WAYS |= {form: ContextConfig(form=form) for form in FORMS}
+WAYS |= {f"{form}-fixed": ContextConfig(form=form, decoder=False) for form in FORMS}
 ANCHORS = "anchors-"
 
 
@@ -108,7 +107,7 @@ def main() -> None:
 
 def _way(name: str) -> Config:
     if name.startswith(ANCHORS):
-        return ReferenceConfig("monolingual", anchors=int(name.removeprefix(ANCHORS)))
+        return ReferenceConfig(form="monolingual", anchors=int(name.removeprefix(ANCHORS)))
     return WAYS[name]
 
 

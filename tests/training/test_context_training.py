@@ -17,8 +17,8 @@ from tmnmt.models.document_context import ContextForm, InDocument
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
 from tmnmt.training.context import examples, train_context
-from tmnmt.training.context_config import ContextConfig
 from tmnmt.training.injected import Learned
+from tmnmt.training.injected_config import ContextConfig
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 FORMS: list[ContextForm] = ["attended", "auxiliary", "gated"]

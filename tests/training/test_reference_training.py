@@ -18,9 +18,9 @@ from tmnmt.models.reference import Referring
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import load_config
 from tmnmt.training.injected import Learned
+from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.reference import AnchorPart, pooled, train_reference
-from tmnmt.training.reference_config import ReferenceConfig
 from tmnmt.training.run import train
 from tmnmt.vocab import EOS, Vocabulary
 

@@ -25,9 +25,8 @@ from tmnmt import __version__
 # when they run.
 from tmnmt.cli import (
     adapt,
-    adapt_context,
     adapt_knn,
-    adapt_reference,
+    adapt_networks,
     analyse,
     build_index,
     cache_report,
@@ -69,8 +68,8 @@ app.command("keys")(with_options(keys.keys))
 app.command("train")(with_options(train.train))
 app.command("adapt")(with_options(adapt.adapt))
 app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
-app.command("adapt-context")(with_options(adapt_context.adapt_context))
-app.command("adapt-reference")(with_options(adapt_reference.adapt_reference))
+app.command("adapt-context")(with_options(adapt_networks.adapt_context))
+app.command("adapt-reference")(with_options(adapt_networks.adapt_reference))
 app.command("import-model")(with_options(import_model.import_model))
 app.command("shortlist")(with_options(shortlist.shortlist))
 app.command("serve")(with_options(serve.serve))

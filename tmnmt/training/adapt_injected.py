@@ -18,14 +18,11 @@ from tmnmt.models.reference import Referring
 from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split
 from tmnmt.training.context import train_context
-from tmnmt.training.context_config import ContextConfig
 from tmnmt.training.injected import Learned
+from tmnmt.training.injected_config import Config, ContextConfig
 from tmnmt.training.log import LOG_FILE
 from tmnmt.training.memory_data import Documents
 from tmnmt.training.reference import train_reference
-from tmnmt.training.reference_config import ReferenceConfig
-
-Config = ReferenceConfig | ContextConfig
 
 
 def adapt_injected(
@@ -49,7 +46,7 @@ def adapt_injected(
         raise UsageError(
             f"{work}: is there from an interrupted run; go on with --resume, or delete it"
         )
-    backbone, what = model.backbone, _named(config)
+    backbone, what = model.backbone, named(config)
     if isinstance(backbone, Injected):
         has = "reference" if isinstance(backbone, Referring) else "context"
         raise UsageError(f"{model.folder}: this model has a {has} network already")
@@ -85,7 +82,8 @@ def train_network(
     return train_reference(*parts, config, resume)
 
 
-def _named(config: Config) -> str:
+def named(config: Config) -> str:
+    """What kind of network it is of, in a word."""
     return "context" if isinstance(config, ContextConfig) else "reference"
 
 

@@ -24,8 +24,8 @@ from tmnmt.config.bounds import (
 )
 from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import UsageError
+from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_config import MemoryConfig, check
-from tmnmt.training.reference_config import ReferenceConfig
 
 
 @dataclass(frozen=True)

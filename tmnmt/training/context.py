@@ -19,9 +19,9 @@ from tmnmt.errors import DataError
 from tmnmt.models.base import Before, Injectable
 from tmnmt.models.document_context import ContextNetwork, InDocument, context_network_of
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.context_config import ContextConfig
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
 from tmnmt.training.injected import InjectedPart, Learned, run_part
+from tmnmt.training.injected_config import ContextConfig
 from tmnmt.training.memory_data import Documents, fits
 from tmnmt.training.parts import Unit
 from tmnmt.training.tm import evenly

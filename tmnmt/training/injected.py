@@ -15,13 +15,10 @@ from torch import Tensor, nn
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
 from tmnmt.models.injected import Injected, Network
-from tmnmt.training.context_config import ContextConfig
+from tmnmt.training.injected_config import Config
 from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
-from tmnmt.training.reference_config import ReferenceConfig
 from tmnmt.training.tm import batches, evenly
 from tmnmt.vocab import EOS, Vocabulary
-
-Config = ReferenceConfig | ContextConfig
 
 
 class Learned(NamedTuple):

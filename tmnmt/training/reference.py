@@ -36,9 +36,9 @@ from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
 from tmnmt.training.injected import InjectedPart, Learned, run_part, some_of
+from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_data import Documents, fitting
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.reference_config import ReferenceConfig
 from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
