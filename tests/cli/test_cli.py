@@ -307,6 +307,15 @@ def test_help_imports_little_and_nothing_heavy(command: tuple[str, ...], most: i
     )
 
 
+def test_the_program_looks_for_garbage_rarely_while_it_imports() -> None:
+    code = (
+        "import gc, sys; from tmnmt import __main__; sys.argv[1:] = ['--help']; import tmnmt.cli; "
+        "tmnmt.cli.main = lambda: print(gc.isenabled(), *gc.get_threshold()); __main__.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True 50000 20 20\n"
+
+
 def test_only_the_command_that_is_called_has_its_options_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
