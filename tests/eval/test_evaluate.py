@@ -647,7 +647,9 @@ def test_every_recipe_that_ships_is_understood(
     for name in (*places, "NETWORKS", "TVSUB_NETWORKS"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
-    assert load_recipe(recipe).baseline == "base"
+    loaded = load_recipe(recipe)
+    (baseline,) = [system for system in loaded.system if system.name == loaded.baseline]
+    assert baseline.decoding.mode == "off" and baseline.remembering.remember == "nothing"
 
 
 @pytest.mark.parametrize("name", ["law", "jrc-acquis.en-fr"])
