@@ -120,6 +120,14 @@ class Server(uvicorn.Server):
     """Stops at SIGTERM or Ctrl-C: it takes no more connections, answers those that it has, and
     ends. A second one ends it at once."""
 
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.close()  # or who watches a job would hold it up
+        await super().shutdown(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
@@ -164,7 +172,7 @@ def server_of(
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=int(service.limits.seconds) + 5,
     )
-    return Server(config)
+    return Server(config, service)
 
 
 def run(
