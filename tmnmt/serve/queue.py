@@ -24,6 +24,7 @@ from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
+from tmnmt.serve.allocator import EVERY, give_back
 from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
@@ -116,6 +117,7 @@ class Queue:
         self.room = room
         self.counts: Counter[str] = Counter()
         self._pace = 0.0  # seconds that a batch takes, of late
+        self._given_back = time.monotonic()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
@@ -207,6 +209,9 @@ class Queue:
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
                 taken = time.monotonic() - start
                 self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
+        if time.monotonic() - self._given_back > EVERY:
+            give_back()
+            self._given_back = time.monotonic()
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""
