@@ -135,7 +135,7 @@ def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
     with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
         job = sent(server, "/v1/documents?name=a.po", PO.encode(), keys["one"])
         path = f"/v1/jobs/{job['id']}"
-        for tail, method in (("", "GET"), ("/file", "GET"), ("", "DELETE")):
+        for tail, method in (("", "GET"), ("/events", "GET"), ("/file", "GET"), ("", "DELETE")):
             assert server.ask(method, path + tail, key=keys["other"]).status == 404
         monkeypatch.setattr(jobs, "MOST", 1)
         assert server.ask("POST", "/v1/documents?name=a.po", b"", key=keys["one"]).status == 429
