@@ -3,12 +3,14 @@ documents as jobs, lists of terms; and translations that are sent one by one."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from serving import Server, tiny_server
@@ -226,13 +228,18 @@ def test_who_watches_a_job_is_told_that_it_is_gone_or_the_server_ends(
 ) -> None:
     monkeypatch.setattr("tmnmt.serve.events.TOLD", 0.01)
     monkeypatch.setattr("tmnmt.serve.events.QUIET", 0.0)
-    with ThreadPoolExecutor(2) as threads:
-        with tiny_server(folder, limits=Limits(seconds=1)) as server:
-            ids = [server.service.jobs.make("document", {}, ANYBODY) for _ in range(2)]
-            replies = [threads.submit(server.ask, "GET", f"/v1/jobs/{id}/events") for id in ids]
-            assert server.ask("DELETE", f"/v1/jobs/{ids[0]}").status == 204
-            gone = replies[0].result(60).body
-        ended = replies[1].result(60).body
+    with ExitStack() as open_, tiny_server(folder, limits=Limits(seconds=1)) as server:
+        ids = [server.service.jobs.make("document", {}, ANYBODY) for _ in range(2)]
+        replies = list[http.client.HTTPResponse]()
+        for id in ids:
+            connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
+            open_.callback(connection.close)
+            connection.request("GET", f"/v1/jobs/{id}/events")
+            replies.append(connection.getresponse())  # it is told from now on
+        assert server.ask("DELETE", f"/v1/jobs/{ids[0]}").status == 204
+        gone = replies[0].read()
+        server.stop()
+        ended = replies[1].read()
     for body, code in ((gone, "not_found"), (ended, "stopping")):
         first, *stays, last = body.decode().split("\n\n")[:-1]
         assert first.startswith("event: progress") and set(stays) <= {": "}
