@@ -141,12 +141,12 @@ def lost(folder: Path, confirmed: dict[str, str]) -> int:
 
 
 async def measured(run: Run, server: Server, connections: int, seconds: float) -> list[float]:
-    """Runs them all; the server's memory every tenth of the time, MB."""
+    """Runs them all; the server's memory every second, MB."""
     until, sizes = time.monotonic() + seconds, list[float]()
 
     async def watch() -> None:
-        for _ in range(10):
-            await asyncio.sleep(seconds / 10)
+        while time.monotonic() < until:
+            await asyncio.sleep(1)
             sizes.append(server.resident())
 
     await asyncio.gather(watch(), *(run.work(n, server.port, until) for n in range(connections)))
@@ -181,7 +181,11 @@ def main() -> None:
         "seconds": given.seconds,
         "load before and after": [load[0], os.getloadavg()[0]],
         "cpu seconds of the server": round(cpu, 1),
-        "MB before and every tenth": [round(size) for size in (before, *sizes)],
+        "MB before": round(before),
+        "MB by minute, middle and most": [
+            (round(statistics.median(some)), round(max(some)))
+            for some in (sizes[at : at + 60] for at in range(0, len(sizes), 60))
+        ],
         "statuses": {f"{kind} {status}": n for (kind, status), n in sorted(run.statuses.items())},
         "confirmed": len(run.confirmed),
         "lost": missing,

@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,7 @@ class Server:
     url: str
     service: Service
     keys: dict[str, str] = field(default_factory=dict)  # that tests have made, by name
+    stop: Callable[[], None] = lambda: None  # as a signal does
 
     def ask(
         self,
@@ -83,7 +84,8 @@ def serving(service: Service) -> Iterator[Server]:
     while not server.started:
         time.sleep(0.01)
     try:
-        yield Server(f"http://127.0.0.1:{socket.getsockname()[1]}", service)
+        url = f"http://127.0.0.1:{socket.getsockname()[1]}"
+        yield Server(url, service, stop=lambda: setattr(server, "should_exit", True))
     finally:
         server.should_exit = True
         thread.join()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -108,8 +110,46 @@ def test_memories_and_files(served: Server, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f"<p>{PAIRS[0][0]}</p>", encoding="utf-8")
     told = client.translate_file(tmp_path / "a.html", tmp_path / "b.html")
     assert told["translated"] == 1 and PAIRS[0][1] in (tmp_path / "b.html").read_text("utf-8")
+    session = client.session()
+    session.confirm(PAIRS[0][0], "Confirmé.")
+    session.translate_file(tmp_path / "a.html", tmp_path / "b.html")
+    assert (tmp_path / "b.html").read_text("utf-8") == "<p>Confirmé.</p>"
     assert [one["name"] for one in client.memories()] == ["law", "own"]
     assert client.models()[0]["name"] == "model"
+
+
+def test_how_far_a_job_is_is_told(
+    served: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the connection on which it is told breaks off, or the server does not tell it."""
+    monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
+    monkeypatch.setattr("tmnmt.serve.jobs.TOLD", 0.0)
+    monkeypatch.setattr("tmnmt.serve.events.TOLD", 0.001)
+    monkeypatch.setattr("tmnmt.client.AGAIN", 0.001)
+    client, reached = Client(served.url), Client._reached
+    page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(20))
+    (file := tmp_path / "a.html").write_text(page, encoding="utf-8")
+    far = list[tuple[int, int | None]]()
+    told = client.translate_file(file, tmp_path / "b.html", advance=lambda *at: far.append(at))
+    assert told["translated"] == 20 and far == sorted(far) and far[-1][1] == 20
+
+    @contextmanager
+    def broken(self: Client, request: Any) -> Iterator[Any]:
+        with reached(self, request) as reply:
+            is_told = request.full_url.endswith("/events")
+            yield [reply.readline(), b'data: {"state": "wor'] if is_told else reply
+
+    monkeypatch.setattr(Client, "_reached", broken)
+    assert client.translate_file(file, tmp_path / "b.html")["translated"] == 20
+
+    @contextmanager
+    def refusing(self: Client, request: Any) -> Iterator[Any]:
+        request.full_url = request.full_url.replace("/events", "/nothing")
+        with reached(self, request) as reply:
+            yield reply
+
+    monkeypatch.setattr(Client, "_reached", refusing)
+    assert client.translate_file(file, tmp_path / "b.html")["translated"] == 20
 
 
 def test_what_is_wrong_is_raised(served: Server, folder: Path, tmp_path: Path) -> None:

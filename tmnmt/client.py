@@ -13,7 +13,8 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -37,7 +38,13 @@ CHARACTERS = 20_000  # of texts of one request, at most, where there are several
 TRIES = 5  # of a request that the server puts off
 LONGEST_WAIT = 30.0  # seconds until it is tried again
 TERM_CHECKS = ("terms", "forbidden")
-POLL = 0.2  # seconds between two looks at a job
+AGAIN = 1.0  # seconds until it is asked again how far a job is, where that has broken off
+ENDED = ("done", "failed")
+Advance = Callable[[int, int | None], None]
+
+
+def _unwatched(done: int, total: int | None) -> None:
+    """Nobody is told how far a job is."""
 
 
 class Client:
@@ -134,29 +141,34 @@ class Client:
     def models(self) -> list[dict[str, Any]]:
         return list(self.ask("GET", "/v1/models")["models"])
 
-    def read_into(self, memory: str, path: str | Path) -> dict[str, Any]:
-        """Adds all of a memory file to a memory; what became of it, when it is done."""
+    def read_into(
+        self, memory: str, path: str | Path, advance: Advance = _unwatched
+    ) -> dict[str, Any]:
+        """Adds all of a memory file to a memory; what became of it, when it is done. advance:
+        called with the bytes that are done, and all."""
         where = f"/v1/memories/{_part(memory)}/import"
-        return self._ended(self._sent(where, Path(path), {}))
+        return self._ended(self._sent(where, Path(path), {}), advance)
 
-    def export(self, memory: str, path: str | Path) -> None:
-        """Writes a memory to a file, TMX or TSV by its name."""
+    def export(self, memory: str, path: str | Path, advance: Advance = _unwatched) -> None:
+        """Writes a memory to a file, TMX or TSV by its name. advance: called with the segments
+        that are done; of how many is not known."""
         kind = "tsv" if Path(path).suffix.lower() == ".tsv" else "tmx"
         where = f"/v1/memories/{_part(memory)}/export"
-        job = self._ended(self.ask("POST", where, {"format": kind}))
-        _write(Path(path), self._made(job))
+        self._kept(self.ask("POST", where, {"format": kind}), Path(path), advance)
 
     def translate_file(
-        self, path: str | Path, to: str | Path, overwrite: str = "nothing"
+        self,
+        path: str | Path,
+        to: str | Path,
+        overwrite: str = "nothing",
+        advance: Advance = _unwatched,
     ) -> dict[str, Any]:
         """Translates a translator's file (XLIFF, PO, HTML and so on); what became of its
-        segments."""
+        segments. advance: called with the segments that are done, and all."""
         given = {**self._languages, "terms_mode": self._given["terms_mode"], "overwrite": overwrite}
         for name in ("memories", "terms"):
             given |= {name: ",".join(self._given[name])} if name in self._given else {}
-        job = self._ended(self._sent("/v1/documents", Path(path), given))
-        _write(Path(to), self._made(job))
-        return job
+        return self._kept(self._sent("/v1/documents", Path(path), given), Path(to), advance)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON of an answer; None where it has none. A request that the server puts off is
@@ -170,12 +182,10 @@ class Client:
 
     def _asked(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
         """Raises as the class says."""
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        headers |= {"Content-Type": kind} if content is not None else {}
-        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        request = self._request(method, path, content, kind)
         for number in range(TRIES):
             try:
-                with urllib.request.urlopen(request, timeout=self._timeout) as reply:
+                with self._reached(request) as reply:
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:
@@ -185,10 +195,26 @@ class Client:
                 if not again or number == TRIES - 1:
                     raise refused from None
                 time.sleep(min(float(after), LONGEST_WAIT))
-            except (OSError, http.client.HTTPException) as error:
-                why = getattr(error, "reason", None) or error
-                raise ServerError(f"{self.url}: cannot be reached: {why}") from error
         raise AssertionError
+
+    def _request(
+        self, method: str, path: str, content: bytes | None, kind: str
+    ) -> urllib.request.Request:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers |= {"Content-Type": kind} if content is not None else {}
+        return urllib.request.Request(self.url + path, content, headers, method=method)
+
+    @contextmanager
+    def _reached(self, request: urllib.request.Request) -> Iterator[http.client.HTTPResponse]:
+        """The answer. Raises HTTPError for one that refuses, ServerError where there is none."""
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout) as reply:
+                yield reply
+        except urllib.error.HTTPError:
+            raise
+        except (OSError, http.client.HTTPException) as error:
+            why = getattr(error, "reason", None) or error
+            raise ServerError(f"{self.url}: cannot be reached: {why}") from error
 
     def _sent(self, path: str, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         """A job that a file begins."""
@@ -200,14 +226,41 @@ class Client:
         found = self._asked("POST", f"{path}?{query}", content, "application/octet-stream")
         return dict(json.loads(found))
 
-    def _ended(self, job: Mapping[str, Any]) -> dict[str, Any]:
+    def _ended(self, job: Mapping[str, Any], advance: Advance) -> dict[str, Any]:
         """The job when it has ended. Raises DataError where it failed."""
-        while job["state"] not in ("done", "failed"):
-            time.sleep(POLL)
-            job = self.ask("GET", f"/v1/jobs/{_part(job['id'])}")
+        path = f"/v1/jobs/{_part(job['id'])}"
+        while job["state"] not in ENDED:
+            for job in self._told(f"{path}/events"):
+                if job["state"] == "working":
+                    advance(job["done"], job["total"])
+            if job["state"] not in ENDED:  # it broke off
+                time.sleep(AGAIN)
+                job = self.ask("GET", path)
         if job["state"] == "failed":
             raise DataError(f"{job.get('file', 'the job')}: {job['error']}")
         return dict(job)
+
+    def _told(self, path: str) -> Iterator[dict[str, Any]]:
+        """A job as the server tells of it while it goes on, until it has ended or this breaks
+        off."""
+        name = ""
+        try:
+            with self._reached(self._request("GET", path, None, "")) as reply:
+                for line in reply:
+                    field, _, value = line.decode().rstrip().partition(": ")
+                    name = value if field == "event" else name
+                    if field == "data" and name != "error" and line.endswith(b"\n"):
+                        yield json.loads(value)
+        except urllib.error.HTTPError as error:
+            error.close()
+        except ServerError:
+            return
+
+    def _kept(self, job: Mapping[str, Any], to: Path, advance: Advance) -> dict[str, Any]:
+        """A job that makes a file, when it has ended, and the file is at `to`."""
+        ended = self._ended(job, advance)
+        _write(to, self._made(ended))
+        return ended
 
     def _made(self, job: Mapping[str, Any]) -> bytes:
         path = f"/v1/jobs/{_part(job['id'])}"
@@ -240,6 +293,18 @@ class ClientSession:
             yield from _translations(
                 some, self._client.ask("POST", f"{self._path}/translate", body)
             )
+
+    def translate_file(
+        self,
+        path: str | Path,
+        to: str | Path,
+        overwrite: str = "nothing",
+        advance: Advance = _unwatched,
+    ) -> dict[str, Any]:
+        """As `Client.translate_file`, with what is confirmed here when its segments have their
+        turn."""
+        job = self._client._sent(f"{self._path}/documents", Path(path), {"overwrite": overwrite})
+        return self._client._kept(job, Path(to), advance)
 
     def confirm(self, src: str, tgt: str) -> None:
         """Learns a translation: the very next sentence knows it. It is on disk at the server."""

@@ -3,11 +3,14 @@ documents as jobs, lists of terms; and translations that are sent one by one."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from serving import Server, tiny_server
@@ -17,7 +20,7 @@ from tmnmt import Translator
 from tmnmt.formats.reader import read_memories
 from tmnmt.serve import jobs
 from tmnmt.serve.jobs import ending
-from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.keys import ANYBODY, Keys, new_key
 from tmnmt.serve.service import Limits
 
 PO = """msgid ""
@@ -134,7 +137,7 @@ def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
     with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
         job = sent(server, "/v1/documents?name=a.po", PO.encode(), keys["one"])
         path = f"/v1/jobs/{job['id']}"
-        for tail, method in (("", "GET"), ("/file", "GET"), ("", "DELETE")):
+        for tail, method in (("", "GET"), ("/events", "GET"), ("/file", "GET"), ("", "DELETE")):
             assert server.ask(method, path + tail, key=keys["other"]).status == 404
         monkeypatch.setattr(jobs, "MOST", 1)
         assert server.ask("POST", "/v1/documents?name=a.po", b"", key=keys["one"]).status == 429
@@ -191,6 +194,77 @@ def test_an_error_in_the_midst_of_a_list_is_an_event(
     reply = served.ask("POST", "/v1/translate/stream", {"texts": ["No."] * 20})
     names = [name for name, _ in events(reply.body)]
     assert names == ["translation"] * 16 + ["error"] and b"secret" not in reply.body
+
+
+def watched(server: Server, id: str, key: str = "") -> list[tuple[str, Any]]:
+    reply = server.ask("GET", f"/v1/jobs/{id}/events", key=key)
+    assert reply.status == 200 and reply.headers["content-type"].startswith("text/event-stream")
+    return events(reply.body)
+
+
+def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document of 80 segments in parts of one, every one of which is noted."""
+    monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
+    monkeypatch.setattr(jobs, "TOLD", 0.0)
+    monkeypatch.setattr("tmnmt.serve.events.TOLD", 0.001)
+    page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(80))
+    job = served.ask("POST", "/v1/documents?name=a.html", page.encode()).json
+    *before, (last, told) = watched(served, job["id"])
+    assert last == "done" and told["translated"] == 80
+    assert [name for name, _ in before] == ["progress"] * len(before)
+    far = [one["done"] for _, one in before if one["state"] == "working"]
+    assert (
+        far == sorted(set(far)) and len(far) > 2 and {one["id"] for _, one in before} == {job["id"]}
+    )
+    assert any(one["total"] == 80 for _, one in before)
+    assert watched(served, job["id"]) == [("done", told)]
+    bad = served.ask("POST", "/v1/memories/own/import?name=x.tmx", b"<broken").json
+    assert watched(served, bad["id"])[-1][0] == "failed"
+    assert served.ask("GET", "/v1/jobs/none/events").status == 404
+
+
+def test_who_watches_a_job_is_told_that_it_is_gone_or_the_server_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.serve.events.TOLD", 0.01)
+    monkeypatch.setattr("tmnmt.serve.events.QUIET", 0.0)
+    with ExitStack() as open_, tiny_server(folder, limits=Limits(seconds=1)) as server:
+        ids = [server.service.jobs.make("document", {}, ANYBODY) for _ in range(2)]
+        replies = list[http.client.HTTPResponse]()
+        for id in ids:
+            connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
+            open_.callback(connection.close)
+            connection.request("GET", f"/v1/jobs/{id}/events")
+            replies.append(connection.getresponse())  # it is told from now on
+        assert server.ask("DELETE", f"/v1/jobs/{ids[0]}").status == 204
+        gone = replies[0].read()
+        server.stop()
+        ended = replies[1].read()
+    for body, code in ((gone, "not_found"), (ended, "stopping")):
+        first, *stays, last = body.decode().split("\n\n")[:-1]
+        assert first.startswith("event: progress") and set(stays) <= {": "}
+        assert last.startswith("event: error") and code in last
+
+
+def test_a_document_in_a_session_has_what_was_confirmed(served: Server) -> None:
+    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'])['id']}"
+    text = "All documents in a session are told."
+    done(served, f"{path}/confirm", src=text, tgt="Tout est dit.")
+    for name, content in (("a.html", f"<p>{text}</p>"), ("a.md", f"# {text}\n")):
+        job = sent(served, f"{path}/documents?name={name}", content.encode())
+        assert (job["state"], job["translated"]) == ("done", 1)
+        made = served.ask("GET", f"/v1/jobs/{job['id']}/file").body.decode()
+        assert made == content.replace(text, "Tout est dit.")
+    without = sent(served, "/v1/documents?name=a.html", f"<p>{text}</p>".encode())
+    assert "Tout est dit." not in served.ask("GET", f"/v1/jobs/{without['id']}/file").body.decode()
+    assert served.ask("POST", "/v1/sessions/none/documents?name=a.html", b"x").status == 404
+    assert served.ask("POST", f"{path}/documents", b"x").status == 400
+    reply = served.ask("POST", f"{path}/translate/stream", {"texts": [text, "No."] * 9})
+    *every, last = events(reply.body)
+    assert last == ("done", {"model": "model", "texts": 18}) and len(every) == 18
+    assert {one["text"] for _, one in every[::2]} == {"Tout est dit."}
+    wrong = {"texts": ["a"], "source": "en"}
+    assert served.ask("POST", f"{path}/translate/stream", wrong).status == 400
 
 
 def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_path: Path) -> None:

@@ -328,6 +328,9 @@ def test_the_openapi_document_is_of_what_is_read(served: Server) -> None:
         body = {"texts": ["No."], name: {"no": "such"}}
         assert served.ask("POST", "/v1/translate", body).status == 400
     assert all(one["summary"] for methods in document["paths"].values() for one in methods.values())
+    for path, method in (("/v1/jobs/{job}/events", "get"), ("/v1/translate/stream", "post")):
+        answer = document["paths"][path][method]["responses"]["200"]
+        assert [*answer["content"]] == ["text/event-stream"]
 
 
 def test_logs_have_no_texts(served: Server, caplog: pytest.LogCaptureFixture) -> None:

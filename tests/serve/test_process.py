@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ import pytest
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
 from tmnmt.serve.database import Database
-from tmnmt.serve.running import Server
+from tmnmt.serve.running import Server, listening
 from tmnmt.serve.sessions import Sessions
 
 
@@ -162,6 +163,16 @@ def test_two_models_of_one_name_are_refused(
     model = str(folder / "model")
     assert run(["serve", "--model", model, "--model", model, "--port", "0"]) == 2
     assert "two models are called model" in capsys.readouterr().err
+
+
+def test_an_answer_does_not_wait_for_the_system_of_its_client() -> None:
+    """The accepted connections send what they have at once."""
+    with (
+        listening("127.0.0.1", 0) as at,
+        socket.create_connection(at.getsockname()),
+        at.accept()[0] as taken,
+    ):
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_search_makes_the_decoder_wait_no_5_ms(

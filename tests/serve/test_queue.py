@@ -121,7 +121,7 @@ def test_nothing_is_decoded_for_who_is_gone(
 
 
 def test_a_request_whose_time_is_over_is_given_up(translator: Translator, queue: Queue) -> None:
-    late = queue.submit(job(translator, seconds=-1.0))
+    late = queue.submit(job(translator, seconds=0))
     queue.start()
     with pytest.raises(Refused) as refused:
         late.result(60)
@@ -170,6 +170,8 @@ def test_who_would_wait_too_long_is_refused_at_once(
     waiting[0].cancel()
     assert queue.submit(job(translator, ["No."], seconds=6))
     assert queue.submit(job(translator, ["No."] * 8, seconds=8))
+    queue._jobs.clear()
+    assert queue.submit(job(translator, ["No."], seconds=0.5))  # it waits for nobody
 
 
 def test_what_was_taken_is_finished_and_no_more_is_taken(

@@ -11,7 +11,7 @@ the bytes that subwords spell: a letter may be several subwords of one byte each
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,9 @@ class Spellings:
         for number, spelt in enumerate(self._bytes):
             if spelt:
                 self._of[spelt].append(number)
-        self._sorted = sorted(self._of)
+        spelling = [number for number, spelt in enumerate(self._bytes) if spelt]
+        self._numbers = sorted(spelling, key=lambda number: self._bytes[number])
+        self._sorted = [self._bytes[number] for number in self._numbers]
         self._longest = max(map(len, self._sorted), default=0)
 
     def bytes_of(self, ids: Sequence[int]) -> bytes:
@@ -55,13 +57,16 @@ class Spellings:
         sizes = range(1, min(self._longest, len(text) - 1) + 1)
         return [(size, self._of[text[:size]]) for size in sizes if text[:size] in self._of]
 
+    def begin(self, text: bytes) -> bool:
+        """Whether any subword begins with a text, or is it."""
+        at = bisect_left(self._sorted, text)
+        return at < len(self._sorted) and self._sorted[at].startswith(text)
+
     def beyond(self, text: bytes) -> list[int]:
         """The subwords that begin with a text, or are it."""
-        found, at = list[int](), bisect_left(self._sorted, text)
-        while at < len(self._sorted) and self._sorted[at].startswith(text):
-            found += self._of[self._sorted[at]]
-            at += 1
-        return found
+        start = bisect_left(self._sorted, text)
+        end = bisect_right(self._sorted, text, start, key=lambda spelt: spelt[: len(text)])
+        return self._numbers[start:end]
 
 
 def spelt_size(piece: str) -> int:
@@ -125,7 +130,9 @@ class Opening:
         self._text, self._spellings = text, spellings
         self._can_end = [True] * (len(text) + 1)  # whether subwords can spell the rest from here
         for at in range(len(text) - 1, -1, -1):
-            self._can_end[at] = bool(self._from(at))
+            left = text[at:]
+            ends = (self._can_end[at + size] for size, _ in spellings.within(left))
+            self._can_end[at] = spellings.begin(left) or any(ends)
         self._allowed = dict[int, Tensor]()
         self._at: list[int] = []  # bytes that every row has spelled; [] before the first step
 

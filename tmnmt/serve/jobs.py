@@ -53,6 +53,10 @@ class Job:
     changed: float
 
     @property
+    def has_ended(self) -> bool:
+        return self.state in ("done", "failed")
+
+    @property
     def record(self) -> dict[str, Any]:
         """As the own interface writes it."""
         names = ("id", "kind", "state", "done", "total")

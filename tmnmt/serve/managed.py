@@ -17,13 +17,14 @@ from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve import memories as memories_
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.events import of_job, sent
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.jobs import Advance, Work
+from tmnmt.serve.jobs import Advance, Job, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
-from tmnmt.serve.service import Service
+from tmnmt.serve.service import InTurn, Model, Service
 from tmnmt.serve.terms import Dictionary, Glossary, entries_of
 
 MOST_NAME = 200  # characters of a name that is told
@@ -38,6 +39,14 @@ PAIR = (SRC, TGT, Field("document", "text", "Where it is from.", default=""))
 _NAME = Field("name", "text", "Of the file; its end says of which kind it is.", needed=True)
 IMPORT = (_NAME,)
 EXPORT = (Field("format", "text", "Of the file.", default="tmx", choices=("tmx", "tsv")),)
+_OVERWRITE = Field(
+    "overwrite",
+    "text",
+    "Which translations in it are made anew.",
+    default="nothing",
+    choices=("nothing", "drafts", "all"),
+)
+IN_SESSION = (_NAME, _OVERWRITE)
 DOCUMENT = (
     _NAME,
     SOURCE,
@@ -45,13 +54,7 @@ DOCUMENT = (
     Field("memories", "text", "Names with commas between them; not given, all of the pair."),
     Field("terms", "text", "Names with commas between them; not given, all of the pair."),
     TERMS_MODE,
-    Field(
-        "overwrite",
-        "text",
-        "Which translations in it are made anew.",
-        default="nothing",
-        choices=("nothing", "drafts", "all"),
-    ),
+    _OVERWRITE,
 )
 GLOSSARY = (
     Field("name", "text", "What it is called.", needed=True),
@@ -151,7 +154,22 @@ async def document_through(service: Service, asked: Asked) -> Any:
     named = [_names(fields[one]) for one in ("memories", "terms")]
     hard = fields["terms_mode"] == "hard"
     given = service.given(model, asked.caller, named[0], None, named[1], hard)
-    translated = service.in_turn(model, asked.caller, given)
+    return await _through(
+        service, asked, fields, model, service.in_turn(model, asked.caller, given)
+    )
+
+
+async def document_in_session(service: Service, asked: Asked) -> Any:
+    """Translates a file as a job, as /v1/documents does, with what is confirmed in a session when
+    its segments have their turn. It reads and keeps to what the session does."""
+    fields = read(asked.query, IN_SESSION)
+    one = await service.session(asked.path["session"], asked.caller)
+    return await _through(service, asked, fields, one.model, service.in_turn_of(one))
+
+
+async def _through(
+    service: Service, asked: Asked, fields: Mapping[str, Any], model: Model, translated: InTurn
+) -> Any:
     languages = model.translator.src_lang, model.translator.tgt_lang
 
     def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], bytes]:
@@ -181,8 +199,18 @@ async def _job(
 
 async def job(service: Service, asked: Asked) -> Any:
     """How far a job is, and what came of it."""
-    id = asked.path["job"]
-    return (await service.written(lambda: service.jobs.get(id, asked.caller))).record
+    return (await _job_of(service, asked)).record
+
+
+async def job_events(service: Service, asked: Asked) -> Any:
+    """How far a job is, told as server-sent events: progress whenever it is further, then done or
+    failed, each with the job; or error."""
+    first = await _job_of(service, asked)
+    return sent(of_job(first, lambda: _job_of(service, asked), lambda: service.ready))
+
+
+async def _job_of(service: Service, asked: Asked) -> Job:
+    return await service.written(lambda: service.jobs.get(asked.path["job"], asked.caller))
 
 
 async def job_file(service: Service, asked: Asked) -> Any:
@@ -243,8 +271,17 @@ MANAGED = (
     Route("POST", "/v1/memories/{memory}/import", import_, "write", IMPORT, True),
     Route("POST", "/v1/memories/{memory}/export", export, "read", EXPORT),
     Route("POST", "/v1/documents", document_through, "translate", DOCUMENT, True),
+    Route(
+        "POST",
+        "/v1/sessions/{session}/documents",
+        document_in_session,
+        "translate",
+        IN_SESSION,
+        True,
+    ),
     Route("GET", "/v1/jobs/{job}", job, "read"),
     Route("DELETE", "/v1/jobs/{job}", job_delete, "read"),
+    Route("GET", "/v1/jobs/{job}/events", job_events, "read", is_stream=True),
     Route("GET", "/v1/jobs/{job}/file", job_file, "read"),
     Route("GET", "/v1/terms", terms, "read"),
     Route("POST", "/v1/terms", add_terms, "translate", GLOSSARY),

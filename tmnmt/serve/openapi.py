@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tmnmt import __version__
+from tmnmt.serve.events import MEDIA_TYPE
 from tmnmt.serve.fields import object_schema
 from tmnmt.serve.routes import Dialect, Route
 
@@ -24,7 +25,8 @@ _ERROR = {
 
 
 def document(dialect: Dialect) -> dict[str, Any]:
-    """OpenAPI 3.1. Of answers it says no more than that they are JSON; docs/serve.md has them."""
+    """OpenAPI 3.1. Of answers it says no more than that they are JSON, or events; docs/serve.md has
+    them."""
     paths: dict[str, dict[str, Any]] = {}
     for route in dialect.routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -56,6 +58,8 @@ def _operation(route: Route) -> dict[str, Any]:
             },
         },
     }
+    if route.is_stream:
+        operation["responses"]["200"]["content"] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
     if route.role is not None:
         operation["security"] = [{"key": []}]
         operation["description"] = f"Where the server has keys: one of the role {route.role}."

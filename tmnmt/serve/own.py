@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tmnmt.codes.record import Source, Text
 from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.engine.session import Session
-from tmnmt.errors import TmnmtError, UsageError
+from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, match_record, translation_record
 from tmnmt.segments import Alternative, Match, Segment, Translation
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.desk import DESK
+from tmnmt.serve.events import event, said, sent
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.managed import (
@@ -46,7 +46,7 @@ from tmnmt.serve.sessions import Open
 MOST_ADDED = 10_000  # segments of one request
 STREAMED = 16  # texts that are translated together
 AGAIN = 0.5  # seconds after which what was refused comes again
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+Result = TypeVar("Result")
 
 _TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True)
 _FORM = Field("format", "text", "What the texts are.", default="text", choices=FORMS)
@@ -247,46 +247,62 @@ async def stream(service: Service, asked: Asked) -> Any:
     (index, text, segments) for every text in order, then done; or error."""
     asks = wanted(asked.body)
     asked.caller.check("translate")
-    service.check_size(asks.texts[: service.limits.texts])
-    service.check_size([max(asks.texts, key=len, default="")])
-    parts = [asks.texts[at : at + STREAMED] for at in range(0, len(asks.texts), STREAMED)]
-    ask = partial(replace, asks, urgent=False if asks.urgent is None else asks.urgent)
-    first = await service.translate(ask(texts=parts[0] if parts else ()), asked.caller)
+    asks = replace(asks, urgent=bool(asks.urgent))
+
+    async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
+        return (await service.translate(replace(asks, texts=texts), asked.caller)).texts
+
+    model = service.model(asks.source, asks.target)
+    return await _streamed(service, model, asks.texts, translated)
+
+
+async def stream_in_session(service: Service, asked: Asked) -> Any:
+    """Translates the next texts of a session's document and sends each as soon as it is there, with
+    what is confirmed by then; as /v1/translate/stream does."""
+    one, asks = await _in_session(service, asked)
+    asks = replace(asks, urgent=False)
+
+    async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
+        return await service.in_session(one, replace(asks, texts=texts))
+
+    return await _streamed(service, one.model, asks.texts, translated)
+
+
+async def _streamed(
+    service: Service,
+    model: Model,
+    texts: tuple[str, ...],
+    translated: Callable[[tuple[str, ...]], Awaitable[Sequence[Translated]]],
+) -> Response:
+    """Some texts at a time; what is wrong with the first ones is refused as another request."""
+    service.check_size(texts[: service.limits.texts])
+    service.check_size([max(texts, key=len, default="")])
+    parts = [texts[at : at + STREAMED] for at in range(0, len(texts), STREAMED)] or [()]
+    first = await translated(parts[0])
 
     async def events() -> AsyncIterator[str]:
-        count = 0
-        try:
-            for number in range(max(1, len(parts))):
-                answer = first
-                if number:
-                    answer = await _patiently(service, ask(texts=parts[number]), asked.caller)
-                for one in _texts(answer.texts):
-                    yield _event("translation", {"index": count, **one})
-                    count += 1
-        except Refused as refused:
-            yield _event("error", refusal(refused)[1])
-        except TmnmtError:
-            yield _event("error", refusal(Refused(503, "unavailable", "it cannot be used now"))[1])
-        else:
-            yield _event("done", {"model": first.model.name, "texts": count})
+        count, some = 0, first
+        for number, part in enumerate(parts):
+            if number:
+                some = await _patiently(partial(translated, part), service.limits.seconds)
+            for one in _texts(some):
+                yield event("translation", {"index": count, **one})
+                count += 1
+        yield event("done", {"model": model.name, "texts": count})
 
-    return StreamingResponse(events(), media_type="text/event-stream", headers=_NOT_KEPT)
+    return sent(events())
 
 
-async def _patiently(service: Service, asks: Wanted, caller: Caller) -> Answer:
+async def _patiently(work: Callable[[], Awaitable[Result]], seconds: float) -> Result:
     """Comes again where too much was waiting, as long as a request may take."""
-    until = time.monotonic() + service.limits.seconds
+    until = time.monotonic() + seconds
     while True:
         try:
-            return await service.translate(asks, caller)
+            return await work()
         except Refused as refused:
             if refused.status != 429 or time.monotonic() > until:
                 raise
         await asyncio.sleep(AGAIN)
-
-
-def _event(name: str, data: Mapping[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 async def begin(service: Service, asked: Asked) -> Any:
@@ -327,14 +343,19 @@ async def session(service: Service, asked: Asked) -> Any:
 
 async def in_session(service: Service, asked: Asked) -> Any:
     """Translates the next texts of a session's document."""
+    one, asks = await _in_session(service, asked)
+    return {
+        "model": one.model.name,
+        "translations": _texts(await service.in_session(one, asks)),
+    }
+
+
+async def _in_session(service: Service, asked: Asked) -> tuple[Open, Wanted]:
+    """The session of the path, and what is to be translated in it. Raises Refused."""
     fields = read(asked.body, IN_SESSION)
     one = await service.session(asked.path["session"], asked.caller)
     given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
-    texts = Wanted(tuple(fields["texts"]), explain=fields["explain"], **given)
-    return {
-        "model": one.model.name,
-        "translations": _texts(await service.in_session(one, texts)),
-    }
+    return one, Wanted(tuple(fields["texts"]), explain=fields["explain"], **given)
 
 
 async def complete(service: Service, asked: Asked) -> Any:
@@ -477,7 +498,7 @@ async def metrics(service: Service, asked: Asked) -> Any:
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
-    return refused.status, {"error": {"code": refused.code, "message": refused.message}}
+    return refused.status, said(refused)
 
 
 OWN = Dialect(
@@ -485,7 +506,7 @@ OWN = Dialect(
     ("",),
     (
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
-        Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE),
+        Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE, is_stream=True),
         Route("POST", "/v1/complete", complete, "translate", COMPLETE),
         Route("POST", "/v1/alternatives", alternatives, "translate", ALTERNATIVES),
         Route("GET", "/v1/models", models, "read"),
@@ -497,6 +518,14 @@ OWN = Dialect(
         Route("GET", "/v1/sessions/{session}", session, "translate"),
         Route("DELETE", "/v1/sessions/{session}", end, "translate"),
         Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),
+        Route(
+            "POST",
+            "/v1/sessions/{session}/translate/stream",
+            stream_in_session,
+            "translate",
+            IN_SESSION,
+            is_stream=True,
+        ),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM),
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),

@@ -24,6 +24,7 @@ from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
+from tmnmt.serve.allocator import EVERY, give_back
 from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
@@ -116,6 +117,7 @@ class Queue:
         self.room = room
         self.counts: Counter[str] = Counter()
         self._pace = 0.0  # seconds that a batch takes, of late
+        self._given_back = time.monotonic()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
@@ -140,30 +142,34 @@ class Queue:
 
     def submit(self, job: Job) -> Future[list[Translation]]:
         """The translations to come; cancel it where nobody waits for them. Raises Refused where
-        there is no room, or where it would wait so long for others that its time could be over:
-        then all would wait for what is given up in the end."""
+        `_check_room` does."""
+        with self._changed:
+            self._check_open()
+            self._check_room(job)
+            self._jobs.append(job)
+            self._changed.notify()
+        return job.future
+
+    def _check_room(self, job: Job) -> None:
+        """Raises Refused where a request is larger than the room for all, where the room is taken,
+        or where it would wait so long for others that its time could be over: then all would wait
+        for what is given up in the end."""
         room = self.room if job.urgent else self.room // _SHARE
         if job.size > room:
             raise Refused(
                 413, "too_large", f"the texts of one request may have {room:,} characters"
             )
-        with self._changed:
-            self._check_open()
-            if sum(other.size for other in self._jobs if not other.gone) + job.size > room:
-                raise Refused(429, "busy", "too much is waiting; try again later", 2)
-            wait = self._wait_before(job)
-            if wait > max(_PATIENCE * job.seconds, 0):
-                raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
-            self._jobs.append(job)
-            self._changed.notify()
-        return job.future
+        if sum(other.size for other in self._jobs if not other.gone) + job.size > room:
+            raise Refused(429, "busy", "too much is waiting; try again later", 2)
+        before = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
+        if before and (wait := self._seconds_of(before)) > _PATIENCE * job.seconds:
+            raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
 
-    def _wait_before(self, job: Job) -> float:
-        """Seconds until the texts that go before a new request are done, and its own first batch,
-        as the last batches went; 0 where none go before it."""
-        others = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
-        batches = sum(one.left for one in others) / self.translator.settings.batch
-        return (batches + 1) * self._pace if batches else 0.0
+    def _seconds_of(self, before: Sequence[Job]) -> float:
+        """Until those that go before a request are done, and its own first batch, as the last
+        batches went."""
+        batches = sum(one.left for one in before) / self.translator.settings.batch
+        return (batches + 1) * self._pace
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
         """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
@@ -203,6 +209,9 @@ class Queue:
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
                 taken = time.monotonic() - start
                 self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
+        if time.monotonic() - self._given_back > EVERY:
+            give_back()
+            self._given_back = time.monotonic()
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""
@@ -230,7 +239,7 @@ class Queue:
         with self._changed:
             jobs = [job for job in self._jobs if not job.gone]
         for job in jobs:
-            if job.deadline < now:
+            if job.deadline <= now:
                 self.counts["given_up"] += 1
                 job.fail(Refused(503, "too_slow", "the time for a request is over", 2))
         jobs = [job for job in jobs if not job.gone]

@@ -22,7 +22,7 @@ class Route:
     that a key must have; None: no key is needed. `handler` gives what is written as JSON, or a
     response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
     `is_file`: the body is a file, and the fields are of the query. `room`: times as many bytes as
-    the server's limit, another body may have."""
+    the server's limit, another body may have. `is_stream`: it answers with server-sent events."""
 
     method: Method
     path: str
@@ -31,6 +31,7 @@ class Route:
     fields: tuple[Field, ...] = ()
     is_file: bool = False
     room: int = 1
+    is_stream: bool = False
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,13 @@ class Service:
             model.queue.submit(Job(self._view(model, ANYBODY, own)[1], ["1."])).result()
         self.ready = True
 
+    def close(self) -> None:
+        """Begins to end: who watches a job is told so."""
+        self.ready = False
+
     def stop(self) -> None:
         """Finishes what was taken."""
-        self.ready = False
+        self.close()
         self.jobs.stop()
         for model in self.models:
             model.queue.stop()
@@ -257,11 +261,20 @@ class Service:
     def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
         after all that somebody waits for."""
-        _, idle = self._view(model, caller, given)
+        return self._in_turn(model, self._view(model, caller, given)[1])
 
+    def in_turn_of(self, one: Open) -> InTurn:
+        """The same in a session, with what is confirmed in it by then."""
+        return self._in_turn(one.model, one.session, lambda: self.sessions.follow(one))
+
+    def _in_turn(
+        self, model: Model, session: Session, follow: Callable[[], None] = lambda: None
+    ) -> InTurn:
         def translated(sources: Sequence[Source]) -> Sequence[Translation]:
             while True:
-                job = Job(idle, sources, urgent=False, seconds=self.limits.seconds)
+                job = Job(
+                    session, sources, urgent=False, seconds=self.limits.seconds, follow=follow
+                )
                 try:
                     return model.queue.submit(job).result()
                 except Refused as refused:

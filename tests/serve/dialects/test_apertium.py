@@ -88,7 +88,8 @@ def test_answers_are_those_of_apy_itself(served: Server, noted: dict[str, Any]) 
     reply = served.ask(method, f"{API}/{noted['path']}{query}", body, headers=FORM)
     assert reply.status == noted["status"]
     theirs, ours = shape(noted["body"]), shape(reply.json)
-    assert ours == (theirs if noted["status"] == 200 and theirs else ours | theirs)
+    says_more = noted["status"] != 200 or noted["path"] == "listLanguageNames"
+    assert ours == (ours | theirs if says_more else theirs)
     if noted["status"] != 200:
         assert reply.json["message"] == noted["body"]["message"]
 

@@ -63,7 +63,8 @@ async def listed(service: Service, asked: Asked) -> Any:
 
 
 async def identified(service: Service, asked: Asked) -> Any:
-    """No language: none is detected here, as at an APy without what detects it."""
+    """The share of the words that is known, by language, of languages that can be identified. Here
+    that is none, and an APy without analysers and CLD2 answers the same: nothing, with 200."""
     read(asked.values, (_TEXT,), strict=False)
     return {}
 

@@ -1,0 +1,71 @@
+"""Server-sent events: what is told while it comes about. A translation, how far a job is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.responses import StreamingResponse
+
+from tmnmt.errors import TmnmtError
+from tmnmt.serve.jobs import TOLD, Job
+from tmnmt.serve.refused import Refused
+
+MEDIA_TYPE = "text/event-stream"
+QUIET = 15.0  # seconds after which a line says that the connection is meant to stay
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_STAYS = ": \n\n"  # a comment, which no client sees
+_AWAY = Refused(503, "unavailable", "it cannot be used now")
+_STOPPING = Refused(503, "stopping", "the server is stopping", 5)
+
+
+def event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def said(refused: Refused) -> dict[str, Any]:
+    """What was refused, as the own interface writes it."""
+    return {"error": {"code": refused.code, "message": refused.message}}
+
+
+def sent(events: AsyncIterator[str]) -> StreamingResponse:
+    """Each as soon as it is there. What fails in the midst is an event, too: error."""
+
+    async def every() -> AsyncIterator[str]:
+        try:
+            async for one in events:
+                yield one
+        except Refused as refused:
+            yield event("error", said(refused))
+        except TmnmtError:
+            yield event("error", said(_AWAY))
+
+    return StreamingResponse(every(), media_type=MEDIA_TYPE, headers=_HEADERS)
+
+
+async def of_job(
+    job: Job, look: Callable[[], Awaitable[Job]], is_open: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """progress, whenever it is further; then done or failed. `look`: the job as it stands. Raises
+    Refused where nobody can say any more, or where the server is not open any more."""
+    told, last = None, time.monotonic()
+    while True:
+        if job.record != told:
+            told, last = job.record, time.monotonic()
+            yield event(job.state if job.has_ended else "progress", told)
+        if job.has_ended:
+            return
+        if time.monotonic() - last > QUIET:
+            last = time.monotonic()
+            yield _STAYS
+        await asyncio.sleep(TOLD)
+        if not is_open():
+            raise _STOPPING
+        try:
+            job = await look()
+        except Refused as refused:
+            if refused.status != 429:
+                raise
