@@ -19,6 +19,8 @@ from itertools import groupby
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
@@ -80,11 +82,17 @@ class Linker:
         encoded: Encoded,
         written: Sequence[tuple[str, Sequence[int]]],
         targets: Sequence[str] = (),
+        hiddens: Sequence[Tensor] = (),
     ) -> list[Array]:
-        """The same of sources that are encoded, along subwords; `targets`: the texts of these."""
-        tgt = [[*ids, EOS] for _, ids in written]
+        """The same of sources that are encoded, along subwords; `targets`: the texts of these;
+        `hiddens`: their hidden states (T, d), where these are known."""
+        tgt = padded([[*ids, EOS] for _, ids in written], self._device)
         with torch.inference_mode():
-            weights = self._backbone.alphas(encoded, padded(tgt, self._device))
+            if hiddens:
+                known = pad_sequence([*hiddens], batch_first=True)
+                weights = self._backbone.alphas_of(encoded, tgt[:, : known.shape[1]], known)
+            else:
+                weights = self._backbone.alphas(encoded, tgt)
         found = weights.double().cpu().numpy()
         targets = targets or [self._vocab.decode(ids) for _, ids in written]
         return [
