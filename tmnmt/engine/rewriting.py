@@ -399,7 +399,7 @@ class Lead:
         of = [at for first, size in sizes for at in range(first, first + size)]
         logits = backbone.readout(prev[row, of], hiddens[row, of], contexts[row, of]).float()
         chances = logits.log_softmax(-1).gather(1, tgt[row, of][:, None])[:, 0]
-        return [float(one.sum()) for one in chances.split([size for _, size in sizes])]
+        return [float(one.sum()) for one in torch.split(chances, [size for _, size in sizes])]
 
 
 class _Tried(NamedTuple):
