@@ -31,18 +31,6 @@ def test_the_contexts_of_rnnsearch_are_the_annotations_by_its_attention(make: ty
     assert torch.allclose(read[real], contexts[real], atol=1e-5)
 
 
-def test_where_the_hidden_states_are_known_the_attention_is_the_same() -> None:
-    backbone = FastRNNsearch(rnnsearch())
-    with torch.inference_mode():
-        encoded = backbone.encode(SRC, SRC_LEN)
-        _, hiddens = backbone.forced(encoded, TGT)
-        weights = backbone.alphas_of(encoded, TGT, hiddens)
-        real = TGT != 0
-        assert torch.allclose(weights[real], backbone.alphas(encoded, TGT)[real], atol=1e-6)
-        hiddens[0, 0] = 0  # it is these that are read
-        assert not torch.allclose(backbone.alphas_of(encoded, TGT, hiddens)[0, 1], weights[0, 1])
-
-
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_attention_of_a_transformer_is_that_of_its_last_layer_but_one(layers: int) -> None:
     torch.manual_seed(3)

@@ -163,10 +163,7 @@ class Decoder:
         def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
             some = encoded.rows(torch.tensor(rows, device=self.device))
             read = [nfc(pieces[row].read) for row in rows]
-            kept = [found[row].hiddens for row in rows]
-            hiddens = [one for one in kept if one is not None]
-            known = hiddens if len(hiddens) == len(rows) else []
-            return self.linker.along(some, [*zip(read, said, strict=True)], hiddens=known)
+            return self.linker.along(some, [*zip(read, said, strict=True)])
 
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
         return terms.put_in(texts, chosen, found, lacking, again, linked)
@@ -176,7 +173,7 @@ class Decoder:
         return SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
-            keep_states=settings.remembers or self.terms is not None,
+            keep_states=settings.remembers,
             explain=explain,
             n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )

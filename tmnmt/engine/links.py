@@ -19,8 +19,6 @@ from itertools import groupby
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
@@ -82,17 +80,11 @@ class Linker:
         encoded: Encoded,
         written: Sequence[tuple[str, Sequence[int]]],
         targets: Sequence[str] = (),
-        hiddens: Sequence[Tensor] = (),
     ) -> list[Array]:
-        """The same of sources that are encoded, along subwords; `targets`: the texts of these;
-        `hiddens`: their hidden states (T, d), where these are known."""
-        tgt = padded([[*ids, EOS] for _, ids in written], self._device)
+        """The same of sources that are encoded, along subwords; `targets`: the texts of these."""
+        tgt = [[*ids, EOS] for _, ids in written]
         with torch.inference_mode():
-            if hiddens:
-                known = pad_sequence([*hiddens], batch_first=True)
-                weights = self._backbone.alphas_of(encoded, tgt[:, : known.shape[1]], known)
-            else:
-                weights = self._backbone.alphas(encoded, tgt)
+            weights = self._backbone.alphas(encoded, padded(tgt, self._device))
         found = weights.double().cpu().numpy()
         targets = targets or [self._vocab.decode(ids) for _, ids in written]
         return [

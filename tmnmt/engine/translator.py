@@ -576,8 +576,6 @@ class Translator:
     def _remember(self, cache: CacheContents, best: Hypothesis) -> None:
         """Writes what was translated to the document's session cache, where it learns from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
-        if not self.settings.remembers:
-            return
         some = best.others[: self.settings.cache_best - 1]
         for hypothesis in (*reversed(some), best):
             if hypothesis.contexts is not None and hypothesis.hiddens is not None:

@@ -104,10 +104,6 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
         """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
 
-    def alphas_of(self, encoded: E, tgt: Tensor, hiddens: Tensor) -> Tensor:
-        """The same, where the hidden states (B, T, d) of those steps are known."""
-        return self.alphas(encoded, tgt)
-
 
 class Injectable(Backbone[E, S]):
     """A recurrent backbone: between attention and state update something may be added (`Inject`).

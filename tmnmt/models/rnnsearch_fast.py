@@ -126,7 +126,6 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         at a time as fit its cache."""
         each = max(1, CACHED // max(1, query.shape[1] * keys.shape[2] * self.attention))
         each = each if query.device.type == "cpu" else max(1, len(query))
-        keys = keys.expand(len(query), -1, -1, -1)
         parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
         return torch.cat(
             [torch.add(q, k, alpha=2).sigmoid_() @ self.attention_vector for q, k in parts]
@@ -154,23 +153,6 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
         for t, rows, *_, alpha in self._along(encoded, tgt, inject):
             found[rows, t] = alpha[:, 0]
-        return found
-
-    def alphas_of(self, encoded: Annotations, tgt: Tensor, hiddens: Tensor) -> Tensor:
-        """All steps at once, since a state is the hidden state of the step before; without
-        padding."""
-        real = tgt != PAD
-        before = torch.cat([encoded.start[:, None], hiddens[:, :-1]], 1)[real]
-        *_, middle = gru_gates(
-            self.input_table[shift(tgt, BOS)[real]], self.decoder(before), before
-        )
-        queries = torch.split(self.state(middle)[:, : self.attention], real.sum(1).tolist())
-        found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
-        for row, (query, size) in enumerate(
-            zip(queries, encoded.mask.sum(1).tolist(), strict=True)
-        ):
-            energy = self._energy(query[:, None, None], encoded.keys[None, None, row, :size])
-            found[row, : len(query), :size] = energy[:, 0].softmax(-1)
         return found
 
     def _along(
