@@ -12,6 +12,7 @@ NUMBER = re.compile(
 )
 
 _BLANK = re.compile(r"\s")
+_GROUP_BEFORE = re.compile(r"(?<!\d)(\d{1,3})[ \u00a0\u2009\u202f]\Z")
 _CLOCK = re.compile(r"\b[ap]\.?\s?m\b", re.IGNORECASE)  # 3 p.m. is 15 h
 
 
@@ -45,14 +46,30 @@ def mended(src: str, tgt: str) -> str:
     if len(lacking) != 1 or len(made) != 1:
         return tgt
     (wanted,), (found,) = lacking, made
-    if _CLOCK.search(src) or _digits(wanted).rstrip("0") == _digits(found[0]).rstrip("0"):
+    start, end = _cut_off(src, tgt, found), found.end()
+    there = tgt[start:end]
+    if _CLOCK.search(src) or _digits(wanted).rstrip("0") == _digits(there).rstrip("0"):
         return tgt
-    parts, others = _parts(wanted), re.split(r"\d+", found[0])
-    if len(parts) > 1 and set(parts) & set(NUMBER.findall(tgt)):
+    parts, others = _parts(wanted), re.split(r"\d+", there)
+    left = _more(tgt[:start] + " " + tgt[end:], src)
+    if len(parts) > 1 and not left.keys().isdisjoint(parts):
         return tgt  # it is there in part
     if len(others) == len(parts) + 1:  # what stands around its digits
         wanted = "".join(sign + part for sign, part in zip(others, [*parts, ""], strict=True))
-    return tgt[: found.start()] + wanted + tgt[found.end() :]
+    return tgt[:start] + wanted + tgt[end:]
+
+
+def _cut_off(src: str, tgt: str, found: re.Match[str]) -> int:
+    """Where a number of `tgt` begins: with the 1 of 1 3850, which is no number of three digits a
+    group, where `src` has no such 1."""
+    before = _GROUP_BEFORE.search(tgt, 0, found.start())
+    return before.start() if before and before[1] in _more(tgt, src) else found.start()
+
+
+def _more(tgt: str, src: str) -> Counter[str]:
+    """The numbers that `tgt` has more often than `src`, as their digits."""
+    here, there = (Counter(map(_digits, NUMBER.findall(text))) for text in (tgt, src))
+    return here - there
 
 
 def _made(src: str, tgt: str) -> list[re.Match[str]]:

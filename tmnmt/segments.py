@@ -152,8 +152,8 @@ class Translation:
     explained.
 
     `origin`: "model"; "memory" for an exact match, taken as it stands; "adapted" for one with
-    numbers put into it, or its case restored; "confirmed" for what was confirmed before; "" for
-    what has no translation.
+    numbers put into it, its case restored, or codes that it has not; "confirmed" for what was
+    confirmed before; "" for what has no translation.
 
     `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
     nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or

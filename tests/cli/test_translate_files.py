@@ -336,3 +336,9 @@ def test_terms_come_in_files_too_and_what_is_forbidden_is_named_with_its_line(
     assert target is not None and "directive" in target.plain
     told = "translations that have a forbidden term: 1; check line 3"
     assert told in capsys.readouterr().err
+    (tmp_path / "b.xlf").write_bytes((folder / "a.xlf").read_bytes())
+    (tmp_path / "out").mkdir()
+    both = [str(folder / "a.xlf"), str(tmp_path / "b.xlf"), "-o", str(tmp_path / "out")]
+    assert translate(folder, *both, *terms) == 0
+    told = "translations that have a forbidden term: 2; check a.xlf line 3; b.xlf line 3\n"
+    assert told in capsys.readouterr().err

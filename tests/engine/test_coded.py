@@ -221,6 +221,10 @@ def test_an_exact_match_of_other_codes_lends_its_places_or_has_them_placed(
     assert written(lent) == "<i>Les États membres</i> sont informés par la Commission."
     assert written(placed) == "<i>Les États membres sont informés par la Commission.</i>"
     assert (none.tgt, none.tgt_codes) == (target.plain, ())
+    for one in (lent, placed, none):  # a person should look at these
+        assert one.origin == "adapted"
+        worth = one.matches[0].worth
+        assert worth is not None and (worth.value, worth.reasons) == (99, (("codes", -1),))
 
 
 def test_an_exact_match_without_a_placeholder_of_the_source_gets_it(

@@ -24,7 +24,7 @@ MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "term": ("<", ">"), "model":
 # what was taken without the model, by origin
 TAKEN = {
     "memory": "an exact match, as it stands",
-    "adapted": "a full match, adapted in numbers or case",
+    "adapted": "a full match, adapted in numbers, case or codes",
 }
 LEGEND = {
     "memory": "from the memory",

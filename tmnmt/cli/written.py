@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.counted import counted
@@ -36,20 +37,24 @@ class Writing(Protocol):
 
 @dataclass
 class Lines:
-    """How many lines there are of a kind, and the first of them; from 1."""
+    """How many lines there are of a kind, and the first of them, of each file; from 1."""
 
     count: int = 0
-    first: list[int] = field(default_factory=list)
+    first: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, line: int) -> None:
+    def add(self, line: int, file: str) -> None:
         self.count += 1
         if self.count <= NAMED:
-            self.first.append(line)
+            self.first.setdefault(file, []).append(line)
 
-    def __str__(self) -> str:
-        named = ", ".join(f"{line:,}" for line in self.first)
-        more = ", ..." if self.count > NAMED else ""
-        return f"line{'s' if self.count > 1 else ''} {named}{more}"
+    def told(self, with_names: bool) -> str:
+        """`with_names`: of the files."""
+        of_files = [
+            f"{file} " * with_names + f"line{'s' * (len(lines) > 1)} " + ", ".join(numbers)
+            for file, lines in self.first.items()
+            for numbers in [[f"{line:,}" for line in lines]]
+        ]
+        return "; ".join(of_files) + ", ..." * (self.count > NAMED)
 
 
 class Written:
@@ -63,20 +68,19 @@ class Written:
     def __call__(self, translation: Translation, where: Where | None = None) -> None:
         self._write(translation, where)
         self.lines += 1
-        line = where.line if where is not None else self.lines
+        place = (where.line, Path(where.file).name) if where is not None else (self.lines, "")
         if translation.low:
-            self.low.add(line)
+            self.low.add(*place)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
-            self.lacking.add(line)
+            self.lacking.add(*place)
         for check in found_in(translation):
-            self.found[check.name].add(line)
+            self.found[check.name].add(*place)
 
     def warn(self, tally: Tally, inputs: int, files: int = 0) -> None:
         """Tells which lines to look at; `tally` counts also what was shown and not written."""
         through = ", counted through all inputs" if inputs > 1 else ""
-        through = ", each of its file" if files > 1 else through
         if tally.low:
-            where = f": {self.low}{through}" if self.low.count == tally.low else ""
+            where = f": {self.low.told(files > 1)}{through}" if self.low.count == tally.low else ""
             print(
                 f"tmnmt: warning: {tally.low:,} of {counted(tally.of, 'segment')} scored lower "
                 "than 99 % of this model's dev text: unlike what it knows, so the translation may "
@@ -85,15 +89,16 @@ class Written:
             )
         if self.lacking.count:
             lack, write = ("lacks", "writes") if self.lacking.count == 1 else ("lack", "write")
+            told = self.lacking.told(files > 1)
             print(
                 f"tmnmt: warning: {counted(self.lacking.count, 'translation')} {lack} a number of "
-                f"the source, or {write} it otherwise; check {self.lacking}{through}",
+                f"the source, or {write} it otherwise; check {told}{through}",
                 file=sys.stderr,
             )
         for name, lines in self.found.items():
             if lines.count:
                 print(
                     f"tmnmt: warning: translations that {FOUND[name]}: {lines.count:,}; check "
-                    f"{lines}{through}",
+                    f"{lines.told(files > 1)}{through}",
                     file=sys.stderr,
                 )

@@ -20,6 +20,7 @@ from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, is_text, joined, pairs
+from tmnmt.engine.verbatim import has_codes
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
@@ -69,11 +70,12 @@ class Coded:
         self._parts: dict[int, _Part] = {}
         self._lent: Text | None = None
         self.is_taken = False  # from a memory, as it stands
+        self._has_others = False  # a match was taken that has other codes
 
     def anew(self) -> Coded:
         """The same segment, of which nothing is translated yet."""
         other = copy.copy(self)
-        other._parts, other._lent, other.is_taken = {}, None, False
+        other._parts, other._lent, other.is_taken, other._has_others = {}, None, False, False
         return other
 
     @property
@@ -132,6 +134,7 @@ class Coded:
         self.in_capitals = False
         self._parts = {0: _Part(self.source.plain, match.tgt, None)}
         segment = match.segment
+        self._has_others = not has_codes(match, self.source.codes)
         if match.tgt == segment.tgt:
             pair = Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes)
             self._lent = lent(self.source, *pair)
@@ -186,8 +189,10 @@ class Coded:
         if self.in_capitals:
             capitals = pieces_in_capitals([token.text for token in tokens])
             tokens = tuple(map(_shown_as, tokens, capitals))
+        adapted = self._has_others and translation.origin == "memory"
         return replace(
             translation,
+            origin="adapted" if adapted else translation.origin,
             src=self.given.plain,
             tgt=text.plain,
             src_codes=self.given.codes,

@@ -16,7 +16,7 @@ from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skele
 from tmnmt.index.select import candidates, selected
 from tmnmt.index.skeleton import skeleton
 from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
-from tmnmt.segments import Match
+from tmnmt.segments import Match, Reason
 from tmnmt.text import words
 
 SHORT = 3  # words: of a shorter segment a similar one mostly says something else
@@ -95,7 +95,11 @@ class Retriever:
         found = self._valued(by_index, others, deltas)
         for row, matches in zip(left, found, strict=True):
             taken[row] = worth_most(matches, least)
-        return taken
+        off = self.penalties.penalty_codes
+        return [
+            match and _less_for_codes(match, one, off)
+            for match, one in zip(taken, asked, strict=True)
+        ]
 
     def _with_tags_as_text(self, asked: Sequence[Asked]) -> list[list[Match]]:
         """For every text with tags the matches that have the same ones, as text: a catalogue that
@@ -168,6 +172,16 @@ class Retriever:
             best = best_of(every, len(every))
         pairs = distinct(best)[: candidates(self.selection, self.top_k)]
         return with_worth(selected(self.selection, text, pairs, self.top_k))
+
+
+def _less_for_codes(match: Match, asked: Asked, off: int) -> Match:
+    """A match that is taken, worth less where its codes are others than those of the text."""
+    if match.worth is None or asked.codes is None or has_codes(match, asked.codes) or not off:
+        return match
+    value, reasons = min(match.worth.value, FULL) - off, match.worth.reasons
+    reasons = tuple(one for one in reasons if one.points <= 0)  # no place of the same text
+    worth = replace(match.worth, value=max(value, 0), reasons=(*reasons, Reason("codes", -off)))
+    return replace(match, worth=worth)
 
 
 def _as_text(asked: Asked) -> str:

@@ -23,7 +23,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tmnmt.keys.pair_keys import padded
@@ -41,6 +43,8 @@ OTHER, NONE = 1.0, 4.0  # nats: what other small words than were there stand beh
 HERE = 0.3  # of the log probability of a form that it has here, where small words go with it
 STAYS = 1.5  # nats: how much likelier another form of a word has to be
 APOSTROPHES = ("'", "’")
+Ids = tuple[int, ...]
+Chances = NDArray[np.float32]
 _FIRST = re.compile(r"[^\s']+'?")
 
 
@@ -191,6 +195,7 @@ class Lead:
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
         self._unread: Any = None
+        self._alone = dict[tuple[Ids, Ids], float]()  # log p of the second behind the first
 
     def bar(self, live: Live, step: Stepped, at: int) -> None:
         """Leaves of log p (R, V) at step `at` the one subword that comes. A sentence has one row
@@ -278,10 +283,11 @@ class Lead:
         """Small words and a form behind them, each with its score."""
         going, found = [_Tried(0.0, (), row)], list[_Tried]()
         while going:
+            chances = step.log_probs.cpu().numpy()  # one number of it takes less time
             more = [
                 new
                 for one in going
-                for new in self._after(one, step.log_probs[one.row], part, prev)
+                for new in self._after(one, step.log_probs[one.row], chances[one.row], part, prev)
             ]
             found += [one for one in more if one.is_whole]
             least = max((one.score for one in found), default=-torch.inf) - NEAR
@@ -300,18 +306,20 @@ class Lead:
                 going = [one._replace(row=written.index(one.ids)) for one in going]
         return found
 
-    def _after(self, one: _Tried, log_probs: Tensor, part: Insert, prev: int) -> Iterator[_Tried]:
-        """What may follow."""
+    def _after(
+        self, one: _Tried, log_probs: Tensor, chances: Chances, part: Insert, prev: int
+    ) -> Iterator[_Tried]:
+        """What may follow; `chances`: log_probs as numbers."""
         if one.form is not None:
             rest = one.form.ids[one.at : one.at + 1]
-            chance = float(log_probs[rest[0]]) if rest else self._ends(log_probs)
+            chance = float(chances[rest[0]]) if rest else self._ends(log_probs)
             yield one._replace(
                 score=one.score + chance, ids=(*one.ids, *rest), at=one.at + 1, is_whole=not rest
             )
             return
         if one.word:
             token = one.word[0]
-            score = one.score + float(log_probs[token])
+            score = one.score + float(chances[token])
             yield one._replace(score=score, ids=(*one.ids, token), word=one.word[1:])
             return
         last = one.ids[-1] if one.ids else prev
@@ -323,7 +331,7 @@ class Lead:
         for form in part.forms if not elided else ():
             if is_open if form.inside else not self._spelling.is_cut[last]:
                 token = form.ids[0]
-                score = one.score - form.cost - cost + float(log_probs[token])
+                score = one.score - form.cost - cost + float(chances[token])
                 yield one._replace(
                     score=score,
                     ids=(*one.ids, token),
@@ -333,12 +341,12 @@ class Lead:
                 )
         if elided:
             for token in self._spelling.apostrophes:
-                yield one._replace(score=one.score + float(log_probs[token]), ids=(*one.ids, token))
+                yield one._replace(score=one.score + float(chances[token]), ids=(*one.ids, token))
         elif one.small < part.small and not self._spelling.is_cut[last]:
             allowed = self._spelling.small_behind(one.ids, part.was)
             for ids in allowed:
                 yield one._replace(
-                    score=one.score + float(log_probs[ids[0]]),
+                    score=one.score + float(chances[ids[0]]),
                     ids=(*one.ids, ids[0]),
                     small=one.small + 1,
                     word=ids[1:],
@@ -365,13 +373,16 @@ class Lead:
             self._spelling.last_word(one.ids[: len(one.ids) - len(form)])
             for one, form in zip(found, forms, strict=True)
         ]
-        chances = self._chances([*zip(before, forms, strict=True)])
+        asked = [*zip(before, forms, strict=True)]
+        if new := [one for one in dict.fromkeys(asked) if one not in self._alone]:
+            self._alone |= zip(new, self._chances(new), strict=True)
+        chances = [self._alone[one] for one in asked]
         most = dict[tuple[int, ...], float]()
         for form, chance in zip(forms, chances, strict=True):
             most[form] = max(chance, most.get(form, -torch.inf))
         return [chance - most[form] / 2 for form, chance in zip(forms, chances, strict=True)]
 
-    def _chances(self, some: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[float]:
+    def _chances(self, some: Sequence[tuple[Ids, Ids]]) -> list[float]:
         """log p of the second subwords behind the first, without a source."""
         backbone = self._backbone
         device = next(backbone.parameters()).device
@@ -383,12 +394,12 @@ class Lead:
         rows = torch.zeros(len(some), dtype=torch.long, device=device)
         contexts, hiddens = backbone.forced(self._unread.rows(rows), tgt)
         prev = torch.cat([torch.full_like(tgt[:, :1], BOS), tgt[:, :-1]], 1)
-        logits = backbone.readout(prev, hiddens, contexts).float()
-        chances = logits.log_softmax(-1).gather(2, tgt[..., None])[..., 0].tolist()
-        return [
-            sum(row[len(first) : len(first) + len(second)])
-            for row, (first, second) in zip(chances, some, strict=True)
-        ]
+        sizes = [(len(first), len(second)) for first, second in some]
+        row = [at for at, (_, size) in enumerate(sizes) for _ in range(size)]
+        of = [at for first, size in sizes for at in range(first, first + size)]
+        logits = backbone.readout(prev[row, of], hiddens[row, of], contexts[row, of]).float()
+        chances = logits.log_softmax(-1).gather(1, tgt[row, of][:, None])[:, 0]
+        return [float(one.sum()) for one in torch.split(chances, [size for _, size in sizes])]
 
 
 class _Tried(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -37,6 +38,7 @@ OF_NOUN = 5.0  # nats: that much more where an article stands before it, as verb
 SURE = 0.5  # of what a word comes from, where it surely stands for a word
 NEIGHBOURS = 4  # words of a source before a term that are looked at where it has no place
 SMALL_WORDS = 2  # before a term, at most, that may be chosen anew
+FOUND = 1024  # texts whose terms are kept: each is asked for several times
 
 
 class TermList:
@@ -44,7 +46,7 @@ class TermList:
     words will do."""
 
     def __init__(self, finder: Finder, vocab: Vocabulary, hard: bool, tgt_lang: str = "") -> None:
-        self._finder, self.lang = finder, tgt_lang
+        self._find, self.lang = lru_cache(maxsize=FOUND)(finder.find), tgt_lang
         self.vocab, self.hard = vocab, hard
         self.small = small_words(tgt_lang)
         self.spelling = Spelling(vocab, self.small)
@@ -54,13 +56,12 @@ class TermList:
         texts: Sequence[str],
         chosen: Sequence[Chosen],
         said: Sequence[Hypothesis],
+        lacking: Mapping[int, list[Found]],
         search: Searched,
         link: Linked,
     ) -> list[Hypothesis]:
-        """The translations of these texts with the terms that they lack."""
-        found, lacking = list(said), self.lacking(texts, chosen, said)
-        if not lacking:
-            return found
+        """The translations of these texts with the terms that they lack, as `lacking` says."""
+        found = list(said)
         links = link([*lacking], [said[row].ids for row in lacking])
         parts = {
             row: parts
@@ -104,7 +105,7 @@ class TermList:
             replace(one, term=replace(one.term, targets=(chosen[one.term],)))
             if one.term in chosen
             else one
-            for one in self._finder.find(text)
+            for one in self._find(text)
             if one.term.targets
         ]
 
@@ -145,7 +146,7 @@ class TermList:
         """The translation with what is wrong in it with terms."""
         if translation.origin not in ("model", *TAKEN) or not translation.tgt.strip():
             return translation
-        found = self._finder.find(nfc(translation.src))
+        found = self._find(nfc(translation.src))
         return replace(translation, terms=tuple(term_checks(found, nfc(translation.tgt))))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tmnmt.checks import Check
 from tmnmt.terms.find import Finder, Found
 from tmnmt.terms.term import Term
 from tmnmt.text import match_tokens
+
+THERE = 1024  # answers that are kept: each is asked for several times
 
 
 def term_checks(found: Sequence[Found], tgt: str) -> list[Check]:
@@ -42,6 +45,7 @@ def _is_given(at: Found, tgt: str) -> bool:
     return [*map(str.casefold, own)] == [*map(str.casefold, here)]
 
 
-def _there(term: Term, tgt: str) -> list[Found]:
+@lru_cache(maxsize=THERE)
+def _there(term: Term, tgt: str) -> tuple[Found, ...]:
     """Where the forms of a term stand, each found as the term that it is the source of."""
-    return Finder(Term(form, ()) for form in (*term.targets, *term.forbidden)).find(tgt)
+    return tuple(Finder(Term(form, ()) for form in (*term.targets, *term.forbidden)).find(tgt))
