@@ -291,7 +291,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
         CacheContents(3, 1, 1),
         Translator.load(folder, remembering=Remembering(cache=3, remember="own", cache_best=2)),
     )
-    translator._remember(cache, best)
+    translator._remember([cache], [best])
     assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [
         6.0,
         8.0,

@@ -14,7 +14,6 @@ from tmnmt.checks import Check
 from tmnmt.codes.record import Source
 from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
 from tmnmt.engine import rewriting
-from tmnmt.engine import translator as translator_module
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.records import found_in, words
@@ -177,11 +176,6 @@ def test_what_lacks_terms_is_written_anew_for_several_batches_at_once(
         assert [[s.match for s in token.sources] for token in one.tokens] == [
             [s.match for s in token.sources] for token in other.tokens
         ]
-    rows.clear()
-    monkeypatch.setattr(translator_module, "LACKING_AT_ONCE", 3)
-    told = list(translator.stream([sources]))
-    assert rows == [3, 2]  # as soon as there are so many, and at the end
-    assert [one.tgt for one in told] == [one.tgt for one in alone]
 
 
 @pytest.mark.parametrize("mode", ["soft", "hard"])

@@ -270,9 +270,8 @@ class Part:
                 translator.backbone, translator.layers, begun, [self._longest], settings, lead
             )
             whole = self._path.whole(found)
-            lacking = translator.decoder.lacking([self.piece], [whole])
             (with_terms,) = translator.decoder.with_terms(
-                [self.piece], [whole], lacking, self._encoded, self._ready, settings
+                [self.piece], [whole], self._encoded, self._ready, settings
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
         return with_terms if begins else whole  # a term takes no place of what was typed

@@ -3,7 +3,7 @@ source is encoded, and a beam search decodes with all of it; terms that are lack
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -28,11 +28,8 @@ from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.models.shortlist import Shortlist
-from tmnmt.terms.find import Found
 from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS
-
-Places = list[Found]  # of terms in a text
 
 
 class Decoded(NamedTuple):
@@ -41,15 +38,6 @@ class Decoded(NamedTuple):
     best: Hypothesis
     collated: Collated
     row: int
-
-
-class Lacking(NamedTuple):
-    """A piece whose free translation lacks terms, which have these places in its text."""
-
-    piece: Piece
-    cache: CacheContents
-    free: Decoded
-    places: Places
 
 
 @dataclass
@@ -86,10 +74,16 @@ class Decoder:
     def decoded(
         self, pieces: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
     ) -> list[Decoded]:
-        """The free translations of pieces, each with its document's cache."""
-        collated = self.collated(pieces, caches)
-        found = self.decode(pieces, collated, explain)
-        return [Decoded(best, collated, row) for row, best in enumerate(found)]
+        """The translations of pieces, each with its document's cache. Those that lack terms are
+        written once more together."""
+        done, size = list[Decoded](), self.settings.batch
+        for at in range(0, len(pieces), size):
+            some = slice(at, at + size)
+            collated = self.collated(pieces[some], caches[some])
+            found = self.decode(pieces[some], collated, explain)
+            done += [Decoded(best, collated, row) for row, best in enumerate(found)]
+        self.put_in_terms(pieces, caches, done, explain)
+        return done
 
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
@@ -103,28 +97,30 @@ class Decoder:
             compared, search = self._limited(pieces, collated), self._search(explain)
             return beam_search(compared, self.layers, encoded, ready, longest, search)
 
-    def lacking(self, pieces: Sequence[Piece], found: Sequence[Hypothesis]) -> dict[int, Places]:
-        """The rows whose translations lack terms, each with the places of these."""
+    def put_in_terms(
+        self,
+        pieces: Sequence[Piece],
+        caches: Sequence[CacheContents],
+        decoded: list[Decoded],
+        explain: bool,
+    ) -> None:
+        """Writes those translations anew that lack terms: all of these pieces at once, as a product
+        with weights takes as long for ten rows as for many."""
         if self.terms is None:
-            return {}
+            return
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        return self.terms.lacking(texts, chosen, found)
-
-    def put_in_terms(self, lacking: Sequence[Lacking], explain: bool = False) -> list[Decoded]:
-        """Translations written anew with the terms that they lack, all at once: a product with
-        weights takes about as long for ten rows as for many."""
-        if not lacking:
-            return []
-        pieces, said = [one.piece for one in lacking], [one.free.best for one in lacking]
-        collated = self.collated(pieces, [one.cache for one in lacking])
+        rows = [*self.terms.lacking(texts, chosen, [one.best for one in decoded])]
+        if not rows:
+            return
+        some = [pieces[row] for row in rows]
+        said = [decoded[row].best for row in rows]
+        collated = self.collated(some, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, _ = self.read_in(pieces, collated)
-            places = dict(enumerate(one.places for one in lacking))
-            found = self.with_terms(pieces, said, places, encoded, ready, self._search(explain))
-        return [
-            Decoded(best, collated, row) if best is not one.free.best else one.free
-            for row, (one, best) in enumerate(zip(lacking, found, strict=True))
-        ]
+            encoded, ready, _ = self.read_in(some, collated)
+            found = self.with_terms(some, said, encoded, ready, self._search(explain))
+        for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
+            if best is not before:
+                decoded[row] = Decoded(best, collated, at)
 
     def read_in(
         self, pieces: Sequence[Piece], collated: Collated
@@ -145,13 +141,12 @@ class Decoder:
         self,
         pieces: Sequence[Piece],
         found: list[Hypothesis],
-        lacking: Mapping[int, Places],
         encoded: Encoded,
         ready: Ready,
         search: SearchSettings,
     ) -> list[Hypothesis]:
-        """The translations with the terms that they lack, as `lacking` says."""
-        if (terms := self.terms) is None or not lacking:
+        """The translations with the terms that they lack, where a list was given."""
+        if (terms := self.terms) is None:
             return found
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
@@ -166,7 +161,7 @@ class Decoder:
             return self.linker.along(some, [*zip(read, said, strict=True)])
 
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        return terms.put_in(texts, chosen, found, lacking, again, linked)
+        return terms.put_in(texts, chosen, found, again, linked)
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings

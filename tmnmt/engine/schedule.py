@@ -102,6 +102,12 @@ def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
     yield from _sorted_batches(read, batch)
 
 
+def joined(batches: Iterator[list[Piece]], count: int) -> Iterator[list[Piece]]:
+    """So many batches as one, as long as there are."""
+    while some := [piece for batch in islice(batches, count) for piece in batch]:
+        yield some
+
+
 def _sorted_batches(read: list[Piece], batch: int) -> Iterator[list[Piece]]:
     ordered = sorted(read, key=lambda piece: len(piece.ids))
     for at in range(0, len(ordered), batch):

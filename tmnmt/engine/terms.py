@@ -56,12 +56,13 @@ class TermList:
         texts: Sequence[str],
         chosen: Sequence[Chosen],
         said: Sequence[Hypothesis],
-        lacking: Mapping[int, list[Found]],
         search: Searched,
         link: Linked,
     ) -> list[Hypothesis]:
-        """The translations of these texts with the terms that they lack, as `lacking` says."""
-        found = list(said)
+        """The translations of these texts with the terms that they lack."""
+        found, lacking = list(said), self.lacking(texts, chosen, said)
+        if not lacking:
+            return found
         links = link([*lacking], [said[row].ids for row in lacking])
         parts = {
             row: parts

@@ -36,7 +36,7 @@ from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.decoder import Decoded, Decoder, Lacking
+from tmnmt.engine.decoder import Decoded, Decoder
 from tmnmt.engine.links import Linker, with_same_words
 from tmnmt.engine.lookup import Lookup, codes_of
 from tmnmt.engine.named_memories import (
@@ -50,7 +50,7 @@ from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.schedule import InOrder, Piece, by_length, side_by_side
+from tmnmt.engine.schedule import InOrder, Piece, by_length, joined, side_by_side
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
@@ -83,10 +83,7 @@ from tmnmt.vocab import UNK, PairVocabulary
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 HELD = 8  # batches, at most, that wait for so many
 PIECES_AT_ONCE = 256  # of a document: more would only lie in memory
-LACKING_AT_ONCE = 96  # pieces whose translations lack terms
-LACKING_HELD = 16  # batches, at most, that wait for so many
-EXPLAINED_HELD = 4  # the same with all that they have read
-Done = tuple[Translation, int]  # of a piece, and its length in subwords
+LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
 
 
 class Translator:
@@ -345,34 +342,19 @@ class Translator:
         queue, sessions = InOrder(finished), _Sessions(self, in_order, first)
         # segments that links are wanted for, by their numbers; batches held back for them
         unlinked, held = dict[int, Coded](), 0
-        # pieces that lack terms, where they can wait; batches since the first of them
-        lacking, waited, most = list[Lacking](), 0, EXPLAINED_HELD if explain else LACKING_HELD
         ahead = first is None and not (confirms and self.settings.memorises)
         at_once = None if in_order else PIECES_AT_ONCE
         before = first.before if first is not None else ()
         prepared = self.preparation.documents(documents, queue, tag, at_once, before)
-
-        def put(piece: Piece, done: Done) -> None:
-            queue.put(piece, *done)
-            if piece.coded is not None and piece.coded.wanted():
-                unlinked[piece.segment] = piece.coded
-
-        def put_lacking() -> None:
-            done = self.with_terms(lacking, explain)
-            for one, made in zip(lacking, done, strict=True):
-                put(one.piece, made)
-            lacking.clear()
-
-        for batch in self.batches(prepared, in_order, ahead):
+        batches = self.batches(prepared, in_order, ahead)
+        if self.terms is not None and not in_order:
+            batches = joined(batches, LACKING_TOGETHER)
+        for batch in batches:
             own = [sessions.of(piece) for piece in batch]
-            found, late = self.translate_freely(batch, own, explain)
-            for row, done in found.items():
-                put(batch[row], done)
-            lacking += late.values()
-            waited = waited + 1 if lacking else 0
-            if in_order or len(lacking) >= LACKING_AT_ONCE or waited >= most:
-                put_lacking()
-                waited = 0
+            for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
+                queue.put(piece, *done)
+                if piece.coded is not None and piece.coded.wanted():
+                    unlinked[piece.segment] = piece.coded
             self.confirm(
                 [
                     (session, *piece.confirmed)
@@ -388,7 +370,6 @@ class Translator:
             self.link([*unlinked.values()])
             unlinked, held = {}, 0
             yield from map(self.counted, queue.ready())
-        put_lacking()
         self.link([*unlinked.values()])
         yield from map(self.counted, queue.ready())
 
@@ -414,53 +395,22 @@ class Translator:
 
     def translate_batch(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
-    ) -> list[Done]:
+    ) -> list[tuple[Translation, int]]:
         """The next sentence of each of several documents, and its length: retrieve -> decode ->
         remember. Those that lack terms are written once more together."""
         with self.lock:
-            done, lacking = self.translate_freely(batch, sessions, explain)
-            made = self.with_terms([*lacking.values()], explain)
-            done |= zip(lacking, made, strict=True)
-            return [done[row] for row in range(len(batch))]
-
-    def translate_freely(
-        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
-    ) -> tuple[dict[int, Done], dict[int, Lacking]]:
-        """The same by rows, but for those that lack terms: these are for `with_terms`."""
-        with self.lock:
             batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
             done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
-            for row in done:
-                _add(batch[row], done[row][0])
             left = [row for row in range(len(batch)) if row not in done]
             pieces = [replace(batch[row], chosen=sessions[row].chosen) for row in left]
             caches = [sessions[row].cache for row in left]
             decoded = self.decoder.decoded(pieces, caches, explain)
-            places = self.decoder.lacking(pieces, [one.best for one in decoded])
-            lacking = {
-                left[at]: Lacking(pieces[at], caches[at], free, some)
-                for at, some in places.items()
-                for free in [decoded[at] if explain else decoded[at]._replace(collated=Collated())]
-            }
-            there = [at for at in range(len(left)) if at not in places]
-            done |= {left[at]: self._finished(pieces[at], caches[at], decoded[at]) for at in there}
-            return done, lacking
-
-    def with_terms(self, lacking: Sequence[Lacking], explain: bool = False) -> list[Done]:
-        """Those that lacked terms, with these."""
-        with self.lock:
-            decoded = self.decoder.put_in_terms(lacking, explain)
-            return [
-                self._finished(one.piece, one.cache, made)
-                for one, made in zip(lacking, decoded, strict=True)
-            ]
-
-    def _finished(self, piece: Piece, cache: CacheContents, one: Decoded) -> Done:
-        """What was decoded for a piece; it is remembered, where its document learns from it."""
-        self._remember(cache, one.best)
-        translation = self.told(piece, one.best, one.collated, one.row)
-        _add(piece, translation)
-        return translation, len(one.best.ids) + one.best.finished
+            self._remember(caches, [one.best for one in decoded])
+            done |= zip(left, map(self._translated, pieces, decoded), strict=True)
+            for row, piece in enumerate(batch):
+                if piece.coded is not None and not piece.silent:
+                    piece.coded.add(piece, done[row][0])
+            return [done[row] for row in range(len(batch))]
 
     def link(self, segments: Sequence[Coded]) -> None:
         """Gives segments with codes the links that the places of these depend on: what every word
@@ -573,15 +523,16 @@ class Translator:
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
-    def _remember(self, cache: CacheContents, best: Hypothesis) -> None:
-        """Writes what was translated to the document's session cache, where it learns from it; of
+    def _remember(self, caches: Sequence[CacheContents], hypotheses: Sequence[Hypothesis]) -> None:
+        """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
-        some = best.others[: self.settings.cache_best - 1]
-        for hypothesis in (*reversed(some), best):
-            if hypothesis.contexts is not None and hypothesis.hiddens is not None:
-                self.write(
-                    cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
-                )
+        for cache, best in zip(caches, hypotheses, strict=True):
+            some = best.others[: self.settings.cache_best - 1]
+            for hypothesis in (*reversed(some), best):
+                if hypothesis.contexts is not None and hypothesis.hiddens is not None:
+                    self.write(
+                        cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
+                    )
 
     def _remember_as_it_stands(
         self, cache: CacheContents, match: Match, taken: Translation
@@ -591,6 +542,11 @@ class Translator:
             src = match.segment.src if taken.tgt == match.segment.tgt else taken.src
             keys = self.keys.keys_of([[(src, taken.tgt)]])[0][0]
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
+
+    def _translated(self, piece: Piece, one: Decoded) -> tuple[Translation, int]:
+        """What the best hypothesis says, and its length."""
+        best = one.best
+        return self.told(piece, best, one.collated, one.row), len(best.ids) + best.finished
 
     def told(self, piece: Piece, best: Hypothesis, collated: Collated, row: int) -> Translation:
         matches = piece.matches or ()
@@ -624,12 +580,6 @@ class Translator:
     def _lacks(self, piece: Piece) -> bool:
         """Whether the vocabulary lacks characters of a piece."""
         return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
-
-
-def _add(piece: Piece, translation: Translation) -> None:
-    """Gives a segment that may have codes the translation of one of its pieces."""
-    if piece.coded is not None and not piece.silent:
-        piece.coded.add(piece, translation)
 
 
 class _Sessions:
