@@ -8,7 +8,7 @@ from xml.etree.ElementTree import canonicalize
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from xliff_texts import CONTENTS1, CONTENTS2
 
@@ -50,6 +50,8 @@ BOTH = st.tuples(CONTENTS1, st.just(XLIFF1)) | st.tuples(CONTENTS2, st.just(XLIF
 
 
 @given(BOTH)
+@example(('a<x id="1"/><!-- <g> -->b', XLIFF1))
+@example(('a<x id="1"/><?pi?><![CDATA[]]><![CDATA[b]]>', XLIFF1))
 @settings(max_examples=400)
 def test_what_is_written_is_what_was_read(drawn: tuple[str, Form]) -> None:
     content, form = drawn

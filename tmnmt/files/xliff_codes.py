@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from tmnmt.codes.record import Code, Kind, Part, Text, joined
 from tmnmt.codes.tags import Tags, html_tags, with_tags
@@ -214,7 +215,8 @@ class _Flow:
             return False
         if "lb" in (attributes.get("ctype"), attributes.get("subType", "").removeprefix("xlf:")):
             return True
-        after = self._tokens[close + 1] if close + 1 < len(self._tokens) else ""
+        behind = islice(self._tokens, close + 1, None)
+        after = next((one for one in behind if _text(one) or not one.startswith(("<!", "<?"))), "")
         return last.isalnum() and _text(after)[:1].isalnum()
 
 
