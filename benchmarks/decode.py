@@ -38,7 +38,7 @@ from typing import Any
 import torch
 
 from tmnmt.engine import beam_search as decode
-from tmnmt.engine import translator as engine
+from tmnmt.engine import decoder as engine
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.schedule import InOrder, side_by_side
