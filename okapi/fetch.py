@@ -36,11 +36,12 @@ def fetch(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as name:
         new = Path(name) / "jars"
-        _run("mvn", "--quiet", "--batch-mode", f"--file={HERE / 'pom.xml'}", MAVEN_PLUGIN,
-             "-DincludeScope=runtime", f"-DoutputDirectory={new}")  # fmt: skip
+        project, into = f"--file={HERE / 'pom.xml'}", f"-DoutputDirectory={new}"
+        maven = "mvn", "--quiet", "--batch-mode"
+        _run(*maven, project, MAVEN_PLUGIN, "-DincludeScope=runtime", into)
         check(new)
-        _run("javac", "--release", LEAST_JAVA, "-cp", f"{new}/*", "-d", str(new),
-             str(HERE / "Office.java"))  # fmt: skip
+        java = "javac", "--release", LEAST_JAVA
+        _run(*java, "-cp", f"{new}/*", "-d", str(new), str(HERE / "Office.java"))
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
 

@@ -62,8 +62,8 @@ class OfficeFile(TranslatableFile):
         filled, merged = self._folder / "filled.xlf", self._folder / "merged"
         with filled.open("wb") as stream:
             self._extracted.write(stream, fillings)
-        okapi.run("merge", self._path, str(filled), *self._languages, str(merged),
-                  temporary=self._folder)  # fmt: skip
+        given = str(filled), *self._languages, str(merged)
+        okapi.run("merge", self._path, *given, temporary=self._folder)
         with merged.open("rb") as made:
             shutil.copyfileobj(made, to)
 
