@@ -21,6 +21,7 @@ from tmnmt.index import build
 from tmnmt.layers.combine import Ready
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.recurrence import Linear
 from tmnmt.models.transformer import CAPACITY, Transformer, _dropout
 from tmnmt.training.config import TransformerConfig, load_config
 from tmnmt.training.memory_config import MemoryConfig
@@ -135,6 +136,19 @@ def test_it_learns_to_turn_words_round(model: Transformer) -> None:
         optimiser.step()
         optimiser.zero_grad()
     assert float(loss.detach()) < 0.2  # of ln 26 = 3.3 nats a word
+
+
+def test_the_gradients_of_a_linear_part_are_those_of_its_formula() -> None:
+    torch.manual_seed(2)
+    given = [
+        torch.randn(size, dtype=torch.float64, requires_grad=True)
+        for size in ((2, 3, 4), (5, 4), (5,))
+    ]
+    assert torch.autograd.gradcheck(lambda *xs: Linear.apply(*xs, torch.float64), given)
+    x, w, b = (t.detach().float().requires_grad_() for t in given)
+    made = Linear.apply(x, w, b, torch.bfloat16)
+    assert made.dtype == torch.bfloat16
+    assert [g.dtype for g in torch.autograd.grad(made.sum(), (x, w, b))] == 3 * [torch.float32]
 
 
 def test_bf16_products_stay_near_those_in_fp32(model: Transformer) -> None:

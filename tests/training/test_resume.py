@@ -127,7 +127,14 @@ def vocab() -> Vocabulary:
 def trainer(vocab: Vocabulary, folder: Path) -> Trainer:
     torch.manual_seed(0)
     model = RNNsearch(len(vocab), embedding=8, hidden=16, attention=8, dropout=0.2)
-    config = replace(CONFIG, updates=3, validate_every=2, checkpoint_every=1, learning_rate=1e-2)
+    config = replace(
+        CONFIG,
+        updates=3,
+        validate_every=2,
+        checkpoint_every=1,
+        optimiser="muon",  # and Adam, for what are no matrices
+        learning_rate=1e-2,
+    )
     return Trainer(model, vocab, pairs(vocab, 6), pairs(vocab, 2, 1), config, folder)
 
 

@@ -17,6 +17,36 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+SMALLEST = 1e-38  # probability whose logarithm is taken
+
+
+def column_sums(x: Tensor) -> Tensor:
+    """(N, n) -> (n,) as a product, which is ten times as fast as a sum in bf16."""
+    return (x.new_ones(1, len(x)) @ x)[0]
+
+
+class Linear(torch.autograd.Function):
+    """x W^T + b in `dtype`, for weights and a bias in any: (..., in) -> (..., out).
+
+    What autograd makes of casts and a product takes a fifth longer, most of it for the bias."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
+        low, low_w = x.to(dtype), w.to(dtype)
+        ctx.save_for_backward(low, low_w)
+        ctx.kinds = x.dtype, w.dtype, b.dtype
+        return F.linear(low, low_w, b.to(dtype))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        x, w = ctx.saved_tensors
+        grad = grads[0].flatten(0, -2)
+        dx = (grad @ w).view(x.shape)
+        dw = grad.t() @ x.flatten(0, -2)
+        found = dx, dw, column_sums(grad)
+        return *(d.to(kind) for d, kind in zip(found, ctx.kinds, strict=True)), None
 
 
 def _product(dtype: torch.dtype | None, a: Tensor, b: Tensor) -> Tensor:
@@ -239,25 +269,28 @@ class OutputLoss(torch.autograd.Function):
     ) -> Tensor:
         low_w, low_hidden, low_b = (t if dtype is None else t.to(dtype) for t in (w, hidden, b))
         precision = torch.promote_types(hidden.dtype, torch.float32)
-        total, real = hidden.new_zeros(()), (ids != 0)[:, None]
-        grad = low_hidden.new_empty(hidden.shape[0], w.shape[0])  # of the logits
+        total, real = hidden.new_zeros(()), ids != 0
+        grad = low_hidden.new_empty(hidden.shape[0], w.shape[0])  # of the logits: p at first
         for at in range(0, hidden.shape[0], OutputLoss.BLOCK):
             rows = slice(at, at + OutputLoss.BLOCK)
-            log_p = torch.log_softmax(
-                torch.addmm(low_b, low_hidden[rows], low_w.t()), -1, dtype=precision
-            )
-            total -= (1 - smoothing) * (log_p.gather(1, ids[rows, None]) * real[rows]).sum()
+            logits = torch.addmm(low_b, low_hidden[rows], low_w.t())
+            torch.softmax(logits, -1, out=grad[rows])
+            # the mean of -log p is that of the target, and how far its logit stands above the mean
             if smoothing:
-                total -= smoothing * (log_p.mean(1, keepdim=True) * real[rows]).sum()
-            torch.exp(log_p.to(grad.dtype), out=grad[rows])
+                above = logits.gather(1, ids[rows, None])[:, 0].to(precision)
+                above -= logits.mean(1, dtype=precision)
+                total += smoothing * (above * real[rows]).sum()
+        p = grad.gather(1, ids[:, None])[:, 0].to(precision).clamp_min(SMALLEST)
+        total -= (p.log() * real).sum()
         # scatter_add_ copies all of bf16
         grad[torch.arange(len(ids), device=ids.device), ids] += smoothing - 1
         if smoothing:
             grad -= smoothing / w.shape[0]
-        grad *= real
+        if not bool(real.all()):
+            grad *= real[:, None]
         d_hidden = (grad @ low_w).to(hidden.dtype)
         dw = (low_hidden.t() @ grad).t().to(w.dtype)
-        db = grad.sum(0, dtype=precision)
+        db = column_sums(grad).to(b.dtype)
         ctx.save_for_backward(d_hidden, dw, db)
         return total
 

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 from tmnmt.models.base import Trainable, shift
 from tmnmt.models.products import Product, limited, product
-from tmnmt.models.recurrence import OutputLoss
+from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.vocab import BOS, PAD
 
 Norm = Literal["pre", "post"]
@@ -191,8 +191,8 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             return self.products[layer](x)
         if self.dtype is None:
             return F.linear(x, layer.weight, layer.bias)
-        bias = layer.bias.to(self.dtype) if layer.bias is not None else None
-        return F.linear(x.to(self.dtype), layer.weight.to(self.dtype), bias)
+        made: Tensor = Linear.apply(x, layer.weight, layer.bias, self.dtype)
+        return made
 
     def _drop(self, x: Tensor) -> Tensor:
         return _dropout(x, self.dropout) if self.training and self.dropout else x

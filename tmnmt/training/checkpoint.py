@@ -1,22 +1,32 @@
-"""Checkpoints: parameters, Adam's moments and where the training stands, in one file that is
-replaced atomically."""
+"""Checkpoints: parameters, the optimiser's moments and where the training stands, in one file that
+is replaced atomically."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import nn
-from torch.optim import Optimizer
+from torch import Tensor, nn
 
 from tmnmt.durable import replacing
 from tmnmt.errors import DataError
 
+MOMENTS = "step", "exp_avg", "exp_avg_sq", "momentum_buffer"  # of Adam, and the last one of Muon
 
-def save(path: Path, module: nn.Module, optimiser: Optimizer, notes: dict[str, str]) -> None:
+
+class Moving(Protocol):
+    """An optimiser, by what it keeps of every parameter."""
+
+    @property
+    def state(self) -> MutableMapping[Tensor, Any]: ...
+
+
+def save(path: Path, module: nn.Module, optimiser: Moving, notes: dict[str, str]) -> None:
     """`notes`: where the training stands; `load` returns them."""
     tensors = {f"model.{name}": value.contiguous() for name, value in module.state_dict().items()}
     for name, parameter in module.named_parameters():
@@ -26,7 +36,7 @@ def save(path: Path, module: nn.Module, optimiser: Optimizer, notes: dict[str, s
         save_file(tensors, new, notes)
 
 
-def load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
+def load(path: Path, module: nn.Module, optimiser: Moving) -> dict[str, str]:
     """Takes up parameters and moments; returns the notes.
 
     Raises DataError where the file is missing, damaged, or not of a module like this."""
@@ -70,7 +80,7 @@ def digest_of(*modules: nn.Module) -> str:
     return made.hexdigest()[:16]
 
 
-def _load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]:
+def _load(path: Path, module: nn.Module, optimiser: Moving) -> dict[str, str]:
     device = next(module.parameters()).device
     with safe_open(path, "pt") as file:
         names = set(file.keys())
@@ -82,7 +92,7 @@ def _load(path: Path, module: nn.Module, optimiser: Optimizer) -> dict[str, str]
                 moment: file.get_tensor(f"adam.{moment}.{key}").to(
                     "cpu" if moment == "step" else device
                 )
-                for moment in ("step", "exp_avg", "exp_avg_sq")
+                for moment in MOMENTS
                 if f"adam.{moment}.{key}" in names
             }
         return dict(file.metadata() or {})

@@ -27,6 +27,8 @@ from tmnmt.errors import UsageError
 from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_config import MemoryConfig, check
 
+Kind = Literal["adam", "muon"]  # of optimiser
+
 
 @dataclass(frozen=True)
 class CorpusConfig:
@@ -98,7 +100,10 @@ class TrainingConfig:
     updates: Count = 20_000
     batch_tokens: Count = 3000  # padded target or source tokens of one update
     accumulate: Count = 1  # batches an update is divided into; processes under torchrun share them
-    learning_rate: AboveZero = 1e-3
+    # muon: it moves the weights of products, Adam the rest; a Transformer learns faster by it
+    optimiser: Kind = "adam"
+    learning_rate: AboveZero = 1e-3  # of Adam
+    matrix_rate: AboveZero = 0.02  # of Muon
     warmup: Count = 400  # updates of linear warm-up
     decay: Share = 0.2  # the last share of the updates decays linearly to zero
     # before that: with 1 / sqrt(update) after the warm-up, instead of constant

@@ -240,6 +240,7 @@ def record(config: TrainConfig, corpora: Corpora) -> dict[str, Any]:
         "training: seed": training.seed,
         "training: batch_tokens": training.batch_tokens,
         "training: accumulate": training.accumulate,
+        "training: optimiser": training.optimiser,
         "training: growth": training.growth,
         "training: grown": training.grown,
     }

@@ -26,6 +26,7 @@ from tmnmt.training import averaging, checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
 from tmnmt.training.log import add_line, count_lines, keep_lines
+from tmnmt.training.optimiser import Optimiser
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 
 log = logging.getLogger(__name__)
@@ -80,8 +81,8 @@ class Trainer:
         )
         model.dtype = torch.bfloat16 if config.precision == "bf16" else None
         self.parameters = list(model.parameters())
-        self.optimiser = torch.optim.Adam(
-            self.parameters, lr=config.learning_rate, betas=(0.9, 0.98), fused=True
+        self.optimiser = Optimiser(
+            model, config.optimiser, config.learning_rate, config.matrix_rate
         )
 
     def run(self) -> Progress:
@@ -136,8 +137,8 @@ class Trainer:
         return self.progress.update < self.config.updates and not self.progress.stopped
 
     def update(self, group: list[list[int]]) -> tuple[float, int]:
-        """One step of Adam on a group of batches, shared by the processes -> loss in nats a token,
-        target tokens."""
+        """One step of the optimiser on a group of batches, shared by the processes -> loss in nats
+        a token, target tokens."""
         self.model.train()
         self.optimiser.zero_grad()  # of an update that was interrupted, too
         totals = torch.zeros(2, device=self.device)
@@ -153,11 +154,9 @@ class Trainer:
                 parameter.grad /= totals[1]
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
         self._expect_finite(float(totals[0] + norm))
-        for entry in self.optimiser.param_groups:
-            entry["lr"] = self.learning_rate(self.progress.update)
         mean, tokens = float(totals[0] / totals[1]), int(totals[1])
         with held():  # a checkpoint has all of the update or none of it
-            self.optimiser.step()
+            self.optimiser.step(self.rate_share(self.progress.update))
             self.progress.update += 1
             self.progress.batch += 1
             self.progress.tokens += tokens
@@ -184,9 +183,9 @@ class Trainer:
                 parameter.grad.copy_(flat[at : at + parameter.numel()].view_as(parameter))
                 at += parameter.numel()
 
-    def learning_rate(self, update: int) -> float:
-        """Linear warm-up, constant or falling with 1 / sqrt(update), linear decay over the last
-        share of the run."""
+    def rate_share(self, update: int) -> float:
+        """The share of the learning rates: linear warm-up, constant or falling with
+        1 / sqrt(update), linear decay over the last share of the run."""
         config = self.config
         falling = (
             math.sqrt(config.warmup / max(update + 1, config.warmup))
@@ -194,7 +193,7 @@ class Trainer:
             else 1.0
         )
         left = (config.updates - update) / max(config.decay * config.updates, 1)
-        return config.learning_rate * min((update + 1) / config.warmup, falling, left)
+        return min((update + 1) / config.warmup, falling, left)
 
     def _validate(self) -> None:
         loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
@@ -267,8 +266,9 @@ class Trainer:
         then.lines += 1
         if self.rank:
             return
+        rate = self.config.learning_rate * self.rate_share(then.update)
         at: dict[str, object] = {"update": then.update, "epoch": then.epoch, "tokens": then.tokens}
-        at |= {"seconds": round(then.seconds, 1), "learning_rate": self.learning_rate(then.update)}
+        at |= {"seconds": round(then.seconds, 1), "learning_rate": rate}
         add_line(self.folder, at | {k: round(v, 5) for k, v in entry.items()})
 
     def save(self, name: str, progress: Progress | None = None) -> None:
