@@ -19,6 +19,7 @@ LAYERS = (
         "errors",
         "interrupts",
         "durable",
+        "allocator",
         "text",
         "counted",
         "numbers",

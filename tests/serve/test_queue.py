@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tmnmt.allocator import EVERY
 from tmnmt.config.options import Decoding
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.schedule import Piece
@@ -260,3 +261,16 @@ def test_many_threads_lose_nothing(translator: Translator, queue: Queue) -> None
     assert {n: one[0].src for n, one in found.items()} == {
         n: f"Text {n}." for n in range(24) if n % 3
     }
+
+
+def test_freed_memory_is_given_back_now_and_then(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, given = [0.0], list[float]()
+    monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tmnmt.serve.queue.give_back", lambda: given.append(now[0]))
+    queue._given_back = 0.0
+    for at in range(5):
+        now[0] = 0.4 * at * EVERY
+        queue._work()
+    assert given == [0.4 * 3 * EVERY]

@@ -17,6 +17,7 @@ from itertools import groupby
 from math import ceil
 from typing import Any, TypeVar
 
+from tmnmt.allocator import EVERY, give_back
 from tmnmt.codes.record import Source, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.preparation import Read
@@ -24,7 +25,6 @@ from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
-from tmnmt.serve.allocator import EVERY, give_back
 from tmnmt.serve.refused import Refused
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it

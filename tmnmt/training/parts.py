@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from tmnmt.allocator import give_back
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import held
 from tmnmt.progress import Progress
@@ -238,6 +239,7 @@ class PartTrainer:
             left,
         )
         self._log(then, {"loss": loss, "tokens_per_second": rate})
+        give_back()
         self.standing = then
 
     def _log(self, then: Standing, entry: dict[str, float]) -> None:

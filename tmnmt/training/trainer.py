@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from tmnmt.allocator import give_back
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import held
 from tmnmt.models.base import Trainable
@@ -260,6 +261,7 @@ class Trainer:
             left,
         )
         self._log(then, {"loss": then.loss, "tokens_per_second": rate})
+        give_back()
         self.progress = then
 
     def _log(self, then: Progress, entry: dict[str, float]) -> None:

@@ -6,12 +6,7 @@ import ctypes
 import os
 from pathlib import Path
 
-import pytest
-import torch
-
-from tmnmt.engine.translator import Translator
-from tmnmt.serve.allocator import EVERY, give_back
-from tmnmt.serve.queue import Queue
+from tmnmt.allocator import give_back
 
 MB = 1_000_000
 
@@ -38,15 +33,3 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     give_back()
     assert resident() < before + 30
     libc.free(blocks[-1])
-
-
-def test_it_is_given_back_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, given = [0.0], list[float]()
-    monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("tmnmt.serve.queue.give_back", lambda: given.append(now[0]))
-    torch.set_num_threads(1)
-    queue = Queue(Translator.load(folder / "model", threads=1), 10_000)
-    for at in range(5):
-        now[0] = 0.4 * at * EVERY
-        queue._work()
-    assert given == [0.4 * 3 * EVERY]
