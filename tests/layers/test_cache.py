@@ -268,6 +268,20 @@ def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states()
     )
 
 
+@pytest.mark.parametrize(("length", "matched"), [(0.5, None), (30.0, 35.0)])
+def test_positions_that_are_long_are_made_shorter_in_a_cache_that_begins(
+    length: float, matched: float | None
+) -> None:
+    torch.manual_seed(0)
+    contexts, hiddens = length * torch.randn(50, 6), torch.randn(50, 5)
+    cache = SessionCache(6, 5, 2, CacheKind("shallow", matching="joint", rank=11))
+    cache.begin(contexts, hiddens)
+    keys, _ = cache.slots_of(contexts, hiddens)
+    found = float(keys.detach().square().sum(1).mean())
+    expected = float(contexts.square().sum(1).mean() + 0.2 * hiddens.square().sum(1).mean())
+    assert found == pytest.approx(expected if matched is None else matched, rel=1e-4)
+
+
 def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
     torch.manual_seed(1)
     cache = SessionCache(

@@ -790,3 +790,16 @@ def test_gradients_reach_every_parameter(backbone: RNNsearch, kind: CoverageKind
     log_probs[:, 5].sum().backward()
     for name, parameter in memories.named_parameters():
         assert parameter.grad is not None and bool(parameter.grad.any()), name
+
+
+@pytest.mark.parametrize(("length", "matched"), [(0.5, None), (20.0, 14.0)])
+def test_a_layer_begins_at_the_scale_of_its_base(length: float, matched: float | None) -> None:
+    """What is long is made shorter, and words that follow are preferred from the beginning."""
+    torch.manual_seed(3)
+    tm, contexts = TranslationMemory(L, D, WORD), length * torch.randn(100, L)
+    tm.begin(contexts)
+    assert tm.M is not None and tm.preferences is not None and tm.pointer is not None
+    found = float((contexts * tm.M.detach() * contexts).sum(-1).mean())
+    expected = float(contexts.square().sum(-1).mean()) if matched is None else matched
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert min(*tm.preferences.tolist(), tm.pointer.item()) > 2

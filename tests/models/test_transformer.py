@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -100,6 +100,27 @@ def test_rows_of_a_beam_share_an_encoded_sentence_and_move_with_their_state(
         alone = encoded.rows(torch.tensor([sentence])).cut(SRC_LENGTHS[sentence])
         _, hiddens = model.forced(alone, torch.tensor([[word, 9, 3]]))
         torch.testing.assert_close(hidden[row], hiddens[0, 2], atol=1e-4, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_hidden_states_have_one_length_and_are_read_as_the_sums_that_they_stand_for(
+    norm: Literal["pre", "post"],
+) -> None:
+    torch.manual_seed(5)
+    model = Transformer(50, **SIZES, norm=norm).eval()
+    src, lengths, tgt = given()
+    encoded = model.encode(src, lengths)
+    contexts, hiddens = model.forced(encoded, tgt)
+    torch.testing.assert_close(hiddens.square().mean(-1), torch.ones(tgt.shape))
+    _, sums, _ = model._forced(encoded, tgt)
+    assert float(sums.square().mean(-1).std()) > 0.01
+    torch.testing.assert_close(
+        model.readout(tgt, hiddens, contexts),
+        model.readout(tgt, sums, contexts),
+        atol=1e-4,
+        rtol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -60,6 +60,7 @@ SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its
 # steps
 PROJECTED = 100
+MATCHED = 35.0  # how much a position matches itself where Q and K have learned on RNNsearch
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ class SessionCache(MemoryLayer[Positions]):
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
         """Q and K for training to start from: both the projection on the `rank` greatest principal
-        directions of positions (n, l) and (n, d), so that they match nearly by c k + STATES s v."""
+        directions of positions (n, l) and (n, d), so that they match nearly by c k + STATES s v.
+        They are made smaller where a position would match itself by more than MATCHED."""
         if self.Q is None or self.K is None:
             return
         weights = (
@@ -163,8 +165,10 @@ class SessionCache(MemoryLayer[Positions]):
         directions = torch.linalg.eigh(positions.t() @ positions).eigenvectors[
             :, -len(self.K.weight) :
         ]
+        square = (positions @ directions).square().sum(1).mean()
+        scale = (MATCHED / square).clamp(max=1).sqrt()
         for layer in (self.Q, self.K):
-            layer.weight.copy_((directions.t() * weights).to(layer.weight))
+            layer.weight.copy_((scale * directions.t() * weights).to(layer.weight))
 
     @property
     def slot_sizes(self) -> tuple[int, int]:

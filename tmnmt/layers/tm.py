@@ -51,6 +51,10 @@ FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins
 # odds of a gate are halved at a fuzzy score of 0.3 and divided by 56 at 0.1, until training says
 # otherwise
 DOUBTED, DOUBT = 0.3, 20.0
+# to begin with: how much a context matches itself at most, and mu, nu, kappa and rho; all are near
+# what TM layers have that were trained on several bases
+MATCHED = 14.0
+PREFERRED, POINTED = (3.0, 3.0, 4.0), 3.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 
 
@@ -230,8 +234,8 @@ class TranslationMemory(MemoryLayer[TMReady]):
     """The parameters M, lambda, mu, nu, kappa, rho, eta, E and the gates of copy and fusion, as far
     as `kind` has them.
 
-    M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0. word_size:
-    of an embedding."""
+    M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0; `begin`
+    has better starts for a base. word_size: of an embedding."""
 
     def __init__(
         self, context_size: int, hidden_size: int, word_size: int, kind: TMKind = TMKind()
@@ -256,6 +260,17 @@ class TranslationMemory(MemoryLayer[TMReady]):
         self.copy = Gate(*sizes, 1, COPY_START, signs) if kind.copy else None
         self.fusion = Gate(*sizes, outputs, FUSION_START, signs) if kind.fusion else None
         self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
+
+    @torch.no_grad()
+    def begin(self, contexts: Tensor) -> None:
+        """Starts training from what suits a base with such contexts (n, l). Those of a Transformer
+        are ten times as long as those of RNNsearch: by the identity one position would get all."""
+        if self.M is not None:
+            self.M.mul_((MATCHED / vecdot(contexts, contexts).mean()).clamp(max=1))
+        if self.preferences is not None:
+            self.preferences.copy_(torch.tensor(PREFERRED))
+        if self.pointer is not None:
+            self.pointer.fill_(POINTED)
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> TMReady | None:
         copy = self.copy if "copy" in outputs else None

@@ -4,7 +4,8 @@ part and tables of their own are what Marian models have.
 
 Memories match with the input of the last feed-forward layer (`context`: of the vectors a decoder
 has, it finds the right word among retrieved pairs best) and mix into the sum that the final norm
-reads (`hidden`).
+reads (`hidden`). That sum is brought to a mean square of 1. The norm takes it as it takes the sum
+itself, and sums of several positions can be mixed.
 
     d: hidden size    f: feed-forward size    H: heads    k: d / H    B: rows
     S: source length    T: target length
@@ -302,7 +303,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             query = self._before(layer.feed_forward, x)
             total = x + self._feed_forward(layer.feed_forward, query)
             x = self._after(layer.feed_forward, total)
-        return replace(state, length=at + 1), query[:, 0], total[:, 0]
+        return replace(state, length=at + 1), query[:, 0], _level(total[:, 0])
 
     def embed(self, ids: Tensor) -> Tensor:
         words: Tensor = self.embedding(ids)
@@ -318,7 +319,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
         query, total, _ = self._forced(encoded, tgt)
-        return query, total
+        return query, _level(total)
 
     def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
         """The mean of the heads of the last layer but one, which is nearest to an alignment (Garg
@@ -355,7 +356,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
-        _, hiddens = self.forced(self.encode(src, src_len), tgt)
+        _, hiddens, _ = self._forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
         hidden, ids = self.final_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
         total: Tensor = OutputLoss.apply(
@@ -415,6 +416,12 @@ class DecoderLayer(nn.Module):
 
 
 Part = Attention | CrossAttention | FeedForward
+
+
+def _level(total: Tensor) -> Tensor:
+    """The same (..., d) at a mean square of 1. As it is, it is ten times as large, and gates that
+    read it would stand at their ends."""
+    return total * (total.square().mean(-1, keepdim=True) + 1e-12).rsqrt()
 
 
 def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tmnmt.durable import make_folder
 from tmnmt.layers.cache import CacheKind, SessionCache
@@ -24,12 +24,13 @@ from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, Told
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.end_to_end import EndToEndPart
+from tmnmt.training.forced import force_references
 from tmnmt.training.gates import GatesPart
 from tmnmt.training.history import own_words
 from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, PartTrainer, Standing
-from tmnmt.training.tm import IRRELEVANT, TMPart
+from tmnmt.training.tm import IRRELEVANT, PairedSentences, TMPart
 from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,8 @@ def train_layers(
     reached: dict[str, Reached] = {}
     if tm is not None:
         begun_from = _digest(backbone, begun.tm)
-        standing = _train(_tm_part(tm, backbone, vocab, data), folder, config, resume, begun_from)
+        tm_part = _tm_part(tm, backbone, vocab, data, begun.tm is None)
+        standing = _train(tm_part, folder, config, resume, begun_from)
         reached |= _reached(standing, config, begun)
         backbone.eval().requires_grad_(False)
         layers.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
@@ -118,14 +120,25 @@ def train_layers(
 
 
 def _tm_part(
-    tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, data: MemoryData
+    tm: TranslationMemory, backbone: Backbone, vocab: Vocabulary, data: MemoryData, new: bool
 ) -> TMPart:
     config, sentences = data.config, data.sentences()
+    if new:
+        tm.begin(_some_contexts(backbone, vocab, sentences[0], tm.log_eta.device))
     if config.end_to_end:
         return EndToEndPart(
             tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate
         )
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
+
+
+def _some_contexts(
+    backbone: Backbone, vocab: Vocabulary, learned: PairedSentences, device: torch.device
+) -> Tensor:
+    """Contexts (n, l) along a few of the sentences that are learned from."""
+    chosen = [learned.segments[i] for i in learned.chosen[:64]]
+    batch = force_references(backbone, vocab, chosen, device)
+    return batch.contexts[batch.real]
 
 
 def _told(
