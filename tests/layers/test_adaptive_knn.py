@@ -76,7 +76,7 @@ def test_the_mixture_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     p, trace = knn_step(three, saying(4, 2.0, [math.log(x) for x in (0.4, 0.3, 0.2, 0.1)]), 4)
     torch.testing.assert_close(p, torch.tensor([[0.815179, 0.184821]]))
     knn, part = trace.layers["knn"], part_of(trace, "knn")
-    assert knn.found is not None and knn.found.tolist() == [[1, 0, 2, -1]]
+    assert knn.positions is not None and knn.positions.tolist() == [[1, 0, 2, -1]]
     # the neighbours together have 0.6; weights 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 of it, and so
     # on
     torch.testing.assert_close(part.gate, torch.tensor([0.6]))

@@ -63,10 +63,10 @@ class Directions:
         path = files.folder / DIRECTIONS_FILE
         if not path.exists():
             raise MemoryIndexError(f"{path}: is missing; run tmnmt keys again")
-        found = _read(path)
-        if found.matrix.shape[0] != files.header.context_size + files.header.hidden_size:
+        directions = _read(path)
+        if directions.matrix.shape[0] != files.header.context_size + files.header.hidden_size:
             raise _damaged(path)
-        return found
+        return directions
 
 
 class Seen:

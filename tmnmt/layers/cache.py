@@ -100,7 +100,8 @@ class Matched(NamedTuple):
         which is 1 where c k is the match and the slot was written at c; log sum exp of the energies
         / |c|^2; max P_m; sum P_m g. Beside an empty slot the last two are of the P_m that leave it
         its share."""
-        square, shares = vecdot(context, context).clamp_min(SMALL), [self.weights.amax(-1)]
+        square = vecdot(context, context).clamp_min(SMALL)
+        shares = [self.weights.amax(-1)]
         if self.follows is not None:
             shares.append(vecdot(self.weights, self.follows))
         if self.meant is not None:
@@ -259,7 +260,8 @@ class SessionCache(MemoryLayer[Positions]):
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
         """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
         cache."""
-        view, follows = ready.view, None
+        view = ready.view
+        follows = None
         scores = energy = self.scores(hidden, context, ready)
         if self.kappa is not None:
             follows = (view.before == prev[:, None]).to(scores.dtype)
@@ -267,7 +269,8 @@ class SessionCache(MemoryLayer[Positions]):
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
         weights = energy.softmax(-1)
-        level, meant = energy.amax(-1) - weights.amax(-1).log(), None
+        level = energy.amax(-1) - weights.amax(-1).log()
+        meant = None
         if self.empty is not None:
             least, steep = self.empty  # a and b
             meant = STEEP * steep * (self.likeness(weights, hidden, context, ready) - least)
@@ -424,7 +427,8 @@ class CacheContents:
                     t: 0.5
                 }
             else:
-                old_shares[slot], shares[slot] = 0.0, {t: 1.0}
+                old_shares[slot] = 0.0
+                shares[slot] = {t: 1.0}
         if shares:
             self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
             self._blend(old_shares, shares, keys.detach(), values.detach())

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, Text
-from tmnmt.config.options import Decoding, Search, options_of
+from tmnmt.config.option import options_of
+from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings

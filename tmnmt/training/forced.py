@@ -1,5 +1,5 @@
 """What the base and the session cache say along the references of a batch: where training of the
-memories begins.
+memory layers begins.
 
 n: positions of the batch that are no padding, in order of (sentence, position)
 """

@@ -1,7 +1,7 @@
 """The gates of translation memory and session cache tuned together, everything else fixed.
 
 OURS: each was trained without the other, so both may claim the same word. Documents go in order
-with both memories on, as in `training/cache.py`. A sentence's own document is left out where its
+with both layers on, as in `training/cache.py`. A sentence's own document is left out where its
 pairs are retrieved: at work it is not in the memory while it is translated, but in the cache."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITH_CACHE = " and cache"
 
 
 class Gates(nn.Module):
-    """The gates of both memories alone, as one module."""
+    """The gates of both layers alone, as one module."""
 
     def __init__(self, tm: TranslationMemory, cache: SessionCache) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The second pass of `tmnmt train`: the memories' parameters on a finished base, which stays as it
+"""The second pass of `tmnmt train`: the memory layers on a finished base, which stays as it
 is, unless the translation memory is trained with it, end to end; last, where asked for, the gates
 of TM and cache together."""
 
@@ -68,9 +68,9 @@ def train_layers(
     begun: MemoryLayers | None = None,
 ) -> Trained:
     """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
-    memories, and before them the base where it was trained with them, end to end.
+    layers, and before them the base where it was trained with them, end to end.
 
-    begun: memories of this base to begin from; what they have is trained on as the kind that it is,
+    begun: layers of this base to begin from; what they have is trained on as the kind that it is,
     whatever `config` says. They stay as they are.
 
     documents: those the base was trained on, in order; dev sources must not stand among them.
@@ -233,7 +233,7 @@ def _train(
     trainer = PartTrainer(
         part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from
     )
-    standing = trainer.run_from(resume, "trained memories")
+    standing = trainer.run_from(resume, "trained memory layers")
     shown = (
         f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}"
         for name, value in standing.at_best.items()

@@ -1,5 +1,5 @@
-"""The table [memory] of a training configuration: which memories, what they learn from, and for how
-long."""
+"""The table [memory] of a training configuration: which memory layers, what they learn from, and
+for how long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the memories learn from: sentences with the pairs found for them, and stretches of
+"""What the memory layers learn from: sentences with the pairs found for them, and stretches of
 documents."""
 
 from __future__ import annotations

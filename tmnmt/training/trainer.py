@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tmnmt.errors import DataError, UsageError
-from tmnmt.interrupts import held
+from tmnmt.interrupts import uninterrupted
 from tmnmt.models.base import Trainable
 from tmnmt.training import averaging, checkpoint
 from tmnmt.training.config import TrainingConfig
@@ -156,7 +156,7 @@ class Trainer:
         for entry in self.optimiser.param_groups:
             entry["lr"] = self.learning_rate(self.progress.update)
         mean, tokens = float(totals[0] / totals[1]), int(totals[1])
-        with held():  # a checkpoint has all of the update or none of it
+        with uninterrupted():  # a checkpoint has all of the update or none of it
             self.optimiser.step()
             self.progress.update += 1
             self.progress.batch += 1
