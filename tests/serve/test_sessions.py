@@ -139,7 +139,7 @@ def test_a_process_keeps_few_copies_and_reads_the_others_again(
     for number, path in enumerate(paths):
         done(server, f"{path}/confirm", src=PAIR["src"], tgt=f"Tout est nul {number}.")
     assert [said(server, path) for path in paths] == [f"Tout est nul {n}." for n in range(4)]
-    assert len(server.service.sessions._held) == 2
+    assert len(server.service.sessions._open) == 2
 
 
 def test_a_session_is_of_its_tenant_and_of_keys_that_see_its_memories(

@@ -19,7 +19,7 @@ from tmnmt.engine.links import piece_spans, with_same_words
 from tmnmt.engine.rewriting import APOSTROPHES, Either, Fixed, Form, Insert, Part, Spelling
 from tmnmt.segments import Token, Translation
 from tmnmt.terms.check import chosen, term_checks, where
-from tmnmt.terms.find import Finder, Found
+from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
 from tmnmt.terms.term import Term
 from tmnmt.text import nfc, token_spans
@@ -80,7 +80,7 @@ class TermList:
 
     def lacking(
         self, texts: Sequence[str], chosen: Sequence[Chosen], said: Sequence[Hypothesis]
-    ) -> dict[int, list[Found]]:
+    ) -> dict[int, list[TermPlace]]:
         """The rows whose translations lack a target, each with the places of its terms. `chosen`:
         of every text, the targets that alone count."""
         return {
@@ -89,18 +89,18 @@ class TermList:
             if (terms := self._lacking(nfc(text), own, best.ids))
         }
 
-    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[Found]:
+    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[TermPlace]:
         """The places of terms in a text for which its translation has less targets."""
         occurrences = self.occurrences(text, chosen)
         said = nfc(self.vocab.decode(ids)) if occurrences else ""
-        lacking = list[Found]()
+        lacking = list[TermPlace]()
         for term in dict.fromkeys(at.term for at in occurrences):
             places = [at for at in occurrences if at.term == term]
             if len(where(term, said, self.hard)) < len(places):
                 lacking += places
         return lacking
 
-    def occurrences(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[Found]:
+    def occurrences(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[TermPlace]:
         """Where the terms stand that have a target; of those that are `chosen` with that alone."""
         return [
             replace(one, term=replace(one.term, targets=(chosen[one.term],)))
@@ -116,7 +116,7 @@ class TermList:
         several = (term for term in terms if len(term.targets) > 1)
         return {term: one for term in several if (one := chosen(term, nfc(tgt)))}
 
-    def forms(self, at: Found, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
+    def forms(self, at: TermPlace, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
         """What may stand for a term found in a text. `is_noun`: small words stand before it."""
         inexact = text[at.start : at.end].casefold() != at.term.source.casefold()
         own, other = (AS_GIVEN, 0.0) if inexact else (0.0, OTHER_FORM + OF_NOUN * is_noun)
@@ -175,10 +175,10 @@ class _Rewritten:
             for at in _covered(self._words, *span)
         }
 
-    def parts(self, lacking: Sequence[Found]) -> list[Part]:
+    def parts(self, lacking: Sequence[TermPlace]) -> list[Part]:
         """What the translation is made of with the terms that it lacks; nothing where none of them
         has a place."""
-        places = list[tuple[int, int, Found]]()
+        places = list[tuple[int, int, TermPlace]]()
         for at in lacking:
             if (place := self._place(at)) is not None:
                 self._taken.update(range(*place))
@@ -190,7 +190,7 @@ class _Rewritten:
             behind = last
         return [*made, *self._between(behind, len(self._words), bool(made))] if made else []
 
-    def _place(self, at: Found) -> tuple[int, int] | None:
+    def _place(self, at: TermPlace) -> tuple[int, int] | None:
         """The words that a term takes the place of, first and behind the last: those that come
         most from its source, by the most mass inside minus `INSIDE` for each. None where a target
         stands there, or nothing does; a hard term is then put between words."""
@@ -216,7 +216,7 @@ class _Rewritten:
             return place
         return self._behind_neighbour(at)
 
-    def _insert(self, made: list[Part], behind: int, first: int, last: int, at: Found) -> None:
+    def _insert(self, made: list[Part], behind: int, first: int, last: int, at: TermPlace) -> None:
         """Adds the words from `behind` on, and a term instead of those from first to last."""
         words, said = self._words, self._said
         while last - first > 1 and self._is_small(first):
@@ -241,7 +241,7 @@ class _Rewritten:
         else:
             made += self._between(behind, last, bool(made))
 
-    def _behind_neighbour(self, at: Found) -> tuple[int, int]:
+    def _behind_neighbour(self, at: TermPlace) -> tuple[int, int]:
         """A place between words for a term whose source is not translated at all: behind what is
         said for the words before it, else at the end."""
         first = next(iter(_covered(self._spans, at.start, at.end)), 0)

@@ -20,7 +20,7 @@ from tmnmt.layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Found
+from tmnmt.training.retrieve import RetrievedPair
 from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, pairs_of, tm_log_probs
 
 WITH_CACHE = " and cache"
@@ -51,11 +51,11 @@ class PairedStretches:
         """The numbers of the sentences that stand at `step` in these stretches."""
         return [self._begin[i] + step for i in stretches]
 
-    def _drawn(self, time: int) -> dict[int, list[Found]]:
+    def _drawn(self, time: int) -> dict[int, list[RetrievedPair]]:
         """What is shown; nothing, as at work, where nothing was found."""
         drawn = self.pairs.draw(time)
         shown = zip(drawn.sentences, drawn.pairs, strict=True)
-        return {i: pairs if self.pairs.found[i] else [] for i, pairs in shown}
+        return {i: pairs if self.pairs.candidates[i] else [] for i, pairs in shown}
 
 
 class GatesPart(Part):

@@ -21,7 +21,7 @@ from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
-from tmnmt.training.cache import CachePart, SideBySide, Stretch, Told
+from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.end_to_end import EndToEndPart
 from tmnmt.training.gates import GatesPart
@@ -104,8 +104,8 @@ def train_layers(
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
-        told = _told(documents_of, stretches, folder, config)
-        part = CachePart(documents_of, *told, config.seed, begun.cache is not None)
+        description = _written_stretches(documents_of, stretches, folder, config)
+        part = CachePart(documents_of, *description, config.seed, begun.cache is not None)
         begun_from = (
             f"{_digest(backbone, begun.cache)} {json.dumps(asdict(cache.kind))} "
             f"{config.cache_history}"
@@ -128,19 +128,21 @@ def _tm_part(
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
 
 
-def _told(
+def _written_stretches(
     documents: SideBySide,
     stretches: tuple[list[Stretch], list[Stretch]],
     folder: Path,
     config: MemoryConfig,
-) -> tuple[Told, Told]:
+) -> tuple[WrittenStretches, WrittenStretches]:
     """Stretches to learn from and dev, with what is written to the cache of them."""
     if config.cache_history == "confirmed":
-        train, dev = (Told(documents_read, documents_read) for documents_read in stretches)
+        train, dev = (
+            WrittenStretches(documents_read, documents_read) for documents_read in stretches
+        )
         return train, dev
     paths = folder / "own-training.jsonl.gz", folder / "own-dev.jsonl.gz"
     train, dev = (
-        Told(
+        WrittenStretches(
             documents_read,
             own_words(documents.backbone, documents.vocab, documents_read, path, documents.device),
         )
