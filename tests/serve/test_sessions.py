@@ -133,7 +133,7 @@ def test_sessions_that_nobody_used_are_forgotten(
 def test_a_process_keeps_few_copies_and_reads_the_others_again(
     two: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "HELD", 2)
+    monkeypatch.setattr(sessions, "KEPT_OPEN", 2)
     server, _ = two
     paths = [f"/v1/sessions/{done(server, '/v1/sessions')['id']}" for _ in range(4)]
     for number, path in enumerate(paths):

@@ -33,7 +33,7 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
     shown = ""
     for part in text.parts():
         if isinstance(part, str):
-            shown += _WORD.sub(lambda found: _as_known(found[0], size), part)
+            shown += _WORD.sub(lambda word: _as_known(word[0], size), part)
         else:
             shown += part[1]
     return shown
