@@ -1,5 +1,5 @@
-"""Searching all keys of a memory: the positions nearest to a query, context and state of a step, as
-`directions.py` measures it."""
+"""Searching all keys of a memory: the positions nearest to a query, context and hidden state of a
+step, as `directions.py` measures it."""
 
 from __future__ import annotations
 

@@ -196,7 +196,8 @@ class SessionCache(MemoryLayer[Positions]):
 
     def laid_out(self, slots: Slots, embed: Embed) -> Positions:
         """The slots with all that no step changes, one row a sentence: what is blended of every
-        slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and states."""
+        slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and hidden
+        states."""
         if self.K is not None and slots.values.shape[-1]:
             keys, values = self.slots_of(slots.keys, slots.values)
             slots = replace(slots, keys=keys, values=values)
@@ -311,9 +312,9 @@ class SessionCache(MemoryLayer[Positions]):
 class CacheContents:
     """The slots of one document, at most `size` (0: nothing is ever kept), in fp32.
 
-    Keys of size l and values of size d are contexts and states, or what `SessionCache.slots_of`
-    makes of them. With `overwrite` off a repeated word takes a slot of its own (Tu et al., table
-    3)."""
+    Keys of size l and values of size d are contexts and hidden states, or what
+    `SessionCache.slots_of` makes of them. With `overwrite` off a repeated word takes a slot of its
+    own (Tu et al., table 3)."""
 
     def __init__(
         self,

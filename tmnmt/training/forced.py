@@ -58,8 +58,8 @@ def force_references(
     device: torch.device | str,
     gradients: bool = False,
 ) -> ForcedBatch:
-    """Contexts and states along the references of `segments`; the base's graph is recorded with
-    `gradients`."""
+    """Contexts and hidden states along the references of `segments`; the base's graph is recorded
+    with `gradients`."""
     src = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
     target = padded([[*vocab.encode(segment.tgt), EOS] for segment in segments], device)
     with torch.set_grad_enabled(gradients and torch.is_grad_enabled()):

@@ -214,7 +214,7 @@ class ReferencePart(InjectedPart[Segment]):
         return losses
 
     def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
-        """Contexts and states along the references, with the network."""
+        """Contexts and hidden states along the references, with the network."""
         src, lengths, tgt = self.coded(segments)
         inject = self.beside.injector(self.backbone.embed, keep)
         encoded = self.backbone.encode(src, lengths)

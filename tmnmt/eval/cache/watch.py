@@ -1,8 +1,8 @@
 """What a session cache does while documents are translated: which slots are read, and how far its
 gate opens.
 
-Seen on the best hypotheses, from the contexts and states that are about to be written; nothing is
-decoded twice."""
+Seen on the best hypotheses, from the contexts and hidden states that are about to be written;
+nothing is decoded twice."""
 
 from __future__ import annotations
 
