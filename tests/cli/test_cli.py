@@ -233,6 +233,19 @@ def test_help_says_what_a_field_is_where_it_is_asked_for(
     assert "added and deleted again is no change" in said["stats"]
 
 
+def test_everyday_options_of_translate_are_on_one_screen() -> None:
+    shown = subprocess.run(
+        _tmnmt("translate", "--help"),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "80"},
+    ).stdout
+    everyday, _, groups = shown.partition("─ Memories ")
+    assert everyday.count("\n") <= 50
+    assert "--write-to" in everyday and "--beam" not in everyday and "--beam" in groups
+
+
 def _paragraphs(shown: typer.Typer, *names: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Every command, and the paragraphs of its docstring, each on one line."""
     for info in shown.registered_commands:

@@ -17,6 +17,7 @@ from tmnmt.cli.files import Job
 from tmnmt.cli.work import Work
 from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import (
+    LANGUAGES,
     Confirming,
     Decoding,
     Device,
@@ -73,7 +74,10 @@ def translate(
     ] = False,
     tag: Annotated[
         str,
-        typer.Option(help="The target language, as fra of >>fra<<; without --memory."),
+        typer.Option(
+            help="The target language, as fra of >>fra<<; without --memory.",
+            rich_help_panel=LANGUAGES,
+        ),
     ] = "",
     running_text: Annotated[
         bool,

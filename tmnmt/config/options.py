@@ -22,6 +22,7 @@ from tmnmt.config.option import Options
 from tmnmt.errors import UsageError
 
 STDOUT = "-"
+LANGUAGES = "Languages and device"  # a group of options without a class
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 Form = Literal["monolingual", "bilingual"]  # of a reference network
@@ -47,7 +48,7 @@ Device = Annotated[
     Help(
         "cpu, cuda, cuda:1, ...; not given, a GPU where there is one.",
         metavar="NAME",
-        title="Languages and device",
+        title=LANGUAGES,
     ),
 ]
 Threads = Annotated[
@@ -60,7 +61,7 @@ Language = Annotated[
     Help(
         "Language in memory files; not given, the model's.",
         metavar="CODE",
-        title="Languages and device",
+        title=LANGUAGES,
     ),
 ]
 WriteTo = Annotated[
@@ -364,8 +365,7 @@ class Confirming(Options):
         Path | None,
         _NamedFile,
         Help(
-            "What is finished of the document: its first lines translated, or a TSV or TMX of "
-            "both sides.",
+            "What is finished of the document: its first lines translated, or a TSV or TMX.",
             metavar="FILE",
             everyday=True,
         ),
@@ -374,7 +374,7 @@ class Confirming(Options):
         Path | None,
         _NamedFile,
         Help(
-            "The document's session: gone on with where the file exists; with -i it is kept there.",
+            "The document's session: kept there with -i, and gone on with.",
             metavar="FILE",
             everyday=True,
         ),
@@ -395,7 +395,7 @@ class Output(Options):
     output: Annotated[
         Path | None,
         Help(
-            "Written whole, at the end; a folder for several XLIFF or PO files; none or -: stdout.",
+            "Written whole at the end; a folder for several files; none or -: stdout.",
             short="-o",
             metavar="FILE",
             everyday=True,
